@@ -1,0 +1,41 @@
+"""What a command is made of."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What a command's exit code says."""
+
+    OK = 0
+    FAILED = 1  # it ran, and there is an error in the result
+    INTERRUPTED = 2
+    INTERNAL = 3  # a mistake of this package
+    USAGE = 4  # wrong options, or input that is invalid
+    NOTHING = 5  # nothing was selected
+
+
+def _no_arguments(_parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of `svctoolkit`.
+
+    - `help`: one line for the list of commands, no full stop
+    - `run(args) -> int`: does the work and gives the exit code (`Exit`). It raises `ToolkitError` for what is wrong
+    - `add_arguments(parser)`: declares the options
+    - `examples`: command lines that work as they are written, shown below the options
+    - `description`: paragraphs above the options; `help` where there are none
+    """
+
+    help: str
+    run: Callable[[argparse.Namespace], int]
+    add_arguments: Callable[[argparse.ArgumentParser], None] = _no_arguments
+    examples: tuple[str, ...] = ()
+    description: str = ""

@@ -1,0 +1,95 @@
+"""What commands are given: events, settings, `KEY=VALUE`."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from svctoolkit.errors import ConfigError, UsageError, did_you_mean
+
+
+def event(file: str | None, sample: str | None) -> dict[str, Any]:
+    """The event that `--event FILE` or `--sample NAME` names. Raises `ConfigError`."""
+    if (file is None) == (sample is None):
+        raise UsageError("give one event: --event FILE (- for standard input), or --sample track")
+    if sample is not None:
+        from svctoolkit import events
+
+        return events.sample(sample)
+    name, text = ("standard input", _stdin()) if file == "-" else (str(file), _file(str(file)))
+    found = parsed(text, name)
+    if not isinstance(found, dict):
+        raise ConfigError("an event is a JSON object, {...}", where=name)
+    return found
+
+
+def settings(assignments: Sequence[str]) -> dict[str, Any]:
+    """The configuration in `KEY=VALUE` (text) and `KEY:=JSON` options. Raises `ConfigError`."""
+    found = {}
+    for text in assignments:
+        key, value = assignment("--config", text, "KEY=VALUE")
+        found[key.removesuffix(":")] = parsed(value, f"--config {key}=") if key.endswith(":") else value
+    return found
+
+
+def assignment(option: str, text: str, form: str, known: Sequence[str] = ()) -> tuple[str, str]:
+    """The two sides of `NAME=VALUE`. Raises `UsageError`."""
+    name, equals, value = text.partition("=")
+    if not name.rstrip(":") or not equals:
+        raise UsageError(f"{option} {text}: expected {form}")
+    if known and name not in known:
+        raise UsageError(f"{option}: no stage is called {name!r}.{did_you_mean(name, known)}")
+    return name, value
+
+
+def parsed(text: str, name: str) -> Any:
+    """The JSON in `text`. Raises `ConfigError` with the position of a mistake."""
+    from svctoolkit.client._shape import MAX_DEPTH, too_deep
+
+    too_much = f"is nested too deeply; {MAX_DEPTH} levels are the most"
+    try:
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_float)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"no JSON: {error.msg}", where=f"{name}:{error.lineno}:{error.colno}") from error
+    except ValueError as error:
+        raise ConfigError(f"no JSON: {error}", where=name) from error
+    except RecursionError:
+        raise ConfigError(too_much, where=name) from None
+    if too_deep(value):
+        raise ConfigError(too_much, where=name)
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _float(text: str) -> float:
+    if math.isinf(float(text)):
+        raise ValueError(f"the number {text[:40]} is out of range")
+    return float(text)
+
+
+def _stdin() -> str:
+    if sys.stdin is None:
+        raise ConfigError("is closed", where="standard input")
+    return _text(sys.stdin.buffer.read(), "standard input")
+
+
+def _file(path: str) -> str:
+    try:
+        return _text(Path(path).read_bytes(), path)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"cannot read it: {why}", where=path) from error
+
+
+def _text(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}", where=name) from error

@@ -1,0 +1,108 @@
+"""From the command line to one command, and from what it raised to an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from svctoolkit import __version__
+from svctoolkit.cli import _parser, _terminal
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.errors import (
+    ConfigError,
+    InvalidMessageType,
+    RequestError,
+    ToolkitError,
+    UnknownName,
+    Unsupported,
+    UsageError,
+    did_you_mean,
+)
+from svctoolkit.registry import Registry
+
+COMMANDS: Registry[Command] = Registry(Command, package="svctoolkit.cli", attribute="command")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `svctoolkit` with these arguments (those of the process by default) and give its exit code; see `Exit`.
+
+    Errors go to standard error as `svctoolkit: message`. `SVCTOOLKIT_TRACEBACK=1` lets them through with a traceback.
+    """
+    _terminal.utf8()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(arguments)
+        _terminal.flush()
+        return int(code)
+    except KeyboardInterrupt:
+        _terminal.err("interrupted")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:  # from a command that writes to standard output by itself
+        _terminal.discard(sys.stdout)
+        return Exit.FAILED
+    except Exception as error:
+        if os.environ.get("SVCTOOLKIT_TRACEBACK"):
+            raise
+        return _reported(error, arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if not arguments:
+        _terminal.err(f"no command\n\n{_help()}")
+        return Exit.USAGE
+    name, rest = arguments[0], arguments[1:]
+    if name in ("-h", "--help"):
+        _terminal.out(_help())
+        return Exit.OK
+    if name in ("-V", "--version"):
+        _terminal.out(f"svctoolkit {__version__}")
+        return Exit.OK
+    if name.startswith("-"):
+        raise UsageError(f"no option {name} before the command.{did_you_mean(name, ['--help', '--version'])}")
+    command = COMMANDS[name]
+    try:
+        args = _parser.of(name, command).parse(rest)
+    except SystemExit:  # argparse has printed the help
+        return Exit.OK
+    return command.run(args)
+
+
+def _help() -> str:
+    names = COMMANDS.names()
+    longest = max(map(len, names))
+    commands = "\n".join(f"  {name:<{longest}}  {COMMANDS[name].help}" for name in names)
+    about = _parser.wrapped("A test bench for customer-event pipelines, offline, in one Python process.")
+    first = _parser.examples(("svctoolkit init shop", "cd shop && svctoolkit run", "svctoolkit test --help"))
+    return (
+        f"usage: svctoolkit [--help] [--version] COMMAND ...\n\n{about}\n\ncommands:\n{commands}\n\n{first}\n\n"
+        "exit codes: 0 ok, 1 failed, 2 interrupted, 3 internal error, 4 wrong usage or input, 5 nothing selected"
+    )
+
+
+def _reported(error: Exception, arguments: Sequence[str]) -> int:
+    """Tell the error, and give the exit code that it stands for."""
+    if not isinstance(error, ToolkitError):
+        last = _innermost(error)
+        _terminal.err(f"internal error: {type(error).__name__}: {error} ({last}). This is a mistake in svctoolkit.")
+        _terminal.err("SVCTOOLKIT_TRACEBACK=1 shows where it comes from")
+        return Exit.INTERNAL
+    _terminal.err(str(error))
+    if isinstance(error, UsageError) or (isinstance(error, UnknownName) and error.kind == "command"):
+        command = arguments[0] if arguments and arguments[0] in COMMANDS else ""
+        _terminal.err(f"see svctoolkit {command} --help" if command else "see svctoolkit --help")
+    return Exit.USAGE if _is_input(error) else Exit.FAILED
+
+
+def _is_input(error: ToolkitError) -> bool:
+    """Whether the error says that what the user gave is wrong, as opposed to what came of it."""
+    if isinstance(error, RequestError):
+        return 400 <= error.status < 500 and error.status not in (408, 429)
+    return isinstance(error, ConfigError | InvalidMessageType | Unsupported)
+
+
+def _innermost(error: BaseException) -> str:
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return f"{os.path.basename(place.tb_frame.f_code.co_filename)}:{place.tb_lineno}" if place else "unknown place"

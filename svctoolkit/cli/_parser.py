@@ -1,0 +1,72 @@
+"""The options of one command: argparse, with our errors and our layout."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from svctoolkit.cli import _terminal
+from svctoolkit.cli._command import Command
+from svctoolkit.errors import UsageError, did_you_mean
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises `UsageError` where argparse would print and exit, with the nearest option for a misspelt one."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """The options in `arguments`. Raises `UsageError`."""
+        if not {"-h", "--help"}.intersection(arguments):  # who asks for help gets help, whatever else is there
+            self._check_options(arguments)
+        return self.parse_args(arguments)
+
+    def _check_options(self, arguments: Sequence[str]) -> None:
+        """argparse reports a misspelt option last, as an unrecognised argument; here it comes first."""
+        known = self._option_string_actions
+        for argument in arguments:
+            if argument == "--":
+                return
+            name = argument.partition("=")[0] if argument.startswith("--") else argument[:2]
+            if name.startswith("-") and name != "-" and name not in known and not name[1:].isdigit():
+                options = [option for option in known if option.startswith("--")]
+                raise UsageError(f"{self.prog} has no option {name}.{did_you_mean(name, options)}")
+
+
+def of(name: str, command: Command) -> Parser:
+    """The parser of one command."""
+    parser = Parser(
+        prog=f"svctoolkit {name}",
+        description=wrapped(command.description or command.help),
+        epilog=examples(command.examples),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.add_arguments(parser)
+    return parser
+
+
+def examples(lines: Sequence[str]) -> str | None:
+    """The block of examples below the options."""
+    return "\n  ".join(["examples:", *lines]) if lines else None
+
+
+def wrapped(text: str) -> str:
+    """Paragraphs filled to the width of the terminal."""
+    width = _terminal.width() - 2
+    return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.strip().split("\n\n"))
+
+
+def one_of(what: str, known: Sequence[str]) -> Callable[[str], str]:
+    """A `type=` for an argument that takes one of a few words, with the nearest one for a misspelt word."""
+
+    def check(text: str) -> str:
+        if text not in known:
+            expected = f"expected {' or '.join(known)}"
+            raise argparse.ArgumentTypeError(f"no {what} is called {text!r}; {expected}.{did_you_mean(text, known)}")
+        return text
+
+    return check

@@ -1,0 +1,158 @@
+"""Results for people: a strip of stages, then the requests and their answers. Secrets are masked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.cli._terminal import fitted, plain, styled, width
+from svctoolkit.errors import ToolkitError
+from svctoolkit.events import Event
+from svctoolkit.results import DestinationResult, EventResult, Row, rows
+
+if TYPE_CHECKING:
+    from svctoolkit.delivery import HttpRequest
+    from svctoolkit.pipeline import Stages
+
+_STYLES = {"ok": "green", "none": "dim", "off": "dim", "dropped": "yellow", "failed": "red", "aborted": "dim"}
+_LINES = 24  # of one body on a terminal: the strip stays in sight
+
+
+def dumped(value: Any) -> str:
+    """JSON for people and programs: indented, text as it is."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def report(results: Sequence[DestinationResult], event: Mapping[str, Any], stages: Stages, note: str) -> str:
+    """The results of one event, destination by destination."""
+    view = Event(event)
+    name = f' "{plain(view.name)}"' if view.name else ""
+    head = f"{styled(plain(view.type), 'bold')}{name}" + (styled(f"  {plain(note)}", "dim") if note else "")
+    return "\n".join([head, *(line for result in results for line in ("", *_destination(result, stages)))])
+
+
+def _destination(result: DestinationResult, stages: Stages) -> Iterator[str]:
+    kind = f"  {plain(result.destination)}" if result.destination else ""
+    yield f"{styled(plain(result.destination_name), 'bold')}{kind}  {styled(plain(result.destination_id), 'dim')}"
+    if result.error is not None:
+        yield f"  {styled(plain(result.error), 'yellow')}"
+    for number, entry in enumerate(result.data, 1):
+        if number > 1:
+            yield ""
+        if len(result.data) > 1:
+            yield styled(f"  event {number} of {len(result.data)} that came out of the transformation", "dim")
+        yield from _strip(replace(result, data=[entry]), stages)
+        yield from _transformed(result, entry)
+        yield from _exchanges(result, entry)
+
+
+def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:
+    """One line per stage: status, time, and what there is to say."""
+    by_stage: dict[str | None, list[Row]] = {}
+    for row in rows([result]):
+        by_stage.setdefault(row.stage, []).append(row)
+    for stage in stages.__slots__:
+        found = by_stage.get(stage, [])
+        if not getattr(stages, stage):
+            yield _line(stage, "off", None, "--send switches it on" if stage == "send_to_destination" else "")
+        elif found:
+            worst = next((row for row in found if row.status == "failed"), found[0])
+            yield _line(stage, worst.status, found[0].milliseconds, result.masker.masked(_said(stage, found, worst)))
+        elif stage == "dest_transform":
+            yield _line(stage, "ok", result.data[0].milliseconds.get(stage), "no payload: nothing to send")
+        else:
+            yield _line(stage, "none", None, "nothing to send")
+
+
+def _line(stage: str, status: str, milliseconds: float | None, said: str) -> str:
+    spent = "" if milliseconds is None else f"{milliseconds:.{1 if milliseconds >= 1 else 2}f} ms"
+    styles = (_STYLES.get(status, "bold"),)
+    rest = fitted(f"  {stage:<19}  {status:<7}  {spent:>9}  {said}".rstrip())
+    return rest.replace(status, styled(status, *styles), 1) if rest.find(status) == 23 else rest
+
+
+def _said(stage: str, found: Sequence[Row], worst: Row) -> str:
+    if worst.status == "none":
+        return "no user transformation; the event goes on as it is"
+    if worst.error:
+        return plain(worst.error)
+    if stage == "dest_transform":
+        return "1 payload" if len(found) == 1 else f"{len(found)} payloads"
+    return ", ".join(str(row.http_status) for row in found if row.http_status is not None)
+
+
+def _transformed(result: DestinationResult, entry: EventResult) -> Iterator[str]:
+    """What the user's code wrote; and the event that it gave, where no request shows it."""
+    for log in entry.logs:
+        yield f"    {styled('log', 'cyan')} {plain(result.masker.masked(log.text))}"
+    event = entry.user_transformed_payload
+    if event and "error" not in event and not entry.dest_transformed_payload:
+        yield from ("", *_body(result.masker.masked(event)))
+
+
+def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
+    payloads = entry.dest_transformed_payload
+    answers = entry.destination_response if isinstance(entry.destination_response, list) else []
+    statuses = entry.destination_response_status or []
+    for number, payload in enumerate(payloads if isinstance(payloads, list) else []):
+        yield ""
+        yield from _request(result, entry.requests[number] if number < len(entry.requests) else payload)
+        if number < len(answers):
+            status = statuses[number] if number < len(statuses) else 0
+            style = "green" if 200 <= status < 300 else "red"
+            yield "    " + styled(f"answer {status}" if status else "answer", style)
+            yield from _body(result.masker.masked(answers[number]))
+
+
+def _request(result: DestinationResult, given: Any) -> Iterator[str]:
+    """The HTTP request of a payload, or the payload where it makes none."""
+    from svctoolkit import delivery
+
+    try:
+        request: HttpRequest = delivery.request(given) if isinstance(given, Mapping) else given
+    except ToolkitError as error:
+        yield f"    {styled(plain(result.masker.masked(str(error))), 'yellow')}"
+        yield from _body(result.masker.masked(given))
+        return
+    masked = result.masker.masked
+    yield f"    {styled(request.method, 'bold', 'cyan')} {styled(plain(masked(request.url)), 'cyan')}"
+    for name, value in request.headers.items():
+        yield f"    {styled(plain(name), 'dim')}: {plain(masked(value))}"
+    if request.body:
+        yield from _body(masked(_parsed(request.body)))
+
+
+def _parsed(body: bytes) -> Any:
+    text = body.decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _body(value: Any) -> Iterator[str]:
+    lines = (value if isinstance(value, str) else laid_out(value, width() - 4)).splitlines()
+    shown = lines[:_LINES] if sys.stdout is not None and sys.stdout.isatty() else lines
+    for line in shown:
+        yield f"    {plain(line)}"
+    if len(lines) > len(shown):
+        yield styled(f"    … {len(lines) - len(shown)} more lines; --json shows all of them", "dim")
+
+
+def laid_out(value: Any, columns: int, indent: int = 0, before: int = 0) -> str:
+    """JSON with each object and list on one line where it fits in `columns`; `before` are taken on the first line."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if indent + before + len(flat) <= columns or not value or not isinstance(value, dict | list):
+        return flat
+    inner = indent + 2
+    if isinstance(value, dict):
+        keys = [f"{json.dumps(key, ensure_ascii=False)}: " for key in value]
+        items = [key + laid_out(v, columns, inner, len(key) + 1) for key, v in zip(keys, value.values(), strict=True)]
+    else:
+        items = [laid_out(v, columns, inner, 1) for v in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    lines = ",\n".join(" " * inner + item for item in items)
+    return f"{opening}\n{lines}\n{' ' * indent}{closing}"

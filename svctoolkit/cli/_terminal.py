@@ -1,0 +1,95 @@
+"""Where output goes: a terminal, a pipe, a file."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TextIO
+
+from svctoolkit.errors import ToolkitError
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+def utf8() -> None:
+    """Standard output and standard error write UTF-8 in every locale; what is no text (a lone surrogate) is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def colours(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether to colour what goes to `stream`: NO_COLOR and FORCE_COLOR decide, else whether it is a terminal."""
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR"):
+        return True
+    return environ.get("TERM") != "dumb" and stream is not None and stream.isatty()
+
+
+def styled(text: str, *styles: str) -> str:
+    """`text` in colour, where standard output takes colours."""
+    if not text or not colours(sys.stdout):
+        return text
+    return f"\x1b[{';'.join(_CODES[s] for s in styles)}m{text}\x1b[0m"
+
+
+def width() -> int:
+    """The columns of the terminal (or COLUMNS); 80 where there is none."""
+    return max(40, shutil.get_terminal_size().columns)
+
+
+def fitted(text: str) -> str:
+    """A line that fits the terminal; whole where output is no terminal, for what reads it there."""
+    if sys.stdout is None or not sys.stdout.isatty() or len(text) <= width():
+        return text
+    return text[: width() - 1] + "…"
+
+
+def plain(text: str) -> str:
+    """`text` on one line, with control characters as escapes: data must not steer the terminal."""
+    return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
+
+
+def out(text: str) -> None:
+    """Write lines to standard output. A reader that has gone (`| head`) does not stop the command.
+
+    Raises `ToolkitError` where nothing can be written, such as a full disk.
+    """
+    with _writing():
+        print(text)
+        flush()
+
+
+def flush() -> None:
+    """Write what is still in the buffer of standard output, as `out` does."""
+    with _writing():
+        if sys.stdout is not None:
+            sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        discard(sys.stdout)
+    except OSError as error:
+        discard(sys.stdout)
+        raise ToolkitError(f"cannot write the output: {error.strerror}") from error
+
+
+def discard(stream: TextIO) -> None:
+    """Let everything that is still written to `stream` go nowhere: Python flushes once more when it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def err(message: str) -> None:
+    """Write `svctoolkit: message` to standard error."""
+    with contextlib.suppress(OSError):
+        print(f"svctoolkit: {message}", file=sys.stderr, flush=True)

@@ -1,0 +1,114 @@
+"""`svctoolkit definitions`: the destination types and their configuration variables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.events import EVENT_TYPES
+
+if TYPE_CHECKING:
+    from svctoolkit.destinations.definitions import Definition, Variable
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one destination type, such as WEBHOOK")
+    parser.add_argument("--json", action="store_true", help="print what GET /destination-definitions answers")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _terminal
+    from svctoolkit.destinations import definitions
+
+    if args.name is None:
+        found = definitions.all()
+        text = json.dumps([d.to_dict() for d in found], indent=2) if args.json else "\n".join(_listed(found))
+    else:
+        one = definitions.get(args.name.upper())
+        text = json.dumps(one.to_dict(), ensure_ascii=False, indent=2) if args.json else "\n".join(_described(one))
+    _terminal.out(text)
+    return Exit.OK
+
+
+def _listed(found: list[Definition]) -> Iterator[str]:
+    from svctoolkit.cli._terminal import styled
+    from svctoolkit.destinations import CATALOGUE
+
+    rows = [(d.name, d.display_name, ", ".join(d.modes), _tested(d)) for d in found]
+    yield from table(("type", "name", "modes", "tests"), rows)
+    yield ""
+    can = sum(d.name in CATALOGUE for d in found)
+    yield styled(f"{len(found)} types, {can} can be tested. `svctoolkit definitions NAME` shows one.", "dim")
+
+
+def _tested(definition: Definition) -> str:
+    from svctoolkit.destinations import CATALOGUE
+
+    if definition.sent_by_server:
+        return f"no: {definition.sent_by_server}"
+    return "yes" if definition.name in CATALOGUE else "no mapping yet"
+
+
+def _described(one: Definition) -> Iterator[str]:
+    from svctoolkit.cli._terminal import styled, width
+    from svctoolkit.destinations import CATALOGUE, examples
+
+    marks = [mark for mark, is_so in (("beta", one.is_beta), ("deprecated", one.deprecated)) if is_so]
+    yield " ".join([styled(one.name, "bold"), one.display_name, *(f"({mark})" for mark in marks)])
+    facts = {"tests": _tested(one), "modes": ", ".join(one.modes), "sources": ", ".join(one.supported_source_types)}
+    for name, text in [*facts.items(), *(("events", line) for line in _event_types(one))]:
+        yield textwrap.fill(text, width(), initial_indent=f"  {name:<7}  ", subsequent_indent=" " * 11)
+    yield ""
+    head = ("variable", "kind", "required", "default", "label")
+    yield from table(head, [_row(name, variable, one) for name, variable in one.variables.items()])
+    if one.name in CATALOGUE:
+        yield "\nexamples"
+        yield from (f"  {example.name}" for example in examples(one.name))
+
+
+def _event_types(one: Definition) -> Iterator[str]:
+    """One line per connection mode: a list of event types, or a list for each source type."""
+    for mode, types in (one.supported_message_types or {"all modes": EVENT_TYPES}).items():
+        by_source = types if isinstance(types, dict) else {"": types}
+        lists = (f"{source}: {', '.join(names)}" if source else ", ".join(names) for source, names in by_source.items())
+        yield f"{mode}: {'; '.join(lists)}"
+
+
+def _row(name: str, variable: Variable, one: Definition) -> tuple[str, ...]:
+    secret = variable.secret or any(key.split(".")[0] == name for key in one.secret_keys)
+    kind = f"{variable.kind}, secret" if secret else variable.kind
+    default = "" if variable.default is None else json.dumps(variable.default, ensure_ascii=False)
+    label = f"{variable.label}: {' | '.join(variable.options)}" if variable.options else variable.label
+    return (name, kind, "yes" if variable.required else "", default, label)
+
+
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Columns as wide as their widest cell; on a terminal each line is cut to its width."""
+    from svctoolkit.cli._terminal import fitted, plain, styled
+
+    lines = [head, *(tuple(map(plain, row)) for row in rows)]
+    widths = [min(40, max(len(line[n]) for line in lines)) for n in range(len(head))]
+    for number, line in enumerate(lines):
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        text = fitted("  ".join(cells).rstrip())
+        yield styled(text, "bold") if number == 0 else text
+
+
+command = Command(
+    help="list destination types, or the variables of one",
+    description="""
+        Lists the destination types that are known, and which of them can be tested here. With a name: its
+        configuration variables as `--config` and a workspace file take them, and its examples.
+    """,
+    examples=(
+        "svctoolkit definitions",
+        "svctoolkit definitions WEBHOOK",
+        "svctoolkit definitions --json | jq '.[].name'",
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,151 @@
+"""`svctoolkit init`: a small project that works."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from pathlib import Path
+
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.errors import ConfigError, Problem, ToolkitError
+
+_WORKSPACE = """\
+# Sources, destinations and transformations, each under a key of your choice.
+# `svctoolkit definitions WEBHOOK` lists what a destination's config takes.
+# A secret stays out of this file: `token: $(env:MY_TOKEN)` is read from the environment.
+workspace: shop
+sources:
+  web: {name: Web shop, type: web, destinations: [hook]}
+destinations:
+  hook:
+    name: Orders hook
+    type: WEBHOOK
+    config:
+      webhookUrl: https://hook.example/orders
+      webhookMethod: POST
+      headers: [{from: X-Api-Version, to: "2"}]
+transformations:
+  clean: {language: python, file: clean.py}
+delivery: {mode: record}   # nothing leaves this machine; live sends to the real addresses
+"""
+
+_SUITE = """\
+# Objects match as subsets, lists exactly. `svctoolkit run` runs every *.suite.yaml; pytest does, too.
+suite: Orders
+workspace: ../workspace.yaml
+scenarios:
+  - name: an order reaches the hook
+    destination: hook
+    stages: {user_transform: true, dest_transform: true, send_to_destination: true}
+    event:
+      type: track
+      event: Order Completed
+      userId: u-1001
+      properties: {order_id: o-90017, revenue: 22.5, currency: EUR}
+    expect:
+      dest_transform:
+        method: POST
+        endpoint: https://hook.example/orders
+        headers: {x-api-version: "2"}
+        body: {JSON: {event: Order Completed, properties: {revenue: 22.5}}}
+      send_to_destination: {status: 200}
+
+  - name: a $(type) event goes to the hook as it is
+    cases:                     # every row is a test of its own; its keys are variables
+      - {id: page, type: page, name: Wool throws}
+      - {id: screen, type: screen, name: Basket}
+    source: web
+    event: {type: $(type), userId: u-1001, name: $(name)}
+    expect:
+      dest_transform: {body: {JSON: {type: $(type), name: $(name)}}}
+
+  - name: an event without a type is refused
+    destination: hook
+    event: {userId: u-1001}
+    expect: {status: 400, error: message type missing or invalid}
+"""
+
+_CLEAN = '''\
+"""A user transformation: called for every event, before the destination's own mapping."""
+
+
+def transformEvent(event, metadata):
+    if (event.get("context") or {}).get("ip", "").startswith("10."):
+        return None  # internal traffic: the event is dropped
+    traits = (event.get("context") or {}).get("traits") or {}
+    if "email" in traits:
+        traits["email"] = traits["email"].strip().lower()
+    return event
+'''
+
+_README = """\
+# Shop pipeline
+
+| file | what it is |
+|---|---|
+| `workspace.yaml` | sources, destinations, transformations |
+| `suites/orders.suite.yaml` | what must be true of them |
+| `clean.py` | a user transformation; no destination uses it yet |
+
+```
+svctoolkit run                                             # check the suites
+svctoolkit test destination hook --sample track            # see what one event becomes
+svctoolkit test destination hook --sample track --send     # and what the destination answers
+svctoolkit serve --workspace workspace.yaml                # the Test API of this workspace
+```
+"""
+
+_FILES = {
+    "workspace.yaml": _WORKSPACE,
+    "suites/orders.suite.yaml": _SUITE,
+    "clean.py": _CLEAN,
+    "README.md": _README,
+}
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where to write (default: here)")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _terminal
+
+    folder = Path(args.folder)
+    _write(folder)
+    enter = "" if folder == Path() else f"cd {args.folder} && "
+    files = "\n".join(f"  {folder / name}" for name in _FILES)
+    _terminal.out(f"wrote\n{files}\n\nnext: {enter}svctoolkit run")
+    return Exit.OK
+
+
+def _write(folder: Path) -> None:
+    """Write all files, or none. Raises `ConfigError` where one is there already, `ToolkitError` where none can be."""
+    there = [folder / name for name in _FILES if (folder / name).exists()]
+    if there:
+        hint = Problem("nothing was written; give another folder: svctoolkit init NAME")
+        raise ConfigError([*(Problem("is there already", str(path)) for path in there), hint])
+    written = []
+    try:
+        for name, text in _FILES.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            with (folder / name).open("x", encoding="utf-8", newline="\n") as file:
+                written.append(folder / name)
+                file.write(text)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        for path in written:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise ToolkitError(f"cannot write a project to {folder}: {why}") from error
+
+
+command = Command(
+    help="write a small project that works",
+    description="""
+        Writes a workspace, a suite, a user transformation and a README to a folder. Files that are there already are
+        never overwritten: then nothing is written at all.
+    """,
+    examples=("svctoolkit init", "svctoolkit init shop && cd shop && svctoolkit run"),
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,11 @@
+"""The Test API over HTTP: a hosted service, or `svctoolkit serve`. Same calls and results as `svctoolkit.Pipeline`.
+
+with TestApiClient("https://api.example.com", "dev@example.com", token) as api:
+    result = api.test_destination("1aIXqM", svctoolkit.events.sample("track"))
+"""
+
+from __future__ import annotations
+
+from svctoolkit.client._client import TestApiClient
+
+__all__ = ["TestApiClient"]

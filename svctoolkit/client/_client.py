@@ -1,0 +1,157 @@
+"""The calls of the Test API as methods."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from svctoolkit.client import _shape
+from svctoolkit.client._server import Server
+from svctoolkit.destinations import definitions
+from svctoolkit.errors import ConfigError, EventError
+from svctoolkit.pipeline import Stages
+from svctoolkit.results import DestinationResult, SourceResult
+from svctoolkit.secrets import Masker, Secret, revealed, secret_texts
+
+if TYPE_CHECKING:
+    import httpx
+
+#: Headers of a payload whose values are secrets in practice. A remote service does not say which values are secret.
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey"})
+
+
+class TestApiClient:
+    """Runs tests on a server that speaks the Test API. Takes and gives the same as `svctoolkit.Pipeline`.
+
+    `base_url` is the part before `/v0/`. `email` and `token` (a personal access token) go in every request to that
+    host, and to no other: a redirect to another host is an error. `timeout` is in seconds, for one answer.
+
+    Calls raise `RequestError` where the server refuses (`status` and `body` are its answer), and `DeliveryError` where
+    there is no usable answer: host unreachable (`ECONNREFUSED`, `ENOTFOUND`...), time-out (`ETIMEDOUT`), a redirect
+    (`EREDIRECT`), an answer that is no JSON or not of the documented shape (`EBADMSG`).
+
+    A call is repeated (three times in all) where that cannot send an event twice: when the connection was refused, when
+    definitions are read, and after 429 or 503 with `Retry-After` if no stage sends. One client serves several threads.
+    """
+
+    __test__ = False  # the name is the API's; pytest would collect it
+
+    def __init__(
+        self,
+        base_url: str,
+        email: str,
+        token: str | Secret,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        timeout: float = 60.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.email = email
+        self._token = token if isinstance(token, Secret) else Secret(token)
+        self._server = Server(base_url, email, self._token, transport=transport, timeout=timeout, sleep=sleep)
+
+    @property
+    def base_url(self) -> str:
+        """The address that paths are appended to, without a slash at the end."""
+        return self._server.base_url
+
+    def test_destination(
+        self,
+        destination: str,
+        event: Mapping[str, Any],
+        *,
+        stages: Stages | None = None,
+        config: Mapping[str, Any] | None = None,
+        force: bool = False,
+    ) -> DestinationResult:
+        """Verify one destination, named by its id. `config` overrides its configuration key by key.
+
+        Nothing is sent to the destination unless `stages` says so. A disabled destination is a result with `error`.
+        """
+        override = {} if config is None else {"destinationConfig": revealed(config)}
+        answer = self._test("testDestination", destination, event, stages or Stages(), force, override)
+        result = self._server.read(answer, lambda data: _shape.destination_result(data, event))
+        self._mask(result, config or {})
+        return result
+
+    def test_source(
+        self, source: str, event: Mapping[str, Any], *, stages: Stages | None = None, force: bool = False
+    ) -> SourceResult:
+        """Verify every destination that is connected to one source, named by its id.
+
+        A disabled source is a `RequestError` unless `force`.
+        """
+        answer = self._test("testSource", source, event, stages or Stages(), force, {})
+        results = self._server.read(answer, lambda data: _shape.source_result(data, event))
+        for result in results:
+            self._mask(result, {})
+        return SourceResult(results)
+
+    def destination_definitions(self) -> list[dict[str, Any]]:
+        """The definitions of all destination types: `name`, `displayName`, `config.destConfig.defaultConfig`..."""
+        return self._server.read(self._server.get("/destination-definitions"), _shape.definitions)
+
+    def destination_definition(self, name: str) -> dict[str, Any]:
+        """The definition of one destination type. Raises `RequestError` with status 404 for one that is not there."""
+        path = f"/destination-definitions/{_segment('destination type', name)}"
+        return self._server.read(self._server.get(path), _shape.definition)
+
+    def close(self) -> None:
+        """Close the connections. A later call opens new ones."""
+        self._server.close()
+
+    def __enter__(self) -> TestApiClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"TestApiClient({self.base_url!r}, {self.email!r})"
+
+    def _test(
+        self,
+        operation: str,
+        id: str,
+        event: Mapping[str, Any],
+        stages: Stages,
+        force: bool,
+        override: Mapping[str, Any],
+    ) -> Any:
+        flags = {name: getattr(stages, name) for name in Stages.__slots__}
+        body = _encoded({"stage": flags, "message": event, **override})
+        path = f"/v0/{operation}/{_segment('id', id)}" + ("?force=true" if force else "")
+        return self._server.post(path, body, sends=stages.send_to_destination)
+
+    def _mask(self, result: DestinationResult, config: Mapping[str, Any]) -> None:
+        known = {self._token.reveal(), *secret_texts(config), *_header_secrets(result)}
+        if result.destination in definitions.names():
+            known.update(definitions.secret_values(result.destination, config))
+        result.masker = Masker(known)
+
+
+def _segment(what: str, text: str) -> str:
+    """`text` as one segment of a path."""
+    if text in ("", ".", ".."):
+        raise ConfigError(f"{text!r} is no {what}")
+    return quote(text, safe="", errors="replace")
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(body, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EventError(f"the event or the configuration cannot be written as JSON: {error}") from error
+
+
+def _header_secrets(result: DestinationResult) -> Iterator[str]:
+    for entry in result.data:
+        payloads = entry.dest_transformed_payload
+        for payload in payloads if isinstance(payloads, list) else ():
+            headers = payload.get("headers")
+            for name, value in headers.items() if isinstance(headers, Mapping) else ():
+                if name.lower() in _SECRET_HEADERS and isinstance(value, str):
+                    yield value.partition(" ")[2] or value  # `Bearer` and `Basic` may stay readable

@@ -1,0 +1,99 @@
+"""The documented shapes of the Test API's answers. Each raises `ValueError` that says what came instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.results import DestinationResult
+
+MAX_DEPTH = 200  # levels, as the server takes them
+
+
+def destination_result(data: Any, event: Mapping[str, Any]) -> DestinationResult:
+    """One destination result (Test API specification, sections Destination result and Entry of `data`)."""
+    result = _object("the destination result", data)
+    for name in ("destinationId", "destinationName"):
+        _expect(isinstance(result.get(name), str), name, "a string", result.get(name))
+    _expect(isinstance(result.get("destination", ""), str), "destination", "a string", result.get("destination"))
+    if "error" in result:
+        _expect(isinstance(result["error"], str), "error", "a string", result["error"])
+        return DestinationResult.from_dict(result, event)
+    entries = _list("data", result.get("data"))
+    return DestinationResult.from_dict(
+        {**result, "data": [_entry(f"data[{n}]", e) for n, e in enumerate(entries)]}, event
+    )
+
+
+def source_result(data: Any, event: Mapping[str, Any]) -> list[DestinationResult]:
+    """The destination results of one source, in order."""
+    return [destination_result(item, event) for item in _list("the source result", data)]
+
+
+def definitions(data: Any) -> list[dict[str, Any]]:
+    """Destination definitions."""
+    return [definition(item) for item in _list("the answer", data)]
+
+
+def definition(data: Any) -> dict[str, Any]:
+    """One destination definition."""
+    found = _object("the definition", data)
+    _expect(isinstance(found.get("name"), str), "name", "a string", found.get("name"))
+    return found
+
+
+def too_deep(value: Any) -> bool:
+    """Whether objects and lists are nested more than `MAX_DEPTH` levels. Level by level: depth costs no stack."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        nodes = [node for node in level if isinstance(node, dict | list)]
+        if not nodes:
+            return False
+        level = [child for node in nodes for child in (node.values() if isinstance(node, dict) else node)]
+    return True
+
+
+def _entry(where: str, data: Any) -> dict[str, Any]:
+    entry = {name: value for name, value in _object(where, data).items() if value is not None}
+    if "user_transformed_payload" in entry:
+        _object(f"{where}.user_transformed_payload", entry["user_transformed_payload"])
+    for name in ("dest_transformed_payload", "destination_response"):
+        value = entry.get(name, [])
+        failed = isinstance(value, dict) and isinstance(value.get("error"), str)
+        _expect(failed or isinstance(value, list), f"{where}.{name}", "a list or an object with `error`", value)
+    for number, payload in enumerate(entry.get("dest_transformed_payload", [])):
+        if isinstance(entry["dest_transformed_payload"], list):
+            _object(f"{where}.dest_transformed_payload[{number}]", payload)
+    statuses = entry.get("destination_response_status", [])
+    numbers = isinstance(statuses, list) and all(type(status) is int for status in statuses)
+    _expect(numbers, f"{where}.destination_response_status", "a list of integers", statuses)
+    return entry
+
+
+def _object(where: str, value: Any) -> dict[str, Any]:
+    _expect(isinstance(value, dict), where, "an object", value)
+    return value  # type: ignore[no-any-return]
+
+
+def _list(where: str, value: Any) -> list[Any]:
+    _expect(isinstance(value, list), where, "a list", value)
+    return value  # type: ignore[no-any-return]
+
+
+def _expect(fits: bool, where: str, expected: str, value: Any) -> None:
+    if not fits:
+        raise ValueError(f"{where} must be {expected}, not {_described(value)}")
+
+
+def _described(value: Any) -> str:
+    if value is None:
+        return "null or absent"
+    names = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
+    return names[type(value)]

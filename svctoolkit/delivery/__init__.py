@@ -1,0 +1,32 @@
+"""A payload becomes an HTTP request, the request gets an answer. The only network call of the pipeline is here.
+
+    payload -> request() -> HttpRequest -> Transport -> HttpResponse -> Delivered
+
+`Sender` does all of it. A `Transport` is any callable of that shape: `Recorder` keeps the requests and answers as
+told, `live.LiveTransport` uses the network within the limits of a `policy.NetworkPolicy`. `curl` shows a request as
+a command.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.delivery import live, policy
+from svctoolkit.delivery._curl import curl
+from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
+from svctoolkit.delivery._recorder import Answer, Recorded, Recorder
+from svctoolkit.delivery._request import request
+from svctoolkit.delivery._sender import Delivered, Sender
+
+__all__ = [
+    "Answer",
+    "Delivered",
+    "HttpRequest",
+    "HttpResponse",
+    "Recorded",
+    "Recorder",
+    "Sender",
+    "Transport",
+    "curl",
+    "live",
+    "policy",
+    "request",
+]

@@ -1,0 +1,53 @@
+"""A request as a shell command."""
+
+from __future__ import annotations
+
+import base64
+import re
+from shlex import quote
+
+from svctoolkit.delivery._http import HttpRequest
+
+#: curl sets these itself, and better.
+_OWN = ("content-length", "connection", "accept-encoding")
+_MAX_ARGUMENT = 100_000  # Linux takes 131,072 bytes in one argument
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what a terminal would act on
+
+
+def curl(request: HttpRequest) -> str:
+    """A command for POSIX shells that sends the same request. A body that is no plain text goes through base64.
+
+    It shows everything the request has: mask the request first where secrets must not be seen.
+    """
+    parts = ["curl --head" if request.method == "HEAD" else f"curl -X {quote(request.method)}"]
+    if re.search(r"[\[\]{}]", request.url):
+        parts[0] += " --globoff"
+    parts.append(quote(request.url))
+    parts += [f"-H {quote(_field(n, v))}" for n, v in request.headers.items() if n.lower() not in _OWN]
+    if any(name.lower() == "accept-encoding" for name in request.headers):
+        parts.append("--compressed")
+    if not request.body and not any(name.lower() == "content-length" for name in request.headers):
+        return _lines(parts)
+    if not any(name.lower() == "content-type" for name in request.headers):
+        parts.append("-H 'Content-Type:'")  # else curl calls the body a form
+    text = _plain_text(request.body)
+    if text is not None:
+        return _lines([*parts, f"--data-raw {quote(text)}"])
+    encoded = base64.b64encode(request.body).decode()
+    return f"printf %s {encoded} | base64 -d | " + _lines([*parts, "--data-binary @-"])
+
+
+def _lines(parts: list[str]) -> str:
+    return " \\\n  ".join(parts)
+
+
+def _field(name: str, value: str) -> str:
+    return f"{name}: {value}" if value else f"{name};"
+
+
+def _plain_text(body: bytes) -> str | None:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if len(body) > _MAX_ARGUMENT or _UNSAFE.search(text) else text

@@ -1,0 +1,34 @@
+"""The seam to the network: a request, a response, and the one method between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """One request, byte for byte. `url` includes the query."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """What came back. Header names are lower-case; `body` is decompressed."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+class Transport(Protocol):
+    """Answers a request: the live network, a recorder, or whatever a test needs."""
+
+    def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
+        """The answer within `timeout` seconds. Raises `DeliveryError`."""
+        ...

@@ -1,0 +1,98 @@
+"""Values as JavaScript writes them: the service is a JavaScript program, so its requests have these bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from json.encoder import encode_basestring
+from typing import Any, NoReturn
+
+from svctoolkit.delivery._failures import failure
+
+_MAX_EXACT = 2**53  # JavaScript rounds greater integers
+
+
+def number(value: float) -> str:
+    """`10.0` is `10`, `1e-05` is `0.00001`, `1e-07` is `1e-7`."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "0"
+    if 1e-6 <= abs(value) < 1e21:
+        return format(Decimal(repr(value)).normalize(), "f")
+    return re.sub(r"e([+-])0", r"e\1", repr(value))
+
+
+def text(value: Any) -> str:
+    """What `String(value)` gives: `null`, `true`, `1,2` for a list, `[object Object]` for an object."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "[object Object]"
+    if isinstance(value, list | tuple):
+        return ",".join("" if item is None else text(item) for item in value)
+    return number(value) if isinstance(value, float) else json_text(value).strip('"')
+
+
+def json_text(value: Any) -> str:
+    """What `JSON.stringify(value)` gives: no spaces, `null` for NaN. A datetime is ISO 8601 text in UTC.
+
+    Raises `DeliveryError` for a value that JSON does not have.
+    """
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if abs(value) <= _MAX_EXACT else json_text(_float(value))
+    if isinstance(value, float):
+        return number(value) if math.isfinite(value) else "null"
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{encode_basestring(text(k))}:{json_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(json_text, value)) + "]"
+    if isinstance(value, datetime):
+        utc = value.astimezone(UTC) if value.tzinfo else value
+        return f'"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"'
+    raise failure("ERR_INVALID_PAYLOAD", f"a {type(value).__name__} cannot be sent: it has no form in JSON")
+
+
+def _float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def parse(content: str) -> Any:
+    """What `JSON.parse` gives. Raises `ValueError`, also for `NaN` and for what is nested too deeply."""
+    try:
+        return json.loads(content, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def utf8(content: str) -> bytes:
+    r"""JSON text in UTF-8. Half of a surrogate pair stays escaped (`\ud800`), as `JSON.stringify` writes it."""
+    return content.encode("utf-8", "backslashreplace")
+
+
+def well_formed(value: Any) -> Any:
+    """`value` (JSON) with U+FFFD for every half of a surrogate pair, which UTF-8 cannot hold."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {well_formed(k): well_formed(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [well_formed(item) for item in value]
+    return value

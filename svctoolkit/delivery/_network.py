@@ -1,0 +1,108 @@
+"""Connections of the live transport: to checked addresses only, and never past the deadline."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future
+from time import monotonic
+from typing import Any
+
+import httpcore
+
+from svctoolkit.delivery.policy import NetworkPolicy
+
+
+class Progress(threading.local):
+    """How far this thread's request is: when its time is over, and whether the other side has closed."""
+
+    deadline = float("inf")
+    closed = False
+
+    def start(self, timeout: float) -> None:
+        self.deadline, self.closed = monotonic() + timeout, False
+
+    def remaining(self) -> float:
+        """Seconds that are left. Raises `httpcore.ReadTimeout`."""
+        left = self.deadline - monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout("deadline")
+        return left
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection whose every step has only the time that is left. The library's time-outs are per step."""
+
+    def __init__(self, inner: httpcore.NetworkStream, progress: Progress) -> None:
+        self._inner, self._progress = inner, progress
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the library's signature
+        data = self._inner.read(max_bytes, self._progress.remaining())
+        self._progress.closed = not data
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
+        size = 1 << 20  # a slow reader could take each step of a big body just in time
+        for start in range(0, len(buffer), size):
+            self._inner.write(buffer[start : start + size], self._progress.remaining())
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002
+    ) -> httpcore.NetworkStream:
+        secured = self._inner.start_tls(ssl_context, server_hostname, self._progress.remaining())
+        return _Stream(secured, self._progress)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
+
+
+class CheckedBackend(httpcore.NetworkBackend):
+    """Opens connections where the policy allows. The host name stays what TLS and the Host header speak of."""
+
+    def __init__(self, policy: NetworkPolicy, progress: Progress) -> None:
+        self._policy, self._progress = policy, progress
+        self._inner = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002 - the library's signature
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        addresses = self._checked(host, port)
+        failed: Exception | None = None
+        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+            # An address that swallows packets must leave time for the next one.
+            patience = self._progress.remaining() if left == 1 else min(5.0, self._progress.remaining() / left)
+            try:
+                stream = self._inner.connect_tcp(address, port, patience, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failed = error
+            else:
+                return _Stream(stream, self._progress)
+        raise failed or httpcore.ConnectError("no address")
+
+    def _checked(self, host: str, port: int) -> list[str]:
+        """`policy.check` in a thread of its own, because a system's name lookup has no time-out."""
+        answer: Future[list[str]] = Future()
+
+        def check() -> None:
+            try:
+                answer.set_result(self._policy.check(host, port))
+            except Exception as error:  # noqa: BLE001 - it is raised again where the answer is awaited
+                answer.set_exception(error)
+
+        threading.Thread(target=check, name="svctoolkit-lookup", daemon=True).start()
+        try:
+            return answer.result(self._progress.remaining())
+        except TimeoutError:
+            raise httpcore.ConnectTimeout("name lookup") from None

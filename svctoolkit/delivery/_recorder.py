@@ -1,0 +1,193 @@
+"""The built-in destination: keeps every request and answers as told."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import threading
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl
+
+from svctoolkit.delivery._failures import failure
+from svctoolkit.delivery._http import HttpRequest, HttpResponse
+from svctoolkit.delivery._js import json_text, utf8
+from svctoolkit.delivery._sender import parsed
+from svctoolkit.delivery._url import Url
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How the recorder answers one request.
+
+    `body` is text, bytes, or a value that is sent as JSON; its kind gives the content type unless `headers` has one.
+    `delay` is in seconds; `close` closes the connection instead of an answer.
+    """
+
+    status: int = 200
+    body: Any = field(default_factory=lambda: {"success": True})
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    close: bool = False
+
+    def response(self) -> HttpResponse:
+        """The answer as it arrives."""
+        kind, body = _encoded(self.body)
+        headers = {"content-type": kind, **{name.lower(): value for name, value in self.headers.items()}}
+        return HttpResponse(self.status, headers, body)
+
+
+def _encoded(body: Any) -> tuple[str, bytes]:
+    if isinstance(body, bytes):
+        return "application/octet-stream", body
+    if isinstance(body, str):
+        return "text/plain; charset=utf-8", body.encode("utf-8", "replace")
+    return "application/json", utf8(json_text(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One request as it arrived, and its answer: None where the connection was closed or the sender gave up."""
+
+    request: HttpRequest
+    response: HttpResponse | None
+    time: datetime
+
+    @property
+    def host(self) -> str:
+        """Host, with the port if it is not the scheme's own."""
+        return Url.parse(self.request.url).place
+
+    @property
+    def text(self) -> str:
+        """The body, decompressed."""
+        body = self.request.body
+        if any(name.lower() == "content-encoding" and "gzip" in v for name, v in self.request.headers.items()):
+            body = _unzipped(body)
+        return body.decode("utf-8", "replace")
+
+    @property
+    def json(self) -> Any:
+        """The parsed body; None if it is no JSON."""
+        value = parsed(self.text.encode())
+        return value if value != self.text else None
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The body as a form; of several values of one name the last."""
+        return dict(parse_qsl(self.text, keep_blank_values=True))
+
+
+def _unzipped(body: bytes) -> bytes:
+    try:
+        return gzip.decompress(body)
+    except (OSError, EOFError, zlib.error):
+        return body
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Recorder:
+    """A transport that stands in for every destination's server. Nothing leaves the machine; safe for many threads.
+
+    It keeps the last `limit` requests in `requests` and counts the older ones in `forgotten`. Without an instruction
+    it answers 200 `{"success": true}`.
+
+    >>> recorder = Recorder()
+    >>> recorder.answer("hook.example", Answer(503), Answer(200))
+    >>> [recorder(HttpRequest("POST", "https://hook.example/in"), timeout=1).status for _ in range(3)]
+    [503, 200, 200]
+    """
+
+    def __init__(
+        self,
+        *,
+        limit: int = 10_000,
+        clock: Callable[[], datetime] = _now,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._kept: deque[Recorded] = deque(maxlen=limit)
+        self._arrived = 0
+        self._answers: dict[str, deque[Answer]] = {}
+        self._changed = threading.Condition()
+
+    @property
+    def requests(self) -> tuple[Recorded, ...]:
+        """Every request that is kept, oldest first."""
+        with self._changed:
+            return tuple(self._kept)
+
+    @property
+    def forgotten(self) -> int:
+        """How many requests are no longer kept, because `limit` later ones came."""
+        with self._changed:
+            return self._arrived - len(self._kept)
+
+    def answer(self, to: str, *answers: Answer) -> None:
+        """Answer requests to a host (`hook.example`, `localhost:8080`), a URL prefix, or `*` (all) with `answers`.
+
+        They are used in order; the last is repeated. The longest prefix rules, then host with port, host, `*`.
+        Telling it again replaces the answers; without `answers` requests are answered as by default again.
+
+        Raises `DeliveryError` for what is neither host nor URL.
+        """
+        key = _key(to)
+        with self._changed:
+            if answers:
+                self._answers[key] = deque(answers)
+            else:
+                self._answers.pop(key, None)
+
+    def clear(self) -> None:
+        """Forget all requests and their count. The answers stay as told."""
+        with self._changed:
+            self._kept.clear()
+            self._arrived = 0
+
+    def wait(self, count: int, timeout: float = 10.0) -> bool:
+        """True as soon as `count` requests have arrived since the start or `clear`, false after `timeout` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._arrived >= count, timeout)
+
+    def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
+        url = Url.parse(request.url)
+        with self._changed:
+            chosen = self._next(url)
+            gives_up = chosen.delay >= timeout
+            response = None if chosen.close or gives_up else chosen.response()
+            self._kept.append(Recorded(request, response, self._clock()))
+            self._arrived += 1
+            self._changed.notify_all()
+        if chosen.delay > 0:
+            self._sleep(min(chosen.delay, timeout))
+        if gives_up:
+            raise failure("ECONNABORTED", f"{url.place} gave no answer within {timeout:g} s")
+        if response is None:
+            raise failure("ECONNRESET", f"{url.place} closed the connection without an answer")
+        return response
+
+    def _next(self, url: Url) -> Answer:
+        prefixes = [key for key in self._answers if "://" in key and str(url).startswith(key)]
+        prefixes.sort(key=len, reverse=True)
+        for key in (*prefixes, f"{url.host}:{url.port}", url.host, "*"):
+            if key in self._answers:
+                answers = self._answers[key]
+                return answers.popleft() if len(answers) > 1 else answers[0]
+        return Answer()
+
+
+def _key(to: str) -> str:
+    if to == "*":
+        return to
+    url = Url.parse(to if "://" in to else f"http://{to}")
+    if "://" in to:
+        return str(url)
+    return f"{url.host}:{url.port}" if re.search(r":[0-9]+$", to) else url.host

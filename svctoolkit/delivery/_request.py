@@ -1,0 +1,191 @@
+"""A payload as the HTTP request that the service sends.
+
+One thing differs on purpose: the requests name this package as `User-Agent`, so that nobody takes a test for the
+service. `Accept-Encoding` names only what is decoded here.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit import __version__
+from svctoolkit.delivery import _encode
+from svctoolkit.delivery._failures import failure
+from svctoolkit.delivery._http import HttpRequest
+from svctoolkit.delivery._js import json_text, parse, text, utf8, well_formed
+from svctoolkit.delivery._url import Url
+
+USER_AGENT = f"svctoolkit/{__version__}"
+MAX_BYTES = 100_000_000
+_FORM = "application/x-www-form-urlencoded"
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
+#: The length is that of the body, and a body is never sent in chunks.
+_FRAMING = ("content-length", "transfer-encoding")
+
+
+class _Headers:
+    """Header fields whose names differ in more than case. Setting one again keeps its place and spelling."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, tuple[str, str]] = {}
+
+    def __setitem__(self, name: str, value: str) -> None:
+        spelling = self._fields.get(name.lower(), (name, ""))[0]
+        self._fields[name.lower()] = (spelling, value)
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._fields
+
+    def get(self, name: str) -> str:
+        return self._fields.get(name.lower(), ("", ""))[1]
+
+    def add(self, name: str, value: str) -> None:
+        """Set it unless it is there."""
+        if name not in self:
+            self[name] = value
+
+    def remove(self, name: str) -> None:
+        self._fields.pop(name.lower(), None)
+
+    def to_dict(self) -> dict[str, str]:
+        return dict(self._fields.values())
+
+
+def request(payload: Mapping[str, Any]) -> HttpRequest:
+    """The request of one element of `dest_transformed_payload`, in the service's own bytes.
+
+    Of the members `JSON`, `JSON_ARRAY`, `XML`, `FORM` and `GZIP` of `body`, the last that is not empty is sent.
+    A `Content-Type` of the payload stays as it is. `Content-Length` is always that of the body; one of the payload, and
+    a `Transfer-Encoding`, are left out.
+
+    Raises `DeliveryError` for a payload without `endpoint` or `body`, and for a URL, header or value that HTTP cannot
+    carry. No text of an error shows the path or query of the URL or the value of a header.
+    """
+    try:
+        return _request(payload)
+    except RecursionError:
+        raise failure("ERR_INVALID_PAYLOAD", "the payload is nested too deeply to be sent") from None
+
+
+def _request(payload: Mapping[str, Any]) -> HttpRequest:
+    endpoint, params = payload.get("endpoint"), payload.get("params")
+    if not isinstance(endpoint, str) or not endpoint.strip():
+        raise failure("ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is no HTTP request")
+    if not isinstance(params, Mapping | None):
+        raise failure("ERR_INVALID_PAYLOAD", f"params must be an object, not a {type(params).__name__}")
+    method = _method(payload.get("method"))
+    headers = _headers(payload.get("headers"))
+    body = _body(payload.get("body"), method, headers)
+    url = Url.parse(endpoint).with_query(_encode.query(params or {}))
+    if url.userinfo:
+        name_and_password = url.userinfo if ":" in url.userinfo else f"{url.userinfo}:"
+        headers["Authorization"] = f"Basic {base64.b64encode(name_and_password.encode()).decode()}"
+    if len(body) > MAX_BYTES:
+        raise failure(
+            "ERR_BAD_REQUEST", f"the body for {url.place} has {len(body):,} bytes, the limit is {MAX_BYTES:,}"
+        )
+    if body or method in ("POST", "PUT", "PATCH"):
+        headers["Content-Length"] = str(len(body))
+    headers.add("Accept-Encoding", "gzip, deflate")
+    headers.add("Connection", "keep-alive")
+    return HttpRequest(method, str(url), headers.to_dict(), body)
+
+
+def _method(value: Any) -> str:
+    method = text(value or "GET").upper()
+    if not _TOKEN.fullmatch(method):
+        raise failure("ERR_INVALID_HTTP_TOKEN", f"{well_formed(method)[:40]!r} is no HTTP method")
+    return method
+
+
+def _headers(given: Any) -> _Headers:
+    if not isinstance(given, Mapping | None):
+        raise failure("ERR_INVALID_PAYLOAD", f"headers must be an object, not a {type(given).__name__}")
+    headers = _Headers()
+    headers["Accept"] = "application/json, text/plain, */*"
+    for name, value in (given or {}).items():
+        if value is not None and value is not False:  # the service's client drops both
+            headers[_header_name(name)] = _header_value(name, value)
+    for name in _FRAMING:
+        headers.remove(name)
+    headers["User-Agent"] = USER_AGENT
+    return headers
+
+
+def _header_name(name: Any) -> str:
+    if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+        raise failure("ERR_INVALID_HTTP_TOKEN", f"{well_formed(text(name))[:80]!r} is no name of a header")
+    return name
+
+
+def _header_value(name: str, value: Any) -> str:
+    shown = ", ".join(map(text, value)) if isinstance(value, list | tuple) else text(value)
+    bad = _NO_HEADER_VALUE.search(shown)
+    if bad:
+        character = f"U+{ord(bad[0]):04X}"
+        raise failure(
+            "ERR_INVALID_CHAR", f"header {name} holds {character} at position {bad.start()}, which HTTP forbids"
+        )
+    return shown.strip(" \t")
+
+
+def _body(body: Any, method: str, headers: _Headers) -> bytes:
+    if not isinstance(body, Mapping):
+        raise failure("ERR_INVALID_PAYLOAD", "the payload has no body: it must be an object, if only an empty one")
+    kind, content = _chosen(body)
+    if kind == "FORM":
+        headers.add("Content-Type", f"{_FORM};charset=utf-8")
+        return _encode.form(content).encode()
+    if kind != "GZIP" and isinstance(content, Mapping | list | tuple):
+        return _object(content, headers)
+    if method in ("POST", "PUT", "PATCH"):
+        headers.add("Content-Type", _FORM)
+    if kind == "GZIP":
+        headers["Content-Encoding"] = "gzip"
+        return _gzipped(content)
+    if content is not None and not isinstance(content, str):
+        raise failure("ERR_BAD_REQUEST", f"the body must be text or an object, not a {type(content).__name__}")
+    if content is not None and "application/json" in headers.get("Content-Type"):
+        content = _as_json(content)
+    return str(well_formed(content or "")).encode()
+
+
+def _as_json(content: str) -> str:
+    """The service's client makes a text under a JSON content type JSON, unless it is."""
+    try:
+        parse(content)
+    except ValueError:
+        return json_text(content)
+    return content.strip()
+
+
+def _chosen(body: Mapping[str, Any]) -> tuple[str, Any]:
+    """The last member that is not empty and its content. No content if there is none, or none of a known name."""
+    filled = [name for name, value in body.items() if isinstance(value, Mapping | list | tuple | str) and value]
+    kind = filled[-1] if filled else ""
+    value = body.get(kind)
+    if kind == "JSON":
+        return kind, value
+    if kind not in ("JSON_ARRAY", "XML", "FORM", "GZIP"):
+        return "", None
+    if not isinstance(value, Mapping):
+        raise failure("ERR_INVALID_PAYLOAD", f"body.{kind} must be an object, not a {type(value).__name__}")
+    return kind, value if kind == "FORM" else value.get("batch" if kind == "JSON_ARRAY" else "payload")
+
+
+def _gzipped(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise failure("ERR_GZIP", "Failed to do GZIP compression: body.GZIP.payload must be text")
+    return gzip.compress(str(well_formed(value)).encode(), mtime=0)
+
+
+def _object(content: Any, headers: _Headers) -> bytes:
+    if _FORM in headers.get("Content-Type").lower():
+        return _encode.form_of_object(content).encode()
+    headers.add("Content-Type", "application/json")
+    return utf8(json_text(content))

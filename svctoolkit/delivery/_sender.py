@@ -1,0 +1,85 @@
+"""Send payloads; a failure is an answer like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
+from svctoolkit.delivery._js import parse, well_formed
+from svctoolkit.delivery._request import request
+from svctoolkit.errors import DeliveryError
+
+NO_ANSWER_BODY = "Error occurred while processing payload."
+_SHOWN_TYPES = ("application/xml", "application/json", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What became of one payload.
+
+    `status` is the destination's; without an answer it is the one that the service reports for the cause.
+    `response` is the parsed body if it is JSON, else its text; `""` for content types other than JSON, XML and text.
+    Without an answer it is `{"success": false, "error": {"message": ..., "id": null}}`, and `error` has the cause.
+    `network_failure` is true if a request was made and no answer came, false if the payload could not be a request.
+    """
+
+    status: int
+    response: Any
+    request: HttpRequest
+    headers: Mapping[str, str] = field(default_factory=dict)
+    milliseconds: float = 0.0
+    error: DeliveryError | None = None
+    network_failure: bool = False
+
+
+class Sender:
+    """Sends payloads through a transport. `timeout` is in seconds, for one request with all its redirects."""
+
+    def __init__(self, transport: Transport, *, timeout: float = 60.0) -> None:
+        self._transport, self._timeout = transport, timeout
+
+    def send(self, payload: Mapping[str, Any]) -> Delivered:
+        """The destination's answer. Nothing is raised for what goes wrong with the payload or on the network."""
+        started = perf_counter()
+        try:
+            made = request(payload)
+        except DeliveryError as error:
+            return _failed(error, _unsent(payload), started, network=False)
+        try:
+            answer = self._transport(made, timeout=self._timeout)
+        except DeliveryError as error:
+            return _failed(error, made, started, network=True)
+        spent = (perf_counter() - started) * 1000
+        return Delivered(answer.status, _response(answer), made, answer.headers, spent)
+
+
+def _unsent(payload: Mapping[str, Any]) -> HttpRequest:
+    """As much of the request as the payload says."""
+    method, endpoint = payload.get("method"), payload.get("endpoint")
+    return HttpRequest(method if isinstance(method, str) else "", endpoint if isinstance(endpoint, str) else "")
+
+
+def _failed(error: DeliveryError, made: HttpRequest, started: float, *, network: bool) -> Delivered:
+    response = {"success": False, "error": {"message": str(error), "id": None}}
+    spent = (perf_counter() - started) * 1000
+    return Delivered(error.status, response, made, {}, spent, error, network)
+
+
+def _response(answer: HttpResponse) -> Any:
+    kind = answer.headers.get("content-type", "")
+    if not any(shown in kind for shown in _SHOWN_TYPES):
+        return ""
+    body = parsed(answer.body)
+    return body if 200 <= answer.status < 300 else body or NO_ANSWER_BODY
+
+
+def parsed(body: bytes) -> Any:
+    """The JSON value, or the text if it is no JSON. Always UTF-8, as the service reads it."""
+    content = body.decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        return well_formed(parse(content))
+    except ValueError:
+        return content

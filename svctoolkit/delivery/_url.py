@@ -1,0 +1,135 @@
+"""URLs as browsers and the service's HTTP client read them (WHATWG URL standard), in the one spelling that is sent."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, replace
+from urllib.parse import quote, unquote
+
+from svctoolkit.delivery._failures import failure
+from svctoolkit.delivery._js import well_formed
+
+_C0_AND_SPACE = "".join(map(chr, range(0x21)))
+_HTTP = re.compile(r"(https?):[/\\]*([^/\\?#]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.IGNORECASE | re.DOTALL)
+_AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
+_FORBIDDEN_IN_HOST = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")
+_PATH_SAFE = "!$%&'()*+,/:;=@[]^|"
+_QUERY_SAFE = "!$%&'()*+,/:;=?@[\\]^`{|}"
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A checked URL. `host` is ASCII, an IPv6 address without brackets; `target` is path and query, percent-encoded.
+
+    `userinfo` (`name:password`) is kept apart: it is sent as a header and never shown.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+    userinfo: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Url:
+        """Raises `DeliveryError` with code ERR_INVALID_URL. The text of the error shows no path, query or password."""
+        cleaned = re.sub(r"[\t\r\n]", "", well_formed(text).strip(_C0_AND_SPACE))
+        match = _HTTP.fullmatch(cleaned)
+        if match is None:
+            hint = "needs https:// or http:// in front" if "://" not in cleaned else "is neither http nor https"
+            raise failure("ERR_INVALID_URL", f"the endpoint {_shown(cleaned)} {hint}")
+        scheme, authority, path, query = match[1].lower(), match[2], match[3], match[4] or ""
+        userinfo, _, place = authority.rpartition("@")
+        split = _AUTHORITY.fullmatch(place)
+        if split is None or not split[1]:
+            raise failure("ERR_INVALID_URL", f"the endpoint {_shown(cleaned)} has no valid host")
+        port = int(split[2] or DEFAULT_PORTS[scheme]) if len(split[2] or "") <= 6 else -1
+        if not 1 <= port <= 65535:
+            raise failure("ERR_INVALID_URL", f"the endpoint {_shown(cleaned)} has a port that is not 1 to 65535")
+        tail = "" if query in ("", "?") else quote(query, safe=_QUERY_SAFE)
+        return cls(scheme, host(split[1]), port, _path(path) + tail, unquote(userinfo))
+
+    def with_query(self, query: str) -> Url:
+        """With `query` after the URL's own. The standard encodes an apostrophe in the own one, params keep theirs."""
+        path, mark, own = self.target.partition("?")
+        own = own.replace("'", "%27")
+        joined = f"{own}&{query}" if mark and query else own + query
+        return replace(self, target=f"{path}?{joined}" if joined else path)
+
+    @property
+    def place(self) -> str:
+        """Host and port as a `Host` header has them: the port only if it is not the scheme's own."""
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return name if self.port == DEFAULT_PORTS[self.scheme] else f"{name}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.place}{self.target}"
+
+
+def host(text: str) -> str:
+    """The host in its one spelling: lower-case, IDNA, and any spelling of an IPv4 address (`0x7f.1`) as four numbers.
+
+    Brackets around an IPv6 address are removed. Raises `DeliveryError`.
+    """
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    try:
+        if ":" in bare and "%" not in bare:
+            return str(ipaddress.IPv6Address(bare))
+        name = _ascii(unquote(bare)).lower()
+        if not name.strip(".") or _FORBIDDEN_IN_HOST.search(name):
+            raise ValueError("no host can be called that")
+        return _ipv4(name) or name
+    except ValueError as error:
+        raise failure("ERR_INVALID_URL", f"{well_formed(text)!r} is no valid host: {error}") from error
+
+
+def _ascii(name: str) -> str:
+    if name.isascii():
+        return name
+    import idna  # 20 ms, and few hosts need it
+
+    return idna.encode(name, uts46=True).decode()
+
+
+def _ipv4(name: str) -> str:
+    """The four numbers, or an empty text for a name."""
+    parts = name.removesuffix(".").split(".")
+    if not re.fullmatch(r"\d+|0x[0-9a-f]*", parts[-1]):
+        return ""
+    numbers = [_number(part) for part in parts]
+    *head, last = numbers
+    if len(numbers) > 4 or any(n > 255 for n in head) or last >= 256 ** (5 - len(numbers)):
+        raise ValueError("an address outside the range of IPv4")
+    return str(ipaddress.IPv4Address(last + sum(n << (24 - 8 * i) for i, n in enumerate(head))))
+
+
+def _number(part: str) -> int:
+    if not part or len(part) > 40:
+        raise ValueError("an IPv4 address that is not complete")
+    if part.startswith("0x"):
+        return int(part[2:] or "0", 16)
+    return int(part, 8 if part.startswith("0") else 10)
+
+
+def _path(path: str) -> str:
+    """With `.` and `..` resolved; never empty."""
+    kept: list[str] = []
+    segments = path.replace("\\", "/").split("/")[1:] or [""]
+    for index, segment in enumerate(segments):
+        plain = segment.lower().replace("%2e", ".")
+        if plain == "..":
+            del kept[-1:]
+        if plain not in (".", ".."):
+            kept.append(segment)
+        elif index == len(segments) - 1:
+            kept.append("")
+    return quote("/" + "/".join(kept), safe=_PATH_SAFE)
+
+
+def _shown(text: str) -> str:
+    """Scheme and host of a text that is no URL: the rest may hold secrets."""
+    scheme, _, rest = text.rpartition("://") if "://" in text[:20] else ("", "", text)
+    place = re.split(r"[/\\?#]", rest, maxsplit=1)[0].rpartition("@")[2][:80]
+    return repr(f"{scheme}://{place}" if scheme else place)

@@ -1,0 +1,210 @@
+"""The real network, with limits."""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import os
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from svctoolkit.delivery._failures import failure
+from svctoolkit.delivery._http import HttpRequest, HttpResponse
+from svctoolkit.delivery._inflate import ENCODINGS, inflated
+from svctoolkit.delivery._url import Url
+from svctoolkit.delivery.policy import NetworkPolicy
+from svctoolkit.errors import DeliveryError
+
+if TYPE_CHECKING:
+    import httpcore
+
+    from svctoolkit.delivery._network import Progress
+
+MAX_REDIRECTS = 5
+MAX_BYTES = 100_000_000
+_CREDENTIALS = ("authorization", "proxy-authorization", "cookie")
+#: OpenSSL's reasons to reject a certificate, under the names that the service reports.
+_CERTIFICATE = {
+    10: "CERT_HAS_EXPIRED",
+    18: "DEPTH_ZERO_SELF_SIGNED_CERT",
+    19: "SELF_SIGNED_CERT_IN_CHAIN",
+    20: "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+    21: "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    62: "ERR_TLS_CERT_ALTNAME_INVALID",
+    64: "ERR_TLS_CERT_ALTNAME_INVALID",
+}
+
+
+class LiveTransport:
+    """Sends requests over the network, keeps connections open, follows at most 5 redirects. Safe for many threads.
+
+    Every connection, those of redirects too, goes to an address that `policy` has checked. Proxies of the environment
+    are not used; certificates are checked against SSL_CERT_FILE or the usual authorities, unless `ssl_context` says
+    otherwise. An answer of more than `max_bytes`, compressed or not, is an error. `timeout` covers everything from the
+    name lookup to the last byte, over all redirects.
+    """
+
+    def __init__(
+        self,
+        policy: NetworkPolicy | None = None,
+        *,
+        ssl_context: ssl.SSLContext | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._policy = policy or NetworkPolicy()
+        self._ssl_context, self._max_bytes = ssl_context, max_bytes
+        self._opened: tuple[httpcore.ConnectionPool, Progress] | None = None
+        self._opening = threading.Lock()
+
+    def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
+        """The answer to the request, or to the last one that its redirects lead to. Raises `DeliveryError`."""
+        pool, progress = self._open()
+        progress.start(timeout)
+        url = Url.parse(request.url)
+        for _ in range(MAX_REDIRECTS + 1):
+            with _failures(url.place, timeout, progress):
+                response = self._exchange(pool, request, url)
+            if not (300 <= response.status < 400 and response.headers.get("location")):
+                return response
+            request, url = _redirected(request, url, response)
+        raise failure("ERR_FR_TOO_MANY_REDIRECTS", f"{url.place} is the end of more than {MAX_REDIRECTS} redirects")
+
+    def close(self) -> None:
+        """Close the connections that are kept open. The next request opens new ones."""
+        with self._opening:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened[0].close()
+
+    def _open(self) -> tuple[httpcore.ConnectionPool, Progress]:
+        with self._opening:
+            if self._opened is None:
+                import httpcore
+                import httpx
+
+                from svctoolkit.delivery._network import CheckedBackend, Progress
+
+                progress = Progress()
+                pool = httpcore.ConnectionPool(
+                    ssl_context=self._ssl_context or httpx.create_ssl_context(),
+                    max_connections=None,
+                    max_keepalive_connections=100,
+                    keepalive_expiry=5.0,
+                    network_backend=CheckedBackend(self._policy, progress),
+                )
+                self._opened = pool, progress
+            return self._opened
+
+    def _exchange(self, pool: httpcore.ConnectionPool, request: HttpRequest, url: Url) -> HttpResponse:
+        import httpcore
+
+        where = httpcore.URL(scheme=url.scheme, host=url.host, port=url.port, target=url.target)
+        named = any(name.lower() == "host" for name in request.headers)
+        fields = request.headers if named else {"Host": url.place, **request.headers}
+        raw = [(name.encode("ascii"), value.encode("latin-1")) for name, value in fields.items()]
+        with pool.stream(request.method, where, headers=raw, content=request.body or None) as answer:
+            headers = _headers(answer.headers)
+            if 300 <= answer.status < 400 and headers.get("location"):
+                return HttpResponse(answer.status, headers)
+            encoding = headers.get("content-encoding", "").strip().lower()
+            body = inflated(answer.iter_stream(), encoding, self._max_bytes, url.place)
+        if encoding in ENCODINGS:
+            del headers["content-encoding"]
+        return HttpResponse(answer.status, headers, body)
+
+
+def _headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for field, content in raw:
+        name, value = field.decode("latin-1").lower(), content.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _redirected(request: HttpRequest, url: Url, response: HttpResponse) -> tuple[HttpRequest, Url]:
+    """301 and 302 after POST, and 303 after anything, become a GET without body; else method and body stay."""
+    location = response.headers["location"]
+    try:
+        target = Url.parse(location if "://" in location[:8] else urljoin(str(url), location))
+    except (DeliveryError, ValueError) as error:
+        raise failure("ERR_FR_REDIRECTION_FAILURE", f"{url.place} redirects to what is no http or https URL") from error
+    post = response.status in (301, 302) and request.method == "POST"
+    dropped = {"host"}
+    if not _same_party(url, target):
+        dropped |= set(_CREDENTIALS)
+    if post or (response.status == 303 and request.method not in ("GET", "HEAD")):
+        kept = _without(request.headers, dropped, prefix="content-")
+        return HttpRequest("GET", str(target), kept), target
+    return replace(request, url=str(target), headers=_without(request.headers, dropped)), target
+
+
+def _same_party(url: Url, target: Url) -> bool:
+    """Whether credentials for the one may be shown to the other: same host and port, or its step up to https."""
+    upgraded = (url.scheme, url.port, target.scheme, target.port) == ("http", 80, "https", 443)
+    return url.host == target.host and ((url.scheme, url.port) == (target.scheme, target.port) or upgraded)
+
+
+def _without(headers: Mapping[str, str], names: set[str], prefix: str = "\n") -> dict[str, str]:
+    return {n: v for n, v in headers.items() if n.lower() not in names and not n.lower().startswith(prefix)}
+
+
+@contextmanager
+def _failures(place: str, timeout: float, progress: Progress) -> Iterator[None]:
+    """The library's and the system's errors as `DeliveryError`s with the service's codes."""
+    import httpcore
+
+    try:
+        yield
+    except httpcore.TimeoutException as error:
+        if getattr(_origin(error), "errno", None) == errno.ETIMEDOUT:
+            raise failure("ETIMEDOUT", f"{place} did not answer the connection attempt") from error
+        raise failure("ECONNABORTED", f"{place} gave no complete answer within {timeout:g} s") from error
+    except httpcore.NetworkError as error:
+        raise _of_system(_origin(error), place) from error
+    except httpcore.RemoteProtocolError as error:
+        if progress.closed:
+            raise failure("ECONNRESET", f"{place} closed the connection before its answer was complete") from error
+        raise failure("ERR_BAD_RESPONSE", f"{place} answered with something that is no HTTP: {error}") from error
+    except httpcore.ProtocolError as error:
+        raise failure("ERR_BAD_REQUEST", f"the request to {place} is no valid HTTP: {error}") from error
+
+
+def _origin(error: BaseException) -> BaseException:
+    """The system's own error, which the library wraps."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, OSError):
+        found = found.__cause__ or found.__context__
+    return found or error
+
+
+def _of_system(cause: BaseException, place: str) -> DeliveryError:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        code = _CERTIFICATE.get(cause.verify_code, "ERR_TLS_CERT")
+        return failure(code, f"the certificate of {place} is not accepted: {cause.verify_message.rstrip('.')}")
+    if isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return failure("ECONNRESET", f"{place} closed the connection")
+    if isinstance(cause, ssl.SSLError):
+        reason = (cause.reason or "unknown").lower().replace("_", " ")
+        return failure("EPROTO", f"no TLS connection to {place} ({reason}); does it speak https?")
+    code = errno.errorcode.get(getattr(cause, "errno", None) or 0, "ECONNRESET")
+    details = {"ECONNREFUSED": f"nothing listens at {place}", "ECONNRESET": f"{place} closed the connection"}
+    return failure(code, details.get(code, f"{place} cannot be reached: {os.strerror(getattr(errno, code))}"))
+
+
+@cache
+def shared(allow: tuple[str, ...], loopback: bool = True) -> LiveTransport:
+    """The process's transport for these arguments. `loopback`: the server listens on loopback only, or there is none,
+    so private addresses may be reached. Raises `ConfigError` for a bad entry of `allow`."""
+    transport = LiveTransport(NetworkPolicy(allow, private_allowed=loopback))
+    atexit.register(transport.close)
+    return transport
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=shared.cache_clear)  # a child must not speak on its parent's connections

@@ -1,0 +1,57 @@
+"""The catalogue: one folder per destination type, and the definitions of all types that users know.
+
+>>> payload, = CATALOGUE["WEBHOOK"].payloads({"type": "track", "event": "E"}, {"webhookUrl": "https://hook.example"})
+>>> payload["method"], payload["endpoint"]
+('POST', 'https://hook.example')
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cached_property
+
+from svctoolkit.destinations._define import (
+    Context,
+    DestinationType,
+    Lookup,
+    Method,
+    Parsed,
+    Payload,
+    Rows,
+    Settings,
+)
+from svctoolkit.destinations._examples import Example, Refusal, read_examples
+from svctoolkit.registry import Registry
+
+__all__ = [
+    "CATALOGUE",
+    "Context",
+    "DestinationType",
+    "Example",
+    "Lookup",
+    "Method",
+    "Parsed",
+    "Payload",
+    "Refusal",
+    "Rows",
+    "Settings",
+    "examples",
+]
+
+
+class _Catalogue(Registry[DestinationType]):
+    @cached_property
+    def _local(self) -> dict[str, str]:
+        return {m.name.upper(): m.name for m in pkgutil.iter_modules(__path__) if m.ispkg}
+
+
+CATALOGUE = _Catalogue(DestinationType, package=__name__, attribute="destination", what="destination type")
+
+
+def examples(type: str) -> list[Example]:
+    """The worked examples of one type: event and configuration, and the payloads or the refusal they give.
+
+    They are read from `examples.yaml` beside the mapping; a type without that file has none. Raises `UnknownName` for a
+    type that has no mapping, `ConfigError` for a file that cannot be read.
+    """
+    return read_examples(CATALOGUE[type].settings)

@@ -1,0 +1,143 @@
+"""Every error this package raises on purpose.
+
+ToolkitError                   catch this to catch everything below
+├── ConfigError                what the user wrote is wrong; `problems` has all of it, each with its place
+│   ├── UnknownName            no such destination, type, command, matcher...; also a KeyError
+│   ├── InvalidConfig          a destination's configuration does not fit its type
+│   ├── InvalidWorkspace       a workspace file or object
+│   ├── InvalidSuite           a suite file
+│   └── UsageError             the command line
+├── EventError                 this one event cannot go on; a run takes the next
+│   ├── InvalidMessageType     `type` is missing, no text, or none of the six
+│   ├── UnsupportedEvent       the destination takes no such event
+│   └── MappingError           a field the destination needs is missing or has the wrong shape; `field` names it
+├── TransformationError        the user's code failed; `where` is file:line:col
+├── DeliveryError              a request could not be sent or answered; `code` names the cause
+│   └── Forbidden              the network policy refused the address
+├── RequestError               the Test API refused a request; `status` and `body` are its answer
+└── Unsupported                the type exists, but cannot be tested (streams, object stores, warehouses...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+class ToolkitError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong in what the user wrote.
+
+    `where` is `file:line:col`, a dotted path, or empty. `str()` gives `where: message`.
+    """
+
+    message: str
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+
+class ConfigError(ToolkitError):
+    """Something the user wrote is wrong. The text has one line per problem."""
+
+    def __init__(self, problems: str | Problem | Sequence[Problem], *, where: str = "") -> None:
+        if isinstance(problems, str):
+            problems = Problem(problems, where)
+        self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?` for the names nearest to `name`, or an empty text."""
+    import difflib  # 15 ms, and only a mistake needs it
+
+    names = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(name.lower(), list(names), n=2)
+    return f" Did you mean {' or '.join(repr(names[c]) for c in close)}?" if close else ""
+
+
+class UnknownName(ConfigError, KeyError):
+    """A name that is not there, with the nearest ones that are."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
+        self.kind, self.name = kind, name
+        super().__init__(f"no {kind} is called {name!r}.{did_you_mean(name, known)}", where=where)
+
+    __str__ = Exception.__str__  # KeyError would show the repr of the text
+
+
+class InvalidConfig(ConfigError):
+    """A destination's configuration does not fit its type."""
+
+
+class InvalidWorkspace(ConfigError):
+    """A workspace does not hold together."""
+
+
+class InvalidSuite(ConfigError):
+    """A suite file cannot be run."""
+
+
+class UsageError(ConfigError):
+    """The command line is wrong; the text says what to write instead."""
+
+
+class EventError(ToolkitError):
+    """One event cannot go on. `field` is the path in the event, where there is one."""
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class InvalidMessageType(EventError):
+    """The specified refusals of an event's `type` (specification, section Errors)."""
+
+
+class UnsupportedEvent(EventError):
+    """The destination takes no event of this type."""
+
+
+class MappingError(EventError):
+    """A field that the destination needs is missing, or its value does not fit."""
+
+
+class TransformationError(ToolkitError):
+    """The user's code failed. `name` is the error's class, `where` is `file:line:col` in the user's code."""
+
+    def __init__(self, message: str, *, name: str = "Error", where: str = "", source_line: str = "") -> None:
+        self.name, self.message, self.where, self.source_line = name, message, where, source_line
+        super().__init__(f"{name}: {message}" + (f" ({where})" if where else ""))
+
+
+class DeliveryError(ToolkitError):
+    """A request got no answer. `code` is the cause (`ECONNREFUSED`, `ETIMEDOUT`...), `status` the reported status."""
+
+    def __init__(self, message: str, *, code: str, status: int = 500) -> None:
+        super().__init__(message)
+        self.code, self.status = code, status
+
+
+class Forbidden(DeliveryError):
+    """The network policy refused the address; nothing was sent."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="EFORBIDDEN", status=400)
+
+
+class RequestError(ToolkitError):
+    """The Test API refused a request: `status` is the HTTP status, `body` the JSON body of the answer."""
+
+    def __init__(self, status: int, body: Mapping[str, Any]) -> None:
+        self.status, self.body = status, body
+        super().__init__(str(body.get("message", body)))
+
+
+class Unsupported(ToolkitError):
+    """The destination type is known, but its test events cannot be run."""

@@ -1,0 +1,45 @@
+"""The event: its types, its checks, its builders, realistic samples.
+
+On the wire and in Python code of users an event is a JSON object, a `dict`. Inside the pipeline it is an `Event`, a
+read-only view of that object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.errors import InvalidMessageType
+from svctoolkit.events._event import EVENT_TYPES, ROOTS, Event, EventType
+from svctoolkit.events.builders import alias, group, identify, page, screen, track
+from svctoolkit.events.samples import sample, samples
+
+__all__ = [
+    "EVENT_TYPES",
+    "ROOTS",
+    "Event",
+    "EventType",
+    "alias",
+    "check",
+    "group",
+    "identify",
+    "page",
+    "sample",
+    "samples",
+    "screen",
+    "track",
+]
+
+
+def check(message: object) -> Mapping[str, Any]:
+    """`message` itself, if it is an event that can be tested.
+
+    Raises `InvalidMessageType` with one of the two specified texts (Test API specification, section Errors). Types are
+    case-sensitive.
+    """
+    kind = message.get("type") if isinstance(message, Mapping) else None
+    if not isinstance(message, Mapping) or not isinstance(kind, str):
+        raise InvalidMessageType("message type missing or invalid", field="type")
+    if kind not in EVENT_TYPES:
+        raise InvalidMessageType("message type is unsupported", field="type")
+    return message

@@ -1,0 +1,55 @@
+"""The event as the pipeline sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+EventType = Literal["identify", "track", "page", "screen", "group", "alias"]
+EVENT_TYPES: tuple[str, ...] = get_args(EventType)
+
+#: First segments that a path in a mapping may start with; `propertis.revenue` fails when its table is built.
+ROOTS = frozenset({
+    "type", "event", "name", "userId", "anonymousId", "groupId", "previousId", "messageId", "category", "channel",
+    "context", "properties", "traits", "integrations", "timestamp", "originalTimestamp", "sentAt", "receivedAt",
+    "request_ip", "rudderId", "version",
+})  # fmt: skip
+_NOTHING: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A read-only view of one event. Nobody changes `raw`: who edits builds a new one."""
+
+    raw: Mapping[str, Any]
+
+    @property
+    def type(self) -> str:
+        return str(self.raw.get("type") or "")
+
+    @property
+    def name(self) -> str:
+        """The name of a track event; the name of a page or screen; else empty."""
+        return str(self.raw.get("event") or self.raw.get("name") or "")
+
+    @property
+    def id(self) -> str:
+        return str(self.raw.get("messageId") or "")
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        return _object(self.raw.get("context"))
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        return _object(self.raw.get("properties"))
+
+    @property
+    def traits(self) -> Mapping[str, Any]:
+        """`traits`, else `context.traits` (clients put them in either place)."""
+        return _object(self.raw.get("traits")) or _object(self.context.get("traits"))
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else _NOTHING

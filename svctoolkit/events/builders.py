@@ -1,0 +1,94 @@
+"""Make an event of each type, with the members that every client adds.
+
+>>> from datetime import datetime, timezone
+>>> track("Signed Up", user_id="u1", message_id="m1", timestamp=datetime(2026, 1, 1, tzinfo=timezone.utc))
+{'type': 'track', 'event': 'Signed Up', 'userId': 'u1', 'properties': {}, 'context': {}, 'messageId': 'm1', \
+'timestamp': '2026-01-01T00:00:00.000Z', 'originalTimestamp': '2026-01-01T00:00:00.000Z'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypedDict, Unpack
+from uuid import uuid4
+
+
+class Common(TypedDict, total=False):
+    """Members that every builder takes. All are optional; `message_id` and `timestamp` are made when absent."""
+
+    anonymous_id: str
+    context: Mapping[str, Any]
+    integrations: Mapping[str, Any]
+    message_id: str
+    timestamp: datetime
+
+
+class WithUser(Common, total=False):
+    """`Common` for events whose user is optional, because `anonymous_id` may say who it is."""
+
+    user_id: str
+
+
+def track(event: str, *, properties: Mapping[str, Any] | None = None, **common: Unpack[WithUser]) -> dict[str, Any]:
+    """A user did something."""
+    return _built({"type": "track", "event": event}, {"properties": dict(properties or {})}, common)
+
+
+def identify(user_id: str, *, traits: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> dict[str, Any]:
+    """Who a user is. The traits stand in `traits` and in `context.traits`, as clients send them."""
+    context = {**common.get("context", {}), "traits": dict(traits or {})}
+    return _built(
+        {"type": "identify"}, {"traits": dict(traits or {})}, {**common, "user_id": user_id, "context": context}
+    )
+
+
+def page(
+    name: str = "",
+    *,
+    category: str = "",
+    properties: Mapping[str, Any] | None = None,
+    **common: Unpack[WithUser],
+) -> dict[str, Any]:
+    """A user saw a page of a website."""
+    return _built(_named("page", name, category), {"properties": dict(properties or {})}, common)
+
+
+def screen(
+    name: str,
+    *,
+    category: str = "",
+    properties: Mapping[str, Any] | None = None,
+    **common: Unpack[WithUser],
+) -> dict[str, Any]:
+    """A user saw a screen of an application."""
+    return _built(_named("screen", name, category), {"properties": dict(properties or {})}, common)
+
+
+def group(group_id: str, *, traits: Mapping[str, Any] | None = None, **common: Unpack[WithUser]) -> dict[str, Any]:
+    """A user belongs to an organisation; `traits` are the organisation's."""
+    return _built({"type": "group", "groupId": group_id}, {"traits": dict(traits or {})}, common)
+
+
+def alias(user_id: str, previous_id: str, **common: Unpack[Common]) -> dict[str, Any]:
+    """A user known as `previous_id` is `user_id` from now on."""
+    return _built({"type": "alias", "previousId": previous_id}, {}, {**common, "user_id": user_id})
+
+
+def _named(kind: str, name: str, category: str) -> dict[str, Any]:
+    members = {"type": kind, "name": name, "category": category}
+    return {k: v for k, v in members.items() if v}
+
+
+def _built(head: dict[str, Any], body: dict[str, Any], common: WithUser) -> dict[str, Any]:
+    when = common.get("timestamp") or datetime.now(UTC)
+    if when.tzinfo is None:
+        when = when.astimezone()  # a naive time is local time, as everywhere in Python
+    stamp = when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    ids = {"userId": common.get("user_id"), "anonymousId": common.get("anonymous_id")}
+    event = {**head, **{k: v for k, v in ids.items() if v}, **body, "context": dict(common.get("context", {}))}
+    if "integrations" in common:
+        event["integrations"] = dict(common["integrations"])
+    event["messageId"] = common.get("message_id") or str(uuid4())
+    event["timestamp"] = event["originalTimestamp"] = stamp
+    return event

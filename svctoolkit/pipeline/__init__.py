@@ -1,0 +1,14 @@
+"""Events through the three stages. The order of the stages is the pipeline.
+
+    event -> user_transform -> [event] -> dest_transform -> [payload] -> send_to_destination -> response
+
+`Pipeline` has the same two calls as the Test API and its client, and gives the same results.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.pipeline.api import Pipeline
+from svctoolkit.pipeline.route import Route, route
+from svctoolkit.pipeline.run import Stages, run
+
+__all__ = ["Pipeline", "Route", "Stages", "route", "run"]

@@ -1,0 +1,43 @@
+"""Where an event goes: looked up and checked once, before the first event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from svctoolkit.destinations import CATALOGUE, DestinationType, Settings, definitions
+from svctoolkit.secrets import Masker, secret_texts
+from svctoolkit.transformations import Runnable
+from svctoolkit.workspace import Destination
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A destination, its type and settings, and the user's code in front of it, ready to run."""
+
+    destination: Destination
+    type: DestinationType
+    settings: Settings
+    transformation: Runnable | None
+    masker: Masker
+
+
+def route(
+    destination: Destination,
+    transformation: Runnable | None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Route:
+    """The route to a destination; `overrides` replaces configuration variables key by key.
+
+    Raises `Unsupported` for types that cannot be tested or have no mapping yet, `UnknownName` for types that nobody
+    knows, `InvalidConfig` for variables that the type does not have and for values that do not fit.
+    """
+    definitions.check_supported(destination.type)
+    if overrides:
+        definitions.check_variables(destination.type, overrides)
+    config = {**destination.config, **(overrides or {})}
+    kind = CATALOGUE[destination.type]
+    settings = kind.configure(config)
+    secrets = {*settings.secrets(), *secret_texts(config), *definitions.secret_values(destination.type, config)}
+    return Route(destination, kind, settings, transformation, Masker(secrets))

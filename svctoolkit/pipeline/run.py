@@ -1,0 +1,111 @@
+"""One event through the stages of one route, by the stage rules of the Test API specification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from svctoolkit.delivery import Sender
+from svctoolkit.destinations import Context
+from svctoolkit.errors import EventError
+from svctoolkit.pipeline.route import Route
+from svctoolkit.pipeline.stages import dest_transform, send_to_destination, user_transform
+from svctoolkit.results import DROPPED, NO_TRANSFORMATION, EventResult
+
+USER_ABORT = "error encountered in user_transformation stage. Aborting."
+DEST_ABORT = "error encountered in dest_transformation stage. Aborting."
+NOTHING_TO_SEND = "nothing to send: dest_transform is off, so there is no payload"
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Which stages run. By default nothing leaves: `send_to_destination` is off."""
+
+    user_transform: bool = True
+    dest_transform: bool = True
+    send_to_destination: bool = False
+
+    @classmethod
+    def of(cls, *names: str) -> Stages:
+        """Only the named stages: `Stages.of("dest_transform")`."""
+        unknown = set(names) - set(cls.__slots__)
+        if unknown:
+            raise ValueError(f"no stage is called {sorted(unknown)[0]!r}; the stages are {', '.join(cls.__slots__)}")
+        return cls(**{name: name in names for name in cls.__slots__})
+
+
+@dataclass(slots=True)
+class _Timer:
+    into: dict[str, float] = field(default_factory=dict)
+
+    def stop(self, stage: str, started: float) -> None:
+        self.into[stage] = self.into.get(stage, 0.0) + (perf_counter() - started) * 1000
+
+
+def run(
+    event: Mapping[str, Any],
+    route: Route,
+    stages: Stages,
+    sender: Sender,
+    context: Context,
+    source_id: str = "",
+) -> list[EventResult]:
+    """One result per event that came out of the user transformation; one for an event that was dropped or failed."""
+    results = _user_transform(event, route, source_id) if stages.user_transform else [(EventResult(event), event)]
+    for result, item in results:
+        if item is None:
+            _abort(result, stages)
+        else:
+            _deliver(result, item, route, stages, sender, context)
+    return [result for result, _ in results]
+
+
+def _user_transform(
+    event: Mapping[str, Any], route: Route, source_id: str
+) -> list[tuple[EventResult, Mapping[str, Any] | None]]:
+    started = perf_counter()
+    output = user_transform.run(event, route, source_id)
+    spent = {"user_transform": (perf_counter() - started) * 1000}
+    if output is None:  # stage rule 2: processing continues with the event as it is
+        return [(EventResult(event, {"error": NO_TRANSFORMATION}, milliseconds=spent), event)]
+    if output.error is not None or not output.events:
+        text = str(output.error) if output.error else DROPPED
+        dropped = output.error is None
+        result = EventResult(event, {"error": text}, dropped=dropped, milliseconds=spent, logs=output.logs)
+        return [(result, None)]
+    return [(EventResult(event, out, milliseconds=dict(spent), logs=output.logs), out) for out in output.events]
+
+
+def _abort(result: EventResult, stages: Stages) -> None:
+    """Stage rule 4."""
+    if stages.dest_transform:
+        result.dest_transformed_payload = {"error": USER_ABORT}
+    if stages.send_to_destination:
+        result.destination_response = {"error": DEST_ABORT}
+
+
+def _deliver(
+    result: EventResult, event: Mapping[str, Any], route: Route, stages: Stages, sender: Sender, context: Context
+) -> None:
+    timer = _Timer(result.milliseconds)
+    payloads = None
+    if stages.dest_transform:
+        started = perf_counter()
+        try:
+            payloads = result.dest_transformed_payload = dest_transform.run(event, route, context)
+        except EventError as error:
+            result.dest_transformed_payload = {"error": str(error)}
+        timer.stop("dest_transform", started)
+    if not stages.send_to_destination:
+        return
+    if payloads is None:
+        result.destination_response = {"error": DEST_ABORT if stages.dest_transform else NOTHING_TO_SEND}
+        return
+    started = perf_counter()
+    answers = send_to_destination.run(payloads, sender)
+    timer.stop("send_to_destination", started)
+    result.destination_response = [answer.response for answer in answers]
+    result.destination_response_status = [answer.status for answer in answers]
+    result.requests = [answer.request for answer in answers]

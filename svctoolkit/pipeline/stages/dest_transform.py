@@ -1,0 +1,15 @@
+"""Event in, payloads out: the mapping of the destination's type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Context
+from svctoolkit.events import Event
+from svctoolkit.pipeline.route import Route
+
+
+def run(event: Mapping[str, Any], route: Route, context: Context) -> list[dict[str, Any]]:
+    """The payloads in the service's format. Raises `EventError`, and nothing else."""
+    return [payload.to_dict() for payload in route.type.transform(Event(event), route.settings, context)]

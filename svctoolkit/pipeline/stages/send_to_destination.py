@@ -1,0 +1,13 @@
+"""Payload in, the destination's answer out: the only stage that touches a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from svctoolkit.delivery import Delivered, Sender
+
+
+def run(payloads: Sequence[Mapping[str, Any]], sender: Sender) -> list[Delivered]:
+    """The payloads are sent one after another; a failure is an answer like any other."""
+    return [sender.send(payload) for payload in payloads]

@@ -1,0 +1,22 @@
+"""What came out: results that mirror the specified JSON, rows, and frames.
+
+This package is the only one that imports pandas, and only when a frame is asked for.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.results._model import ABSENT, DROPPED, NO_TRANSFORMATION, DestinationResult, EventResult, SourceResult
+from svctoolkit.results._rows import Row, rows
+from svctoolkit.results.frames import frame
+
+__all__ = [
+    "ABSENT",
+    "DROPPED",
+    "NO_TRANSFORMATION",
+    "DestinationResult",
+    "EventResult",
+    "Row",
+    "SourceResult",
+    "frame",
+    "rows",
+]

@@ -1,0 +1,182 @@
+"""Results of the Test API, local or remote. `to_dict()` gives the specified JSON to the letter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from svctoolkit.secrets import Masker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+#: The member is not in the result, because its stage was off or did not come to it.
+ABSENT: Final[Any] = _Absent()
+NO_TRANSFORMATION = "Transformation VersionID not found"
+DROPPED = "event dropped by user_transformation"
+_MEMBERS = (
+    "user_transformed_payload",
+    "dest_transformed_payload",
+    "destination_response",
+    "destination_response_status",
+)
+
+
+@dataclass(slots=True, repr=False)
+class EventResult:
+    """One entry of `data`: what each stage gave for one event. A member whose stage was off is `ABSENT` (and false).
+
+    - `user_transformed_payload`: the event, or `{"error": text}`
+    - `dest_transformed_payload`: list of payloads, or `{"error": text}`
+    - `destination_response`: list of the destination's answers, or `{"error": text}`
+    - `destination_response_status`: list of HTTP statuses
+
+    Beside the specified members: `event` went in, `milliseconds` per stage, `logs` of the user's code, `requests` as
+    they were sent.
+    """
+
+    event: Mapping[str, Any] = field(default_factory=dict)
+    user_transformed_payload: Any = ABSENT
+    dest_transformed_payload: Any = ABSENT
+    destination_response: Any = ABSENT
+    destination_response_status: Any = ABSENT
+    dropped: bool = False
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    logs: Sequence[Any] = ()
+    requests: Sequence[Any] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        found = ((name, getattr(self, name)) for name in _MEMBERS)
+        return {name: value for name, value in found if value is not ABSENT}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], event: Mapping[str, Any]) -> EventResult:
+        """The entry as it came from a Test API."""
+        members = {name: data[name] for name in _MEMBERS if name in data}
+        dropped = error_of(members.get("user_transformed_payload")) == DROPPED
+        return cls(event=event, dropped=dropped, **members)
+
+    @property
+    def error(self) -> str:
+        """The first error of the stages that ran, or an empty text. A missing user transformation is none."""
+        for name in _MEMBERS[:3]:
+            text = error_of(getattr(self, name))
+            if text and text != NO_TRANSFORMATION:
+                return text
+        return ""
+
+
+def error_of(value: Any) -> str | None:
+    """The text of a stage's `{"error": text}`. An event or answer that has an `error` beside other members is none."""
+    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("error"), str):
+        return str(value["error"])
+    return None
+
+
+@dataclass(slots=True, repr=False)
+class DestinationResult:
+    """The result for one destination: `data` has one entry per event, or `error` says why there is none."""
+
+    destination_id: str
+    destination_name: str
+    destination: str | None = None
+    data: list[EventResult] = field(default_factory=list)
+    error: str | None = None
+    masker: Masker = field(default_factory=lambda: Masker(()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The specified JSON. Secrets stand in it as they would be sent: mask it (`masked()`) before showing it."""
+        head = {"destinationId": self.destination_id, "destinationName": self.destination_name}
+        if self.error is not None:
+            return {**head, "error": self.error}
+        data = [entry.to_dict() for entry in self.data]
+        return {
+            "destinationId": self.destination_id,
+            "destination": self.destination,
+            "destinationName": self.destination_name,
+            "data": data,
+        }
+
+    def masked(self) -> dict[str, Any]:
+        """`to_dict()` with every secret of the destination's configuration masked: for people to see."""
+        shown: dict[str, Any] = self.masker.masked(self.to_dict())
+        return shown
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], event: Mapping[str, Any]) -> DestinationResult:
+        """The result as it came from a Test API. Raises `KeyError` or `TypeError` for JSON that is no result."""
+        entries = [EventResult.from_dict(entry, event) for entry in data.get("data") or ()]
+        return cls(data["destinationId"], data["destinationName"], data.get("destination"), entries, data.get("error"))
+
+    @property
+    def ok(self) -> bool:
+        """Whether every stage that ran did so without an error. Neither a drop is ok, nor the destination's refusal."""
+        statuses = (s for entry in self.data for s in entry.destination_response_status or ())
+        return self.error is None and not any(e.error for e in self.data) and all(200 <= s < 300 for s in statuses)
+
+    def frame(self) -> pd.DataFrame:
+        """One row per event, destination and stage: see `svctoolkit.results.frame`."""
+        from svctoolkit.results.frames import frame
+
+        return frame([self])
+
+    def __repr__(self) -> str:
+        from svctoolkit.results._text import text
+
+        return text(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit.results._html import html
+
+        return {"text/plain": repr(self), "text/html": html([self])}
+
+
+class SourceResult(Sequence[DestinationResult]):
+    """The results of one source: one `DestinationResult` per connected destination, in order."""
+
+    def __init__(self, results: Sequence[DestinationResult]) -> None:
+        self._results = tuple(results)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._results[index]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __iter__(self) -> Iterator[DestinationResult]:
+        return iter(self._results)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The specified JSON array."""
+        return [result.to_dict() for result in self._results]
+
+    def masked(self) -> list[dict[str, Any]]:
+        return [result.masked() for result in self._results]
+
+    @property
+    def ok(self) -> bool:
+        return all(result.ok for result in self._results)
+
+    def frame(self) -> pd.DataFrame:
+        """One row per event, destination and stage: see `svctoolkit.results.frame`."""
+        from svctoolkit.results.frames import frame
+
+        return frame(self._results)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self._results)) or "no destinations"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit.results._html import html
+
+        return {"text/plain": repr(self), "text/html": html(self._results)}

@@ -1,0 +1,113 @@
+"""Rows: one flat record about one event at one stage. Every view of a result (frame, text, HTML) is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from svctoolkit.events import Event
+from svctoolkit.results._model import ABSENT, NO_TRANSFORMATION, DestinationResult, EventResult, error_of
+
+Stage = Literal["user_transform", "dest_transform", "send_to_destination"]
+Status = Literal["ok", "none", "dropped", "failed", "aborted", "disabled"]
+STAGES: tuple[Stage, ...] = ("user_transform", "dest_transform", "send_to_destination")
+STATUSES: tuple[Status, ...] = ("ok", "none", "dropped", "failed", "aborted", "disabled")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One event at one stage of one destination.
+
+    `status` is `ok`; `none` (the destination has no user transformation); `dropped`, `failed` or `aborted`; `disabled`
+    for a destination that was not run. `part` numbers the payloads or answers of a stage that gave several. `output` is
+    the event, payload or answer, with secrets masked. `milliseconds` is the stage's time for the whole event.
+    """
+
+    event_id: str
+    event_type: str
+    event_name: str
+    user_id: str
+    destination_id: str
+    destination_name: str
+    destination: str
+    stage: Stage | None
+    part: int
+    status: Status
+    http_status: int | None
+    error: str
+    milliseconds: float | None
+    output: Any
+
+
+def rows(results: Iterable[DestinationResult]) -> Iterator[Row]:
+    """The rows of results, in the order of events, destinations and stages."""
+    for result in results:
+        if result.error is not None:
+            yield _row(result, {}, None, 0, "disabled", error=result.error)
+        for entry in result.data:
+            for stage in STAGES:
+                yield from _stage(result, entry, stage)
+
+
+def _stage(result: DestinationResult, entry: EventResult, stage: Stage) -> Iterator[Row]:
+    given = _given(entry, stage)
+    if given is ABSENT:
+        return
+    spent = entry.milliseconds.get(stage)
+    error = error_of(given)
+    if error is not None:
+        yield _row(result, entry.event, stage, 0, _status(entry, stage, error), error=error, spent=spent)
+    elif stage == "user_transform":
+        yield _row(result, entry.event, stage, 0, "ok", output=result.masker.masked(given), spent=spent)
+    else:
+        statuses = entry.destination_response_status if stage == "send_to_destination" else ()
+        for part, output in enumerate(given):
+            http = statuses[part] if statuses and part < len(statuses) else None
+            status: Status = "failed" if http is not None and not 200 <= http < 300 else "ok"
+            shown = result.masker.masked(output)
+            yield _row(result, entry.event, stage, part, status, output=shown, spent=spent, http_status=http)
+
+
+def _given(entry: EventResult, stage: Stage) -> Any:
+    if stage == "user_transform":
+        return entry.user_transformed_payload
+    return entry.dest_transformed_payload if stage == "dest_transform" else entry.destination_response
+
+
+def _status(entry: EventResult, stage: Stage, error: str) -> Status:
+    if stage == "user_transform":
+        return "none" if error == NO_TRANSFORMATION else "dropped" if entry.dropped else "failed"
+    return "aborted" if error.endswith("Aborting.") else "failed"
+
+
+def _row(
+    result: DestinationResult,
+    event: Mapping[str, Any],
+    stage: Stage | None,
+    part: int,
+    status: Status,
+    *,
+    output: Any = None,
+    error: str = "",
+    spent: float | None = None,
+    http_status: int | None = None,
+) -> Row:
+    view = Event(event)
+    user = str(event.get("userId") or event.get("anonymousId") or "")
+    return Row(
+        event_id=view.id,
+        event_type=view.type,
+        event_name=view.name,
+        user_id=user,
+        destination_id=result.destination_id,
+        destination_name=result.destination_name,
+        destination=result.destination or "",
+        stage=stage,
+        part=part,
+        status=status,
+        http_status=http_status,
+        error=result.masker.masked(error),
+        milliseconds=spent,
+        output=output,
+    )

@@ -1,0 +1,39 @@
+"""Results as plain text: one strip of stages per event."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from svctoolkit.results._model import DestinationResult
+from svctoolkit.results._rows import Row, rows
+
+_WIDTH = 100
+
+
+def text(result: DestinationResult) -> str:
+    """The destination, then one line per stage: status, time, and what came out, cut to one line."""
+    head = f"{result.destination_name} ({result.destination or result.destination_id})"
+    return "\n".join([head, *(_line(row) for row in rows([result]))])
+
+
+def _line(row: Row) -> str:
+    spent = "" if row.milliseconds is None else f"{row.milliseconds:.1f} ms"
+    status = row.status if row.http_status is None else f"{row.status} {row.http_status}"
+    return f"  {row.stage or '':<20} {status:<10} {spent:>9}  {_cut(row.error or summary(row))}".rstrip()
+
+
+def summary(row: Row) -> str:
+    """What came out of a stage, in a few words."""
+    if row.stage == "dest_transform" and isinstance(row.output, dict):
+        return f"{row.output.get('method', '')} {row.output.get('endpoint', '')}"
+    return dumped(row.output)
+
+
+def dumped(value: Any, indent: int | None = None) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+
+
+def _cut(line: str) -> str:
+    line = " ".join(line.split())
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"

@@ -1,0 +1,109 @@
+"""Results as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
+
+from svctoolkit.results._model import DestinationResult
+from svctoolkit.results._rows import STAGES, STATUSES, rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TEXT = ("event_id", "event_type", "event_name", "user_id", "destination_id", "destination_name", "destination")
+_MAX_INT = 2**63
+
+
+def frame(results: Iterable[DestinationResult]) -> pd.DataFrame:
+    """One row per event, destination and stage; a stage with several payloads gives one row each, numbered by `part`.
+
+    Columns: `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`, `destination_name`, `destination` (the
+    type), `stage` and `status` (categories), `part`, `http_status`, `error`, `milliseconds`, then the stage's output
+    with dotted names: `output.endpoint`, `output.body.JSON.event`... A literal dot in a key is written
+    `\\.`; lists stay lists. Dtypes are nullable. Secrets are masked.
+    """
+    import pandas as pd
+
+    found = list(rows(results))
+    columns: dict[str, Any] = {name: pd.array(list(map(attrgetter(name), found)), dtype="string") for name in _TEXT}
+    columns["stage"] = pd.Categorical([row.stage for row in found], categories=list(STAGES), ordered=True)
+    columns["part"] = pd.array([row.part for row in found], dtype="Int64")
+    columns["status"] = pd.Categorical([row.status for row in found], categories=list(STATUSES))
+    columns["http_status"] = pd.array([row.http_status for row in found], dtype="Int64")
+    columns["error"] = pd.array([row.error or None for row in found], dtype="string")
+    columns["milliseconds"] = pd.array([row.milliseconds for row in found], dtype="Float64")
+    for name, (places, values) in flat([row.output for row in found], "output").items():
+        columns[name] = _column(len(found), places, values)
+    return pd.DataFrame(columns)
+
+
+class _Place:
+    """One dotted name: the leaves found there, and the names below it."""
+
+    __slots__ = ("below", "name", "places", "values")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.below: dict[str, _Place] = {}
+        self.places: list[int] = []
+        self.values: list[Any] = []
+
+
+def flat(values: Sequence[Any], prefix: str) -> dict[str, tuple[list[int], list[Any]]]:
+    """Dotted name -> (places, values) of the leaves of JSON values; empty objects and missing leaves give nothing."""
+    root = _Place(prefix)
+    found = [root]
+
+    def walk(node: dict[str, Any], at: _Place, place: int) -> None:
+        below = at.below
+        for key, value in node.items():
+            inner = below.get(key)
+            if inner is None:
+                inner = below[key] = _Place(f"{at.name}.{_escaped(key)}")
+                found.append(inner)
+            if type(value) is dict:
+                walk(value, inner, place)
+            else:
+                inner.places.append(place)
+                inner.values.append(value)
+
+    for place, value in enumerate(values):
+        if isinstance(value, Mapping):
+            walk(dict(value), root, place)
+        elif value is not None:
+            root.places.append(place)
+            root.values.append(value)
+    return {place.name: (place.places, place.values) for place in found if place.places}
+
+
+def _escaped(key: Any) -> str:
+    return str(key).replace("\\", "\\\\").replace(".", "\\.")
+
+
+def _column(length: int, places: list[int], values: list[Any]) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    cells = np.full(length, None, dtype=object)
+    filled = np.empty(len(values), dtype=object)
+    filled[:] = values  # a plain assignment of lists would make a two-dimensional array
+    cells[places] = filled
+    dtype = _dtype(values)
+    return pd.Series(cells, dtype=dtype).array if dtype else cells
+
+
+def _dtype(values: list[Any]) -> Literal["string", "boolean", "Int64", "Float64", ""]:
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds == {str}:
+        return "string"
+    if kinds == {bool}:
+        return "boolean"
+    if kinds == {int} and all(v is None or -_MAX_INT <= v < _MAX_INT for v in values):
+        return "Int64"
+    return "Float64" if kinds == {float} or (kinds == {int, float} and _fits_float(values)) else ""
+
+
+def _fits_float(values: list[Any]) -> bool:
+    return all(v is None or abs(v) < 2**53 for v in values)

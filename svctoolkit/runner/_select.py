@@ -1,0 +1,92 @@
+"""Which suite files there are, and which scenarios an expression selects."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from svctoolkit.errors import ConfigError
+
+SUFFIXES = (".suite.yaml", ".suite.yml")
+_SKIPPED = {"__pycache__", "node_modules", "venv"}
+_TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
+Test: TypeAlias = Callable[[str], bool]
+Predicate: TypeAlias = Callable[[Test], bool]
+
+
+def find(paths: Iterable[Path]) -> Iterator[Path]:
+    """The suite files at `paths`: a file itself, and every `*.suite.yaml` (or `.yml`) below a folder, sorted.
+
+    Hidden folders, `node_modules` and virtual environments are passed over. Raises `ConfigError` for a path that is
+    not there.
+    """
+    seen = set()
+    for path in paths:
+        if not path.exists():
+            raise ConfigError(f"no such file or folder: {path}")
+        for found in [path] if path.is_file() else _below(path):
+            if (real := found.resolve()) not in seen:
+                seen.add(real)
+                yield found
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
+        yield from (Path(here, name) for name in sorted(files) if name.endswith(SUFFIXES))
+
+
+def expression(text: str) -> Predicate:
+    """A function for words joined by `and`, `or`, `not` and parentheses: it asks about each word, and gives the answer.
+
+    >>> wanted = expression("orders and not (live or slow)")
+    >>> wanted({"orders"}.__contains__), wanted({"orders", "slow"}.__contains__)
+    (True, False)
+
+    Raises `ConfigError`.
+    """
+    tokens = _TOKEN.findall(text)
+    parsed, rest = _or(tokens, text)
+    if rest:
+        raise _wrong(text, f"{rest[0]!r} is not expected there")
+    return parsed
+
+
+def _or(tokens: list[str], text: str) -> tuple[Predicate, list[str]]:
+    left, rest = _and(tokens, text)
+    if rest[:1] != ["or"]:
+        return left, rest
+    right, rest = _or(rest[1:], text)
+    return (lambda test: left(test) or right(test)), rest
+
+
+def _and(tokens: list[str], text: str) -> tuple[Predicate, list[str]]:
+    left, rest = _one(tokens, text)
+    if rest[:1] != ["and"]:
+        return left, rest
+    right, rest = _and(rest[1:], text)
+    return (lambda test: left(test) and right(test)), rest
+
+
+def _one(tokens: list[str], text: str) -> tuple[Predicate, list[str]]:
+    if not tokens or tokens[0] in ("and", "or", ")"):
+        raise _wrong(text, f"a word is missing {'before ' + repr(tokens[0]) if tokens else 'at the end'}")
+    word, rest = tokens[0], tokens[1:]
+    if word == "not":
+        inner, rest = _one(rest, text)
+        return (lambda test: not inner(test)), rest
+    if word == "(":
+        inner, rest = _or(rest, text)
+        if rest[:1] != [")"]:
+            raise _wrong(text, "a closing parenthesis is missing")
+        return inner, rest[1:]
+    return (lambda test: test(word)), rest
+
+
+def _wrong(text: str, what: str) -> ConfigError:
+    return ConfigError(
+        f"cannot read the expression {text!r}: {what}. Write words with and, or, not: 'orders and not live'"
+    )

@@ -1,0 +1,175 @@
+"""What came against what was expected: every difference, each with its place in the expectation.
+
+Objects match as subsets: every key that is expected must be there and match, others do not matter. Lists match element
+by element. Numbers compare by value (`10` is `10.0`), true is no number. A map whose keys are all names of matchers
+(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from svctoolkit.errors import did_you_mean
+from svctoolkit.runner.matchers import MATCHERS, MISSING
+
+Path: TypeAlias = tuple[str | int, ...]
+_LONGEST = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`path` leads to the value that differs, `expectation` to what expected it. `str()` is one line."""
+
+    expectation: Path
+    path: Path
+    expected: str
+    got: str
+
+    def __str__(self) -> str:
+        return f"{'.'.join(map(str, self.path)) or '(value)'}: expected {self.expected}, got {self.got}"
+
+
+def differences(expected: Any, actual: Any) -> list[Difference]:
+    """Everything in which `actual` does not match `expected`; an empty list if it does.
+
+    >>> for found in differences({"body": {"revenue": 10}}, {"body": {"revenue": 11, "currency": "EUR"}}): print(found)
+    body.revenue: expected 10, got 11
+    """
+    return list(Comparison().differences(expected, actual))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A place in the expectation and in the value, and how strictly they are compared from here on."""
+
+    expectation: Path = ()
+    path: Path = ()
+    exact: bool = False
+    literal: bool = False
+
+    def with_(self, *, exact: bool = False, literal: bool = False) -> Comparison:
+        return replace(self, exact=self.exact or exact, literal=self.literal or literal)
+
+    def at_element(self, index: int) -> Comparison:
+        """The place of one element of a matcher's operand; the value stays the same."""
+        return replace(self, expectation=(*self.expectation, index))
+
+    def _inner(self, step: str | int) -> Comparison:
+        return Comparison((*self.expectation, step), (*self.path, step), self.exact, self.literal)
+
+    def matches(self, expected: Any, actual: Any) -> bool:
+        return next(self.differences(expected, actual), None) is None
+
+    def difference(self, expected: str, actual: Any, *, got: str = "") -> Difference:
+        """That something else was expected here; `expected` says what, in words."""
+        return Difference(self.expectation, self.path, expected, got or shown(actual))
+
+    def differences(self, expected: Any, actual: Any) -> Iterator[Difference]:
+        """What differs from here on. `actual` may be `MISSING`."""
+        if isinstance(expected, Mapping):
+            if not self.literal and is_matchers(expected):
+                for name, operand in expected.items():
+                    place = replace(self, expectation=(*self.expectation, name))
+                    yield from MATCHERS[name[1:]].differences(operand, actual, place)
+            elif isinstance(actual, Mapping):
+                yield from self._object(expected, actual)
+            else:
+                yield self.difference(shown(expected), actual)
+        elif isinstance(expected, list):
+            if isinstance(actual, list):
+                yield from self._list(expected, actual)
+            else:
+                yield self.difference(shown(expected), actual)
+        elif not _same(expected, actual):
+            yield Difference(self.expectation, self.path, *_pair(expected, actual))
+
+    def _object(self, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[Difference]:
+        for key, value in expected.items():
+            if key in actual:
+                yield from self._inner(key).differences(value, actual[key])
+                continue
+            for found in self._inner(key).differences(value, MISSING):
+                yield replace(found, got=found.got + self._hint(key, actual)) if found.got == "nothing" else found
+        for key in [k for k in actual if k not in expected] if self.exact else ():
+            yield replace(self._inner(key), expectation=self.expectation).difference("nothing", actual[key])
+
+    def _hint(self, key: str, actual: Mapping[str, Any]) -> str:
+        if key.startswith("$") and not self.literal and (near := did_you_mean(key[1:], MATCHERS.names())):
+            return f" (no matcher is called {key!r}.{near})"
+        near = did_you_mean(key, actual)
+        return f".{near}" if near else ""
+
+    def _list(self, expected: list[Any], actual: list[Any]) -> Iterator[Difference]:
+        if len(expected) != len(actual):
+            yield self.difference(_elements(expected), actual, got=f"{len(actual)}: {shown(actual)}")
+        for index, (one, other) in enumerate(zip(expected, actual, strict=False)):
+            yield from self._inner(index).differences(one, other)
+
+
+def is_matchers(value: Mapping[Any, Any]) -> bool:
+    """Whether an expected map is matched by matchers: it has keys, and each names one."""
+    return bool(value) and all(isinstance(k, str) and k[:1] == "$" and k[1:] in MATCHERS for k in value)
+
+
+def problems(expected: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """What is wrong with an expectation as it is written: `(path, message)` each."""
+    if isinstance(expected, list):
+        for index, one in enumerate(expected):
+            yield from problems(one, (*path, index))
+    elif isinstance(expected, Mapping):
+        mixed = not is_matchers(expected)
+        for key, value in expected.items():
+            name = key[1:] if key[:1] == "$" and key[1:] in MATCHERS else ""
+            if name and mixed:
+                yield (*path, key), f"the matcher {key} stands beside other keys. For a key of this name use $literal"
+            elif name and (wrong := MATCHERS[name].problem(value)):
+                yield (*path, key), f"{key} {wrong}"
+            elif not name or MATCHERS[name].nested:
+                yield from problems(value, (*path, key))
+
+
+def shown(value: Any) -> str:
+    """A value on one line, as JSON, long ones cut."""
+    return _cut(_line(value))
+
+
+def printable(text: str) -> str:
+    """Control characters but line ends as escapes: what a destination answers must not steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _line(value: Any) -> str:
+    if value is MISSING:
+        return "nothing"
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=repr)
+    except RecursionError:
+        return "a value that is nested too deep to show"
+    return printable(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _pair(expected: Any, actual: Any) -> tuple[str, str]:
+    """Both values; of long texts the part where they begin to differ."""
+    one, other = _line(expected), _line(actual)
+    if max(len(one), len(other)) > _LONGEST and isinstance(expected, str) and isinstance(actual, str):
+        same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+        if same > _LONGEST // 2:
+            one, other = f"…{one[same - 30 :]}", f"…{other[same - 30 :]}"
+    return _cut(one), _cut(other)
+
+
+def _elements(expected: list[Any]) -> str:
+    return f"{len(expected)} element{'' if len(expected) == 1 else 's'}"
+
+
+def _same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    return bool(expected == actual)

@@ -1,0 +1,80 @@
+"""`console`: one line per suite, the whole story of each failure, a summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from svctoolkit.runner._model import Suite
+from svctoolkit.runner._text import explanation
+from svctoolkit.runner.reporters._contract import Output
+from svctoolkit.runner.run import Finished, Notice, Outcome, Started
+
+_COLOURS = {"passed": "32", "failed": "31", "error": "31", "skipped": "33", "xfailed": "33"}
+_ORDER = ("passed", "failed", "error", "skipped", "xfailed")
+
+
+class Console:
+    """Writes to a stream. Progress is shown on a terminal only."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._suite: Suite | None = None
+        self._counts: Counter[str] = Counter()
+        self._failed: list[Outcome] = []
+        self._total = self._done = 0
+
+    def __call__(self, notice: Notice) -> None:
+        if isinstance(notice, Started):
+            self._total = len(notice.scenarios)
+        elif isinstance(notice, Outcome):
+            self._outcome(notice)
+        else:
+            self._finished(notice)
+
+    def _outcome(self, outcome: Outcome) -> None:
+        if outcome.scenario.suite is not self._suite:
+            self._end_suite()
+            self._suite = outcome.scenario.suite
+        self._counts[outcome.status] += 1
+        self._done += 1
+        if not outcome.ok:
+            self._failed.append(outcome)
+        if self._output.terminal:
+            self._progress(f"{self._done}/{self._total} {outcome.scenario.name}")
+
+    def _end_suite(self) -> None:
+        if self._suite is not None:
+            self._line(f"{self._suite.name}: {self._counted(self._counts)}")
+        self._counts.clear()
+
+    def _finished(self, notice: Finished) -> None:
+        self._end_suite()
+        for outcome in self._failed:
+            self._line(f"\n{self._styled(outcome.status.upper(), outcome.status)} {outcome.scenario.name}")
+            if outcome.scenario.title != outcome.scenario.id:
+                self._line(f"  {outcome.scenario.title}")
+            self._line("\n".join(f"  {line}" for line in explanation(outcome).splitlines()))
+        done = sum(notice.counts.values())
+        left = f", {notice.total - done} not run" if done < notice.total else ""
+        stopped = "interrupted: " if notice.interrupted else ""
+        gap = "\n" if self._failed else ""
+        self._line(f"{gap}{stopped}{self._counted(notice.counts)}{left} in {notice.seconds:.2f} s")
+
+    def _counted(self, counts: Counter[str]) -> str:
+        names = {"error": "broken", "xfailed": "expected to fail"}
+        found = [self._styled(f"{counts[s]} {names.get(s, s)}", s) for s in _ORDER if counts[s]]
+        return ", ".join(found) or "nothing run"
+
+    def _styled(self, text: str, status: str) -> str:
+        return f"\x1b[{_COLOURS[status]}m{text}\x1b[0m" if self._output.colour else text
+
+    def _progress(self, text: str) -> None:
+        self._output.stream.write(f"\r\x1b[K{text[: self._output.width - 1]}")
+        self._output.stream.flush()
+
+    def _line(self, text: str) -> None:
+        clear = "\r\x1b[K" if self._output.terminal else ""
+        self._output.stream.write(f"{clear}{text}\n")
+
+
+reporter = Console

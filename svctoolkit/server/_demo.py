@@ -1,0 +1,67 @@
+"""A workspace to try things with, and what the terminal says when one is served."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from svctoolkit.workspace import Person, Workspace
+
+_EMAIL = "demo@svctoolkit.example"
+
+
+def demo(new_token: Callable[[], str] = lambda: secrets.token_urlsafe(24)) -> tuple[Workspace, str]:
+    """A small workspace, and the token of its one person.
+
+    The source `web` is connected to `hook`, a webhook behind a transformation, and to `paused`, which is disabled.
+    Nothing leaves the machine: its delivery mode is `record`.
+    """
+    workspace, token = Workspace("demo"), new_token()
+    workspace.people.append(Person.with_token(_EMAIL, token))
+    workspace.transformation("mask-email", _mask_email)
+    url = "https://hook.example/events"
+    workspace.destination("hook", "WEBHOOK", name="Orders hook", config=_config(url), transformation="mask-email")
+    workspace.destination("paused", "WEBHOOK", name="Paused hook", config=_config(url), enabled=False)
+    workspace.source("web", name="Web shop", destinations=["hook", "paused"])
+    return workspace, token
+
+
+def _config(url: str) -> dict[str, Any]:
+    return {"webhookUrl": url, "webhookMethod": "POST", "headers": [{"from": "X-Team", "to": "data"}]}
+
+
+def _mask_email(event: dict[str, Any]) -> dict[str, Any]:
+    """Keep the first letter and the domain of the user's e-mail address."""
+    traits = event.get("context", {}).get("traits", {})
+    if isinstance(traits.get("email"), str):
+        name, _, domain = traits["email"].partition("@")
+        traits["email"] = f"{name[:1]}***@{domain}"
+    return event
+
+
+def banner(url: str, workspace: Workspace, token: str = "") -> str:
+    """What to tell the person who started a server at `url`.
+
+    With the `token` of the first person it has a request ready to copy. This is the only place that shows a token.
+    """
+    lines = [f"The workspace {workspace.name!r} is served at {url}", f"  documentation  {url}/docs"]
+    if workspace.delivery.mode == "record":
+        lines.append("  delivery       record: nothing leaves this machine, a recorder answers for every destination")
+    else:
+        lines.append("  delivery       live: events are sent to the real destinations")
+    if not workspace.people:
+        lines.append("  login          nobody: add `people` to the workspace, else every test is refused with 401")
+    if token:
+        lines += [f"  login          {workspace.people[0].email}  {token}", "", *_curl(url, workspace, token)]
+    return "\n".join(lines)
+
+
+def _curl(url: str, workspace: Workspace, token: str) -> list[str]:
+    body = {"message": {"type": "identify", "userId": "u1", "context": {"traits": {"email": "mira@mail.example"}}}}
+    destination = next(iter(workspace.destinations.values()))
+    return [
+        f"curl {url}/v0/testDestination/{destination.id} -u '{workspace.people[0].email}:{token}' \\",
+        f"  -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
+    ]

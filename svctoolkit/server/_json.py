@@ -1,0 +1,99 @@
+"""JSON in and out, with an answer for everything that a client may send.
+
+What is taken: UTF-8, with or without a byte order mark; of a member that stands twice, the last one (as the service
+does); a lone surrogate in an escape. What is refused: NaN and Infinity, numbers outside the range of a double, and more
+than `MAX_DEPTH` levels.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+import msgspec
+
+from svctoolkit.errors import RequestError
+
+MAX_DEPTH = 200
+_BOM = b"\xef\xbb\xbf"
+_DECODER = msgspec.json.Decoder()
+_ENCODER = msgspec.json.Encoder()
+_LONG_NUMBER = re.compile(rb"[0-9]{309}")  # as many as the largest double has; the fast decoder takes more
+
+
+def decoded(body: bytes) -> Any:
+    """The value of a request body. Raises `RequestError` (400), with line and column where the JSON is broken."""
+    body = body.removeprefix(_BOM)
+    if not body.strip():
+        refuse("the body is empty; a JSON object is expected")
+    try:
+        value = _carefully(body) if _LONG_NUMBER.search(body) else _DECODER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = _carefully(body)
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _deeper(value, MAX_DEPTH):
+        _refuse_depth()
+    return value
+
+
+def encoded(value: Any) -> bytes:
+    """`value` as JSON in UTF-8. Numbers that JSON cannot write are null, lone surrogates are escaped."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        plain = json.loads(json.dumps(msgspec.to_builtins(value)), parse_constant=lambda _: None)
+        return json.dumps(plain, separators=(",", ":")).encode()
+
+
+def refuse(message: str, *, status: int = 400) -> NoReturn:
+    raise RequestError(status, {"message": message})
+
+
+def _carefully(body: bytes) -> Any:
+    """The same by the standard library: slower, knows the position of a mistake, takes lone surrogates."""
+    try:
+        text = body.decode()
+        return json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=_constant)
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        column = error.start - body.rfind(b"\n", 0, error.start)
+        refuse(f"the body is not UTF-8: byte 0x{body[error.start]:02x} at line {line} column {column}")
+    except json.JSONDecodeError as error:
+        what = error.msg.removesuffix(" at")
+        refuse(f"the body is not JSON: {what[:1].lower()}{what[1:]} at line {error.lineno} column {error.colno}")
+    except RecursionError:
+        _refuse_depth()
+
+
+def _integer(text: str) -> int:
+    if len(text) > 308:
+        _float(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        shown = text if len(text) <= 40 else f"{text[:20]}... ({len(text)} characters)"
+        refuse(f"the number {shown} is out of range; the largest is about 1.8e308")
+    return number
+
+
+def _constant(text: str) -> NoReturn:
+    refuse(f"the body is not JSON: {text} is no JSON value")
+
+
+def _refuse_depth() -> NoReturn:
+    refuse(f"the body is nested too deeply; {MAX_DEPTH} levels are the most")
+
+
+def _deeper(value: Any, limit: int) -> bool:
+    """Whether objects and lists are nested more than `limit` levels. Level by level, so that depth costs no stack."""
+    level = [value]
+    for _ in range(limit + 1):
+        nodes = [node for node in level if isinstance(node, dict | list)]
+        if not nodes:
+            return False
+        level = [child for node in nodes for child in (node.values() if isinstance(node, dict) else node)]
+    return True

@@ -1,0 +1,50 @@
+"""An operation, declared once: its route and its documentation are made from the same object."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One kind of answer: any of `types`, or with `many` a list of them. No types: an answer without a body."""
+
+    description: str
+    types: tuple[type, ...] = ()
+    many: bool = False
+    example: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter in the path or in the query, with its JSON Schema."""
+
+    name: str
+    where: str
+    description: str
+    schema: Mapping[str, Any]
+    example: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method at one path. `body` is the type that its JSON is checked against; `public` needs no login."""
+
+    method: str
+    path: str
+    id: str
+    summary: str
+    description: str
+    handle: Handler
+    answers: Mapping[int, Answer]
+    parameters: tuple[Parameter, ...] = field(default=())
+    body: type | None = None
+    example: Callable[[], Any] | None = None
+    public: bool = False

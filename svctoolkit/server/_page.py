@@ -1,0 +1,153 @@
+"""The page at `/docs`: plain HTML from the OpenAPI document. It reads without JavaScript; trying a request needs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+Json = Mapping[str, Any]
+
+
+def page(document: Json, style: str, script: str) -> str:
+    """The whole page, with nothing to fetch."""
+    operations = [
+        (path, method, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    info = document["info"]
+    links = "".join(
+        f'<li><a href="#{o["operationId"]}"><b class="{m}">{m.upper()}</b> <code>{escape(p)}</code></a></li>'
+        for p, m, o in operations
+    )
+    sections = "".join(_operation(document, path, method, operation) for path, method, operation in operations)
+    about = "".join(f"<p>{_text(paragraph)}</p>" for paragraph in info["description"].split("\n\n"))
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(info["title"])}</title><style>{style}</style></head>
+<body><header><h1>{escape(info["title"])} <small>{escape(info["version"])}</small></h1>{about}
+<nav aria-label="Operations"><ul>{links}</ul></nav>
+<p><a href="openapi.json">OpenAPI document</a></p>
+<form id="login" hidden><label>E-mail <input name="email" autocomplete="username"></label>
+<label>Access token <input name="token" type="password" autocomplete="current-password"></label>
+<span>for the requests that you try below</span></form></header>
+<main>{sections}</main>
+<script>{script}</script></body></html>
+"""
+
+
+def _operation(document: Json, path: str, method: str, operation: Json) -> str:
+    login = "" if operation.get("security") == [] else '<span class="login">login needed</span>'
+    parts = [
+        f'<h2><b class="{method}">{method.upper()}</b> <code>{escape(path)}</code> {login}</h2>',
+        f"<h3>{escape(operation['summary'])}</h3><p>{_text(operation['description'])}</p>",
+    ]
+    if operation["parameters"]:
+        parts.append(_table("Parameters", (_parameter(p) for p in operation["parameters"])))
+    example = None
+    if "requestBody" in operation:
+        body = operation["requestBody"]["content"]["application/json"]
+        example = body["example"]
+        parts += [_table("Request body", _members(document, body["schema"])), _code("Example", example)]
+    parts.append(_try_it(path, method, operation, example))
+    parts.append(_table("Answers", (_answer(document, s, a) for s, a in operation["responses"].items())))
+    success = operation["responses"]["200"]["content"]["application/json"]
+    members = _table("Members of the answer", _members(document, success["schema"]))
+    in_full = members + _code("Example", success["example"])
+    parts.append(f"<details><summary>Answer 200 in full</summary>{in_full}</details>")
+    return f'<section id="{operation["operationId"]}">{"".join(parts)}</section>'
+
+
+def _try_it(path: str, method: str, operation: Json, example: Any) -> str:
+    fields = "".join(
+        f'<label>{escape(p["name"])} <input name="{escape(p["name"])}" data-in="{p["in"]}" '
+        f'value="{escape(str(p.get("example", "")))}"></label>'
+        for p in operation["parameters"]
+        if p["in"] != "header"
+    )
+    body = ""
+    if example is not None:
+        text = escape(_pretty(example))
+        body = f'<label>Body <textarea name="body" rows="14" spellcheck="false">{text}</textarea></label>'
+    return (
+        f'<details class="try" hidden><summary>Try it</summary>'
+        f'<form data-path="{escape(path)}" data-method="{method.upper()}">{fields}{body}'
+        f'<button>Send</button></form><output aria-live="polite"></output></details>'
+    )
+
+
+def _parameter(parameter: Json) -> tuple[str, str, str]:
+    schema = parameter["schema"]
+    kind = " | ".join(schema["enum"]) if "enum" in schema else schema["type"]
+    needed = "required" if parameter["required"] else "optional"
+    return parameter["name"], f"{kind}, in {parameter['in']}, {needed}", parameter["description"]
+
+
+def _answer(document: Json, status: str, answer: Json) -> tuple[str, str, str]:
+    if "content" not in answer:
+        return status, "no body", answer["description"]
+    return status, _kind(document, answer["content"]["application/json"]["schema"]), answer["description"]
+
+
+def _members(document: Json, schema: Json, prefix: str = "") -> Iterator[tuple[str, str, str]]:
+    """Every member with its path, its type and what it means; those of inner objects follow theirs."""
+    if schema.get("type") == "array":
+        schema = schema["items"]
+    for choice in schema.get("anyOf", [schema]):
+        resolved = _resolved(document, choice)
+        for name, member in resolved.get("properties", {}).items():
+            inner = _resolved(document, member)
+            needed = "" if name in resolved.get("required", ()) else ", optional"
+            if isinstance(member.get("default"), bool):
+                needed = f", default {json.dumps(member['default'])}"
+            meaning = member.get("description") or inner.get("description", "")
+            yield f"{prefix}{name}", _kind(document, member) + needed, meaning
+            for part in inner.get("anyOf", [inner]):
+                items = part.get("items", {}) if part.get("type") == "array" else part
+                dots = f"{prefix}{name}[]." if part.get("type") == "array" else f"{prefix}{name}."
+                if items and "anyOf" not in items:
+                    yield from _members(document, items, dots)
+
+
+def _kind(document: Json, schema: Json) -> str:
+    """A JSON type in words: `list of Payload or StageError`."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_kind(document, choice) for choice in schema["anyOf"]))
+    if schema.get("type") == "array":
+        return f"list of {_kind(document, schema['items'])}" if schema.get("items") else "list"
+    return str(schema.get("type", "any"))
+
+
+def _resolved(document: Json, schema: Json) -> Json:
+    if "$ref" not in schema:
+        return schema
+    found: Json = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return found
+
+
+def _table(caption: str, rows: Iterator[tuple[str, str, str]]) -> str:
+    lines = "".join(
+        f"<tr><th scope=row><code>{escape(name)}</code></th><td>{escape(kind)}</td><td>{_text(meaning)}</td></tr>"
+        for name, kind, meaning in rows
+    )
+    return f'<div class="scroll"><table><caption>{caption}</caption><tbody>{lines}</tbody></table></div>'
+
+
+def _code(caption: str, value: Any) -> str:
+    return f"<figure><figcaption>{caption}</figcaption><pre><code>{escape(_pretty(value))}</code></pre></figure>"
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _text(text: str) -> str:
+    """Escaped, with `code` between backticks."""
+    parts = escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if odd % 2 else part for odd, part in enumerate(parts))

@@ -1,0 +1,71 @@
+"""Blocking work beside the event loop, with a lane of its own for each destination."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+from svctoolkit.errors import RequestError
+
+T = TypeVar("T")
+
+
+class Lanes:
+    """Runs work in threads, at most `width` pieces at a time for each key: who is slow keeps only its own waiting.
+
+    `timeout` is in seconds. The threads are daemons, so a destination that never answers does not keep the process.
+    """
+
+    def __init__(self, *, width: int = 32, timeout: float = 300.0) -> None:
+        self._width, self._timeout = width, timeout
+        self._lanes: dict[str, _Lane] = {}
+
+    async def run(self, key: str, work: Callable[[], T]) -> T:
+        """What `work` returns. Raises `RequestError` (504) when it takes longer than the timeout."""
+        lane = self._lanes.setdefault(key, _Lane(self._width))
+        try:
+            async with asyncio.timeout(self._timeout) as deadline:
+                return await asyncio.wrap_future(lane.submit(work))
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            message = (
+                f"no result after {self._timeout:g} s; what was started goes on, and may still reach the destination"
+            )
+            raise RequestError(504, {"message": message}) from None
+
+
+class _Lane:
+    def __init__(self, width: int) -> None:
+        self._free = width
+        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._lock = Lock()
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        with self._lock:
+            if not self._free:
+                self._waiting.append((future, work))
+                return future
+            self._free -= 1
+        Thread(target=self._work, args=(future, work), name="svctoolkit lane", daemon=True).start()
+        return future
+
+    def _work(self, future: Future[Any], work: Callable[[], Any]) -> None:
+        while True:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the future
+                    future.set_exception(error)
+                except BaseException as error:  # noqa: BLE001 - an exit() in user code must not end the server
+                    future.set_exception(RuntimeError(repr(error)))
+            with self._lock:
+                if not self._waiting:
+                    self._free += 1
+                    return
+                future, work = self._waiting.popleft()

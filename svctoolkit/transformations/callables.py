@@ -1,0 +1,43 @@
+"""Plain Python functions given in code: trusted, so they run here, without a sandbox."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from svctoolkit.errors import TransformationError
+from svctoolkit.transformations._contract import Metadata, Output, outputs
+
+
+class CallableTransformation:
+    """Runs `function(event)` or `function(event, metadata)`, where `metadata(event)` gives the event's metadata.
+
+    The function gets a copy and may change it. It returns the event, a list of events, or None to drop it.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self._wants_metadata = len(inspect.signature(function).parameters) > 1
+
+    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+        return [self._one(event, known) for event, known in zip(events, metadata, strict=True)]
+
+    def _one(self, event: Mapping[str, Any], known: Metadata) -> Output:
+        copy = deepcopy(dict(event))
+        try:
+            returned = self.function(copy, lambda _event: known) if self._wants_metadata else self.function(copy)
+            return Output(outputs(returned))
+        except TransformationError as error:
+            return Output(error=error)
+        except Exception as error:  # noqa: BLE001 - whatever the user's code raises is the event's error
+            return Output(error=_located(error))
+
+
+def _located(error: Exception) -> TransformationError:
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1]
+    where = f"{last.filename}:{last.lineno}" + (f":{last.colno + 1}" if last.colno is not None else "")
+    return TransformationError(str(error), name=type(error).__name__, where=where, source_line=last.line or "")

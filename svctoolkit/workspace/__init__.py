@@ -1,0 +1,25 @@
+"""The workspace: Python objects and a YAML file, the same thing."""
+
+from __future__ import annotations
+
+from svctoolkit.workspace._model import (
+    Connection,
+    Delivery,
+    Destination,
+    Library,
+    Person,
+    Source,
+    Transformation,
+    Workspace,
+)
+
+__all__ = [
+    "Connection",
+    "Delivery",
+    "Destination",
+    "Library",
+    "Person",
+    "Source",
+    "Transformation",
+    "Workspace",
+]

@@ -1,0 +1,163 @@
+"""What must hold in a workspace beyond the types of its members."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple, get_args
+
+from svctoolkit.destinations import CATALOGUE, definitions
+from svctoolkit.errors import InvalidConfig, did_you_mean
+from svctoolkit.workspace._model import DeliveryMode, Destination, Workspace
+
+_HASH = re.compile("[0-9a-f]{64}")
+
+
+class Flaw(NamedTuple):
+    """Something that does not hold, at a path in the workspace file, or at the key there.
+
+    `missing` is the path of the item that a reference asks for.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+    key: bool = False
+    missing: tuple[str, ...] = ()
+
+
+def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
+    """Every flaw; with `types`, also what the destinations' types say about their configurations."""
+    for section in ("sources", "destinations", "transformations"):
+        yield from _ids(section, getattr(workspace, section))
+    yield from _write_keys(workspace)
+    yield from _connections(workspace)
+    for key, destination in workspace.destinations.items():
+        wanted = destination.transformation
+        if wanted is not None and wanted not in workspace.transformations:
+            path = ("destinations", key, "transformation")
+            yield _dangling(path, "transformations", wanted, workspace.transformations)
+        if types:
+            yield from _type(key, destination)
+    yield from _code(workspace)
+    yield from _people(workspace)
+    yield from _delivery(workspace)
+
+
+def _ids(section: str, items: Mapping[str, Any]) -> Iterator[Flaw]:
+    """Ids and keys name an item alike, so each may name one item only."""
+    what = section[:-1]
+    owners: dict[str, str] = {}
+    for key, item in items.items():
+        path = (section, key) if item.id == key else (section, key, "id")
+        if item.key != key:
+            yield Flaw((section, key), f"stands under {key!r}, but its key is {item.key!r}", key=True)
+        if not item.id:
+            yield Flaw(path, "the id is empty")
+        elif item.id in owners:
+            yield Flaw(path, f"{what} {owners[item.id]!r} has the id {item.id!r} already", key=len(path) == 2)
+        elif item.id != key and item.id in items:
+            yield Flaw(path, f"the id {item.id!r} is the key of another {what}")
+        owners.setdefault(item.id, key)
+
+
+def _write_keys(workspace: Workspace) -> Iterator[Flaw]:
+    owners: dict[str, str] = {}
+    for key, source in workspace.sources.items():
+        default = source.write_key == key
+        path = ("sources", key) if default else ("sources", key, "writeKey")
+        if not source.write_key:
+            yield Flaw(path, "the write key is empty")
+        elif source.write_key in owners:
+            yield Flaw(path, f"source {owners[source.write_key]!r} has the same write key", key=default)
+        owners.setdefault(source.write_key, key)
+
+
+def _connections(workspace: Workspace) -> Iterator[Flaw]:
+    for key, source in workspace.sources.items():
+        seen = set()
+        for i, connection in enumerate(source.connections):
+            path = ("sources", key, "destinations", i, "destination")
+            if connection.destination not in workspace.destinations:
+                yield _dangling(path, "destinations", connection.destination, workspace.destinations)
+            elif connection.destination in seen:
+                yield Flaw(path, f"source {key!r} is connected to {connection.destination!r} already")
+            seen.add(connection.destination)
+
+
+def _dangling(path: tuple[str | int, ...], section: str, wanted: str, items: Mapping[str, Any]) -> Flaw:
+    what = section[:-1]
+    by_id = next((key for key, item in items.items() if item.id == wanted), None)
+    hint = f" It is the id of {by_id!r}: write the key." if by_id is not None else _hint(wanted, items)
+    return Flaw(path, f"no {what} is called {wanted!r}.{hint}", missing=(section, wanted))
+
+
+def _hint(name: str, known: Collection[str]) -> str:
+    return did_you_mean(name, known) if len(known) <= 500 else ""  # among thousands of names it would take seconds
+
+
+def _type(key: str, destination: Destination) -> Iterator[Flaw]:
+    kind, config = destination.type, destination.config
+    path = ("destinations", key, "config")
+    try:
+        unknown = definitions.unknown_variables(kind, config)
+    except KeyError:
+        names = {*definitions.names(), *CATALOGUE.names()}
+        yield Flaw(("destinations", key, "type"), f"no destination type is called {kind!r}.{did_you_mean(kind, names)}")
+        return
+    for name in unknown:
+        near = did_you_mean(name, definitions.variables(kind))
+        yield Flaw((*path, name), f"{kind} has no configuration variable {name!r}.{near}", key=True)
+    told = set(unknown)
+    for message in _misfits(kind, {name: value for name, value in config.items() if name not in told}):
+        name = re.split(r"[:.\[\s]", message, maxsplit=1)[0]
+        if name in told or (name not in config and did_you_mean(name, unknown)):
+            continue
+        told.add(name)
+        yield Flaw((*path, name), message) if name in config else Flaw(path, message)
+
+
+def _misfits(kind: str, config: Mapping[str, Any]) -> Iterator[str]:
+    """What the definition and the mapping of a type say about its values, secrets not shown."""
+    try:
+        definitions.check_variables(kind, config)
+    except InvalidConfig as error:
+        yield from (problem.message for problem in error.problems)
+    try:
+        if kind in CATALOGUE:
+            CATALOGUE[kind].configure(config)
+    except InvalidConfig as error:
+        yield from (problem.message for problem in error.problems)
+
+
+def _code(workspace: Workspace) -> Iterator[Flaw]:
+    for key, item in workspace.transformations.items():
+        if item.function is None and not (item.code or item.file or item.version_id):
+            yield Flaw(("transformations", key), f"{key!r} has no code: give 'code' or 'file'", key=True)
+    for key, library in workspace.libraries.items():
+        if library.key != key:
+            yield Flaw(("libraries", key), f"stands under {key!r}, but its key is {library.key!r}", key=True)
+        if not (library.code or library.file or library.version_id):
+            yield Flaw(("libraries", key), f"{key!r} has no code: give 'code' or 'file'", key=True)
+
+
+def _people(workspace: Workspace) -> Iterator[Flaw]:
+    seen = set()
+    for i, person in enumerate(workspace.people):
+        if ":" in person.email or not person.email:
+            yield Flaw(("people", i, "email"), "an e-mail address has no colon in it, and is not empty")
+        elif person.email in seen:
+            yield Flaw(("people", i, "email"), f"{person.email} is in the list already")
+        if not _HASH.fullmatch(person.token_hash):
+            yield Flaw(("people", i, "token"), "a hashed token is 'sha256:' and 64 hexadecimal digits")
+        seen.add(person.email)
+
+
+def _delivery(workspace: Workspace) -> Iterator[Flaw]:
+    delivery = workspace.delivery
+    if delivery.mode not in get_args(DeliveryMode):
+        modes = ", ".join(get_args(DeliveryMode))
+        yield Flaw(
+            ("delivery", "mode"), f"must be one of {modes}.{did_you_mean(delivery.mode, get_args(DeliveryMode))}"
+        )
+    if not 0 < delivery.timeout <= 86400:
+        yield Flaw(("delivery", "timeout"), "must be more than 0 and at most 86400 seconds")

@@ -1,0 +1,76 @@
+"""How a workspace shows itself. Write keys, tokens and configurations are never shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from svctoolkit.workspace._model import Destination, Workspace
+
+_HEAD = ("source", "", "destination", "type", "", "transformation")
+
+
+def text(workspace: Workspace) -> str:
+    """A tree: each source with what it is connected to, then the destinations that no source feeds."""
+    lines = [f"Workspace {workspace.name!r}, {_mode(workspace)}"]
+    for source in workspace.sources.values():
+        lines.append(f"├── {source.key} ({_words(source.name, source.type, _state(source.enabled))})")
+        for connection in source.connections:
+            found = workspace.destinations.get(connection.destination)
+            what = _described(found) if found else "no such destination"
+            arrow = "──" if connection.enabled else "─✕"
+            lines.append(f"│   {arrow} {connection.destination} ({what})")
+    alone = _unconnected(workspace)
+    if alone:
+        lines.append("├── no source")
+        lines += [f"│   ── {destination.key} ({_described(destination)})" for destination in alone]
+    return "\n".join(lines)
+
+
+def html(workspace: Workspace) -> str:
+    """A table with a row per connection."""
+    head = "".join(f"<th>{escape(title)}</th>" for title in _HEAD)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in _table(workspace)
+    )
+    caption = f"Workspace {escape(workspace.name)}, {_mode(workspace)}"
+    return f"<table>\n<caption>{caption}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
+
+
+def _table(workspace: Workspace) -> Iterator[tuple[str, ...]]:
+    for source in workspace.sources.values():
+        first = (f"{source.name} ({source.key})", _state(source.enabled))
+        for connection in source.connections:
+            found = workspace.destinations.get(connection.destination)
+            if found is None:
+                yield (*first, connection.destination, "no such destination", "", "")
+            else:
+                state = _state(found.enabled) or ("" if connection.enabled else "connection disabled")
+                yield (*first, f"{found.name} ({found.key})", found.type, state, found.transformation or "")
+        if not source.connections:
+            yield (*first, "", "", "", "")
+    for destination in _unconnected(workspace):
+        name = f"{destination.name} ({destination.key})"
+        yield ("", "", name, destination.type, _state(destination.enabled), destination.transformation or "")
+
+
+def _unconnected(workspace: Workspace) -> list[Destination]:
+    fed = {c.destination for source in workspace.sources.values() for c in source.connections}
+    return [d for key, d in workspace.destinations.items() if key not in fed]
+
+
+def _described(destination: Destination) -> str:
+    through = f"through {destination.transformation}" if destination.transformation else ""
+    return _words(destination.name, destination.type, _state(destination.enabled), through)
+
+
+def _state(enabled: bool) -> str:
+    return "" if enabled else "disabled"
+
+
+def _words(*words: str) -> str:
+    return ", ".join(word for word in words if word)
+
+
+def _mode(workspace: Workspace) -> str:
+    return f"delivery mode {escape(workspace.delivery.mode)}"

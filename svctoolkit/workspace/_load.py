@@ -1,0 +1,228 @@
+"""A workspace from its file, with every problem of the file at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError, InvalidWorkspace
+from svctoolkit.secrets import Secret
+from svctoolkit.workspace import _service
+from svctoolkit.workspace._checks import Flaw, flaws
+from svctoolkit.workspace._model import (
+    Connection,
+    Delivery,
+    Destination,
+    Language,
+    Library,
+    Person,
+    Source,
+    Transformation,
+    Workspace,
+)
+from svctoolkit.workspace._references import has_reference, resolved
+from svctoolkit.workspace._shapes import LibraryShape, SourceShape, TransformationShape, WorkspaceShape, schema
+from svctoolkit.yamlfile import Document
+
+_Path: TypeAlias = tuple[str | int, ...]
+_LANGUAGES: Mapping[str, Language] = {".py": "python", ".js": "javascript", ".mjs": "javascript"}
+
+
+def workspace_of(document: Document, folder: Path | None, environ: Mapping[str, str]) -> Workspace:
+    """The workspace that a document describes. Raises `InvalidWorkspace` with every problem, in file order."""
+    with yamlfile.without_collector():
+        if _service.describes(document):
+            return _service.workspace_of(document)
+        return _from_file(document, folder, environ)
+
+
+def _from_file(document: Document, folder: Path | None, environ: Mapping[str, str]) -> Workspace:
+    misfits = yamlfile.misfits(document.data, schema())
+    problems = [Flaw(tuple(m.path), m.message, key=m.at_key) for m in misfits]
+    if len(problems) <= yamlfile.MAX_PROBLEMS:
+        rest = _Rest(document.data, misfits)
+        builder = _Builder(folder, environ)
+        workspace = builder.workspace(msgspec.convert(rest.data, WorkspaceShape))
+        workspace.folder = folder
+        problems += _others(rest, builder.flaws, workspace)
+    if problems:
+        problems.sort(key=lambda flaw: document.position(flaw.path, key=flaw.key))
+        raise InvalidWorkspace(yamlfile.capped(document.problem(f.path, f.message, key=f.key) for f in problems))
+    return workspace
+
+
+class _Rest:
+    """`data` without what does not fit the schema, so that the rest is checked as well. `removed` has what is gone.
+
+    Single members go first; what still does not fit goes with all that is around it.
+    """
+
+    def __init__(self, data: Any, misfits: list[yamlfile.Misfit]) -> None:
+        self.data, self.removed = data, set[_Path]()
+        self._kept: dict[_Path, list[int]] = {}
+        if misfits:
+            self.data = json.loads(json.dumps(data))
+        for depth in (5, 4, 3, 2, 1, 0):
+            paths = {tuple(m.path if m.unknown else m.path[:depth]) for m in misfits}
+            for path in sorted(paths, key=_from_the_end):
+                self.removed.add(self.original(path))
+                self._remove(path)
+            if misfits:
+                misfits = yamlfile.misfits(self.data, schema())
+
+    def original(self, path: _Path) -> _Path:
+        """The path in the file of a path in `data`: items of a list move up when one in front of them goes."""
+        for i, step in enumerate(path):
+            if isinstance(step, int) and path[:i] in self._kept:
+                return (*path[:i], self._kept[path[:i]][step], *path[i + 1 :])
+        return path
+
+    def _remove(self, path: _Path) -> None:
+        if not path:
+            self.data = {}
+            return
+        owner, last = self.data, path[-1]
+        for step in path[:-1]:
+            owner = owner[step]
+        if isinstance(last, int):
+            self._kept.setdefault(path[:-1], list(range(len(owner)))).pop(last)
+        owner.pop(last)
+
+
+def _from_the_end(path: _Path) -> tuple[list[int], int]:
+    """Sorts paths so that no removal moves what is removed after it."""
+    return [-step for step in path if isinstance(step, int)], -len(path)
+
+
+def _misplaced(value: Any, path: _Path) -> Iterator[Flaw]:
+    if isinstance(value, str) and has_reference(value):
+        yield Flaw(path, "$(env:...) works in the configuration of a destination and as a token")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in ("config", "token", "code"):
+                yield from _misplaced(inner, (*path, key))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from _misplaced(inner, (*path, i))
+
+
+def _others(rest: _Rest, seen: list[Flaw], workspace: Workspace) -> list[Flaw]:
+    """What is wrong with what has the right shape, without what follows from a problem that is told already."""
+    others = [_placed(flaw, rest) for flaw in [*_misplaced(rest.data, ()), *seen]]
+    told = {*rest.removed, *(flaw.path for flaw in others)}
+    later = (_placed(flaw, rest) for flaw in flaws(workspace))
+    return [*others, *islice((f for f in later if not _follows(f, told)), yamlfile.MAX_PROBLEMS + 1)]
+
+
+def _placed(flaw: Flaw, rest: _Rest) -> Flaw:
+    return flaw._replace(path=rest.original(flaw.path))
+
+
+def _follows(flaw: Flaw, told: set[_Path]) -> bool:
+    above = {flaw.path[:n] for n in range(1, len(flaw.path) + 1)}
+    return bool(above & told) or flaw.missing in told or flaw.missing[:1] in told
+
+
+class _Builder:
+    """Objects from a file that has the right shape. `flaws` has what only the environment and other files can tell."""
+
+    def __init__(self, folder: Path | None, environ: Mapping[str, str]) -> None:
+        self.flaws: list[Flaw] = []
+        self._folder, self._environ = folder or Path(), environ
+
+    def workspace(self, shape: WorkspaceShape) -> Workspace:
+        delivery = shape.delivery
+        return Workspace(
+            name=shape.workspace,
+            sources={key: self._source(key, source) for key, source in shape.sources.items()},
+            destinations={
+                key: Destination(
+                    key,
+                    made.id or key,
+                    key if made.name is None else made.name,
+                    made.type,
+                    made.enabled,
+                    self._config(made.config, ("destinations", key, "config")),
+                    made.transformation,
+                )
+                for key, made in shape.destinations.items()
+            },
+            transformations={key: self._transformation(key, made) for key, made in shape.transformations.items()},
+            libraries={
+                key: Library(key, *self._code(made, ("libraries", key))) for key, made in shape.libraries.items()
+            },
+            people=[
+                self._person(person.email, person.token, ("people", i, "token"))
+                for i, person in enumerate(shape.people)
+            ],
+            delivery=Delivery(delivery.mode, delivery.allow, float(delivery.timeout)),
+        )
+
+    def _source(self, key: str, shape: SourceShape) -> Source:
+        connections = [
+            Connection(c) if isinstance(c, str) else Connection(c.destination, c.enabled) for c in shape.destinations
+        ]
+        name = key if shape.name is None else shape.name
+        return Source(key, shape.id or key, name, shape.type, shape.write_key or key, shape.enabled, connections)
+
+    def _transformation(self, key: str, shape: TransformationShape) -> Transformation:
+        language, code, file, version = self._code(shape, ("transformations", key))
+        name = key if shape.name is None else shape.name
+        return Transformation(key, shape.id or key, name, language, None, code, file, version)
+
+    def _person(self, email: str, written: str, path: _Path) -> Person:
+        token = self._resolved(written, path)
+        if not isinstance(token, Secret):
+            return Person.with_token(email, token)
+        if not token:
+            self._flaw(path, "the token is empty: anybody could come in")
+        return Person.with_token(email, token.reveal(), written=token.origin)
+
+    def _config(self, value: Any, path: _Path) -> Any:
+        """A copy of a configuration with its references resolved."""
+        if isinstance(value, str):
+            return self._resolved(value, path)
+        if isinstance(value, dict):
+            return {key: self._config(inner, (*path, key)) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._config(inner, (*path, i)) for i, inner in enumerate(value)]
+        return value
+
+    def _resolved(self, text: str, path: _Path) -> str | Secret:
+        try:
+            return resolved(text, self._environ)
+        except ValueError as error:
+            self._flaw(path, str(error))
+            return text
+
+    def _code(self, shape: LibraryShape, path: _Path) -> tuple[Language | None, str, Path | None, str]:
+        """Language, code, file and version."""
+        version = shape.version_id or ""
+        if shape.code is not None and shape.file is not None:
+            self._flaw((*path, "file"), "give 'code' or 'file', not both", key=True)
+        file = None if shape.file is None else Path(shape.file)
+        code = shape.code or (self._read(file, (*path, "file")) if file else "")
+        language = shape.language or (_LANGUAGES.get(file.suffix) if file else None)
+        if language is None and (file or shape.code):
+            self._flaw(path, f"{path[-1]!r} needs 'language': python or javascript", key=True)
+        return language, code, file, version
+
+    def _read(self, file: Path, path: _Path) -> str:
+        place = self._folder / file
+        try:
+            if not place.is_file():
+                raise ConfigError("there is no such file")
+            return yamlfile.read_text(place)
+        except (ConfigError, OSError) as error:
+            said = error.problems[0].message if isinstance(error, ConfigError) else error.strerror
+            self._flaw(path, f"cannot read {yamlfile.shown_name(place)}: {said}")
+            return ""
+
+    def _flaw(self, path: _Path, message: str, *, key: bool = False) -> None:
+        self.flaws.append(Flaw(path, message, key))

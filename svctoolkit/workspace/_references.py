@@ -1,0 +1,59 @@
+"""`$(env:NAME)` in a text: the value of an environment variable.
+
+`$(env:NAME:-default)` has a default for a variable that is not set, or empty, as in a shell. `$$(env:` is the text
+`$(env:` itself: one dollar sign goes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from svctoolkit.secrets import Secret
+
+_OPENING = re.compile(r"(\$+)\(env:")
+_REFERENCE = re.compile(r"\$\(env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^)]*))?\)")
+
+
+def resolved(text: str, environ: Mapping[str, str]) -> str | Secret:
+    """The text, or a `Secret` (with `text` as its origin) if there is a reference in it.
+
+    Raises `ValueError` that says what is wrong with a reference.
+    """
+    parts: list[str] = []
+    end, referred = 0, False
+    for opening in _OPENING.finditer(text):
+        if opening.start() < end:
+            continue
+        parts.append(text[end : opening.start()])
+        if len(opening[1]) > 1:
+            parts.append(opening[0][1:])
+            end = opening.end()
+            continue
+        reference = _REFERENCE.match(text, opening.start())
+        if reference is None:
+            raise ValueError("this is no reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text")
+        parts.append(_value(reference[1], reference[2], environ))
+        end, referred = reference.end(), True
+    whole = "".join([*parts, text[end:]])
+    return Secret(whole, origin=text) if referred else whole
+
+
+def _value(name: str, default: str | None, environ: Mapping[str, str]) -> str:
+    value = environ.get(name)
+    if default is not None:
+        value = value or default
+    if value is None:
+        raise ValueError(f"the environment variable {name} is not set: set it, or write $(env:{name}:-default)")
+    if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError(f"the environment variable {name} is not UTF-8")
+    return value
+
+
+def has_reference(text: str) -> bool:
+    return any(len(opening[1]) == 1 for opening in _OPENING.finditer(text))
+
+
+def escaped(text: str) -> str:
+    """What to write so that `resolved` gives `text`."""
+    return _OPENING.sub(r"$\g<0>", text)

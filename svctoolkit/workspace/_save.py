@@ -1,0 +1,209 @@
+"""A workspace as its YAML file."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+import yaml
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import InvalidWorkspace, Problem
+from svctoolkit.secrets import Secret
+from svctoolkit.workspace._model import Delivery, Destination, Library, Person, Source, Transformation, Workspace
+from svctoolkit.workspace._references import escaped, has_reference
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """PyYAML's, with quotes around what our reader would not take as text, and code as a block."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
+
+
+def _text(dumper: Any, text: str) -> Any:
+    style = "|" if "\n" in text else None if _stays_text(text) else "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _stays_text(text: str) -> bool:
+    try:
+        return isinstance(yamlfile.scalar(text), str)
+    except ValueError:
+        return False
+
+
+_Dumper.add_representer(str, _text)
+
+
+def dumped(workspace: Workspace, folder: Path | None) -> str:
+    """The YAML text, for a file in `folder`."""
+    writer = _Writer(workspace.folder, folder)
+    data = writer.workspace(workspace)
+    if writer.problems:
+        raise InvalidWorkspace(yamlfile.capped(writer.problems))
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def saved(workspace: Workspace, path: Path) -> None:
+    text = dumped(workspace, path.parent)
+    try:
+        with _replacing(path.resolve()) as file:
+            file.write(text.encode())
+    except (OSError, ValueError) as error:
+        raise InvalidWorkspace(
+            f"cannot be written: {getattr(error, 'strerror', None) or error}", where=str(path)
+        ) from error
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of `path` when it is complete, with its permissions."""
+    new = path.with_name(f".{path.name[:50]}.{uuid4().hex[:8]}")
+    with new.open("xb") as file:
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if path.exists():
+                new.chmod(path.stat().st_mode & 0o7777)
+            new.replace(path)
+        except BaseException:
+            new.unlink()
+            raise
+
+
+class _Writer:
+    """Plain values for the file, without members that have their default. `problems` has what cannot be written."""
+
+    def __init__(self, old: Path | None, new: Path | None) -> None:
+        self.problems: list[Problem] = []
+        self._old, self._new = old or Path(), new or Path()
+
+    def workspace(self, workspace: Workspace) -> dict[str, Any]:
+        made = {
+            "workspace": workspace.name,
+            "people": [_person(person) for person in workspace.people],
+            "sources": {key: _source(key, source) for key, source in workspace.sources.items()},
+            "destinations": {key: self._destination(key, d) for key, d in workspace.destinations.items()},
+            "transformations": {
+                key: {**_names(key, t.id, t.name), **self._code(t, f"transformations.{key}")}
+                for key, t in workspace.transformations.items()
+            },
+            "libraries": {key: self._code(made, f"libraries.{key}") for key, made in workspace.libraries.items()},
+            "delivery": _delivery(workspace.delivery),
+        }
+        written = {key: value for key, value in made.items() if value or key == "workspace"}
+        self._check(written, "")
+        return written
+
+    def _destination(self, key: str, destination: Destination) -> dict[str, Any]:
+        made = {
+            **_names(key, destination.id, destination.name),
+            "type": destination.type,
+            "enabled": None if destination.enabled else False,
+            "config": self._config(destination.config, f"destinations.{key}.config") or None,
+            "transformation": destination.transformation,
+        }
+        return {member: value for member, value in made.items() if value is not None}
+
+    def _config(self, value: Any, path: str) -> Any:
+        if isinstance(value, Secret):
+            if has_reference(value.origin):
+                return value.origin
+            hint = "Secret(value, origin='$(env:NAME)') says which environment variable holds it"
+            self._problem(path, f"a secret is not written in clear text: {hint}")
+            return ""
+        if isinstance(value, str):
+            return escaped(value)
+        if isinstance(value, Mapping):
+            return {key: self._config(inner, f"{path}.{key}") for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._config(inner, f"{path}.{i}") for i, inner in enumerate(value)]
+        return value
+
+    def _code(self, item: Transformation | Library, path: str) -> dict[str, Any]:
+        made: dict[str, Any] = {} if item.language is None else {"language": item.language}
+        if isinstance(item, Transformation) and item.function is not None:
+            name = getattr(item.function, "__name__", "a callable")
+            self._problem(
+                path, f"the Python function {name} cannot be written to a file: put it in one, and give `file`"
+            )
+        elif item.file is not None:
+            made["file"] = self._file(item.file, item.code, path)
+        elif item.code:
+            made["code"] = item.code
+        if item.version_id:
+            made["versionId"] = item.version_id
+        return made
+
+    def _file(self, file: Path, code: str, path: str) -> str:
+        """The path of a file with code as seen from the new workspace file."""
+        place = self._old / file
+        if code and place.is_file() and yamlfile.read_text(place) != code:
+            self._problem(
+                path, f"its code is not that of {file}: write it there, or set `file` to None to keep it here"
+            )
+        if file.is_absolute() or self._old.absolute() == self._new.absolute():
+            return file.as_posix()
+        return Path(os.path.relpath(place, self._new)).as_posix()
+
+    def _check(self, value: Any, path: str) -> None:
+        """Whether YAML can hold a value and give it back."""
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if isinstance(key, str):
+                    self._check_text(key, path)
+                    self._check(inner, f"{path}.{key}" if path else key)
+                else:
+                    self._problem(path, f"the key {key!r} is no text")
+        elif isinstance(value, list):
+            for i, inner in enumerate(value):
+                self._check(inner, f"{path}.{i}")
+        elif isinstance(value, str):
+            self._check_text(value, path)
+        elif isinstance(value, float) and not math.isfinite(value):
+            self._problem(path, f"{value} is no number that a file can hold")
+        elif value is not None and type(value) not in (bool, int, float):
+            self._problem(path, f"a {type(value).__name__} is no JSON value")
+
+    def _check_text(self, text: str, path: str) -> None:
+        if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+            self._problem(path, "half of a surrogate pair is no text that a file can hold")
+
+    def _problem(self, path: str, message: str) -> None:
+        self.problems.append(Problem(message, path))
+
+
+def _names(key: str, id: str, name: str) -> dict[str, str]:
+    return {**({} if id == key else {"id": id}), **({} if name == key else {"name": name})}
+
+
+def _person(person: Person) -> dict[str, str]:
+    return {"email": person.email, "token": person.written or f"sha256:{person.token_hash}"}
+
+
+def _source(key: str, source: Source) -> dict[str, Any]:
+    made: dict[str, Any] = dict(_names(key, source.id, source.name))
+    if source.type != "http":
+        made["type"] = source.type
+    if source.write_key != key:
+        made["writeKey"] = source.write_key
+    if not source.enabled:
+        made["enabled"] = False
+    if source.connections:
+        made["destinations"] = [
+            c.destination if c.enabled else {"destination": c.destination, "enabled": False} for c in source.connections
+        ]
+    return made
+
+
+def _delivery(delivery: Delivery) -> dict[str, Any]:
+    default = Delivery()
+    members = {"mode": delivery.mode, "allow": delivery.allow, "timeout": delivery.timeout}
+    return {member: value for member, value in members.items() if value != getattr(default, member)}

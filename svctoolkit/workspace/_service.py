@@ -1,0 +1,186 @@
+"""The service's workspace configuration: the JSON that its data plane fetches.
+
+Sources hold their destinations, so a destination that several sources share occurs several times. Whatever is not read
+here is left out: the service adds members at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import InvalidWorkspace
+from svctoolkit.workspace._checks import flaws
+from svctoolkit.workspace._model import Connection, Destination, Language, Library, Source, Transformation, Workspace
+from svctoolkit.yamlfile import Document
+
+_Text = Annotated[str, Meta(min_length=1)]
+
+
+class _Shape(msgspec.Struct, kw_only=True, rename="camel"):
+    pass
+
+
+class _SourceDefinition(_Shape):
+    name: str | None = None
+    type: str | None = None
+
+
+class _DestinationDefinition(_Shape):
+    name: _Text
+
+
+class _Code(_Shape):
+    id: str | None = None
+    version_id: str | None = None
+    language: str | None = None
+    code: str | None = None
+
+
+class _Destination(_Shape, kw_only=True):
+    id: _Text
+    name: str | None = None
+    enabled: bool = True
+    deleted: bool | None = None
+    config: dict[str, Any] | None = None
+    transformations: list[_Code] | None = None
+    destination_definition: _DestinationDefinition
+    is_connection_enabled: bool | None = None
+
+
+class _Source(_Shape, kw_only=True):
+    id: _Text
+    name: str | None = None
+    write_key: _Text
+    enabled: bool = True
+    deleted: bool | None = None
+    destinations: list[_Destination] | None = None
+    source_definition: _SourceDefinition | None = None
+
+
+class _Connection(_Shape):
+    source_id: str
+    destination_id: str
+    enabled: bool = True
+
+
+class _Configuration(_Shape, kw_only=True):
+    workspace_id: str | None = None
+    sources: list[_Source]
+    connections: dict[str, _Connection] | None = None
+    libraries: list[_Code] | None = None
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return yamlfile.schema(_Configuration)
+
+
+def describes(document: Document) -> bool:
+    """Whether a document is a workspace configuration: a JSON object with a list of sources."""
+    data = document.data
+    return isinstance(data, dict) and isinstance(data.get("sources"), list) and document.text.lstrip()[:1] == "{"
+
+
+def workspace_of(document: Document) -> Workspace:
+    """Raises `InvalidWorkspace` for members that are read and have the wrong type, and for ids that occur twice."""
+    yamlfile.check(document, _schema(), InvalidWorkspace)
+    reader = _Reader(msgspec.convert(document.data, _Configuration))
+    found = yamlfile.capped(
+        document.problem((*reader.places[flaw.path[:2]], *flaw.path[2:]), flaw.message, key=flaw.key)
+        for flaw in flaws(reader.workspace, types=False)
+        if flaw.path[:2] in reader.places
+    )
+    if found:
+        raise InvalidWorkspace(found)
+    return reader.workspace
+
+
+class _Reader:
+    """Builds the workspace. `places` has where in the configuration each item stands."""
+
+    def __init__(self, configuration: _Configuration) -> None:
+        self.workspace = Workspace(configuration.workspace_id or "workspace")
+        self.places: dict[tuple[str | int, ...], tuple[str | int, ...]] = {}
+        self._enabled = {(c.source_id, c.destination_id): c.enabled for c in (configuration.connections or {}).values()}
+        self._destinations: dict[str, str] = {}
+        self._named: Counter[str] = Counter()
+        for i, source in enumerate(configuration.sources):
+            if not source.deleted:
+                self._source(source, i)
+        for library in configuration.libraries or []:
+            self._library(library)
+
+    def _source(self, source: _Source, i: int) -> None:
+        name = source.name or source.id
+        key = self._key("sources", name, source.id)
+        definition = source.source_definition or _SourceDefinition()
+        kind = definition.type or definition.name or "http"
+        connections = []
+        for j, destination in enumerate(source.destinations or []):
+            if destination.deleted:
+                continue
+            place = ("sources", i, "destinations", j)
+            enabled = destination.is_connection_enabled
+            if enabled is None:
+                enabled = self._enabled.get((source.id, destination.id), True)
+            connections.append(Connection(self._destination(destination, place), enabled))
+        self.workspace.sources[key] = Source(key, source.id, name, kind, source.write_key, source.enabled, connections)
+        self.places["sources", key] = ("sources", i)
+
+    def _key(self, section: str, name: str, id: str) -> str:
+        """A readable key made from a name, as no other item of the section has it."""
+        taken = getattr(self.workspace, section)
+        base = key = re.sub(r"[\W_]+", "-", name.lower()).strip("-") or id
+        while key in taken:
+            self._named[f"{section} {base}"] += 1
+            key = f"{base}-{self._named[f'{section} {base}'] + 1}"
+        return key
+
+    def _destination(self, destination: _Destination, place: tuple[str | int, ...]) -> str:
+        """The destination's key; the destination itself is made where it first occurs."""
+        if destination.id in self._destinations:
+            return self._destinations[destination.id]
+        name = destination.name or destination.id
+        key = self._key("destinations", name, destination.id)
+        # The service runs the first one only.
+        transformation = self._transformation(destination.transformations[0]) if destination.transformations else None
+        self.workspace.destinations[key] = Destination(
+            key,
+            destination.id,
+            name,
+            destination.destination_definition.name,
+            destination.enabled,
+            dict(destination.config or {}),
+            transformation,
+        )
+        self.places["destinations", key] = place
+        self._destinations[destination.id] = key
+        return key
+
+    def _transformation(self, made: _Code) -> str | None:
+        version, id = made.version_id or "", made.id or made.version_id
+        if not id:
+            return None
+        known = self.workspace.transformations
+        if id in known and known[id].version_id != version:
+            id = version
+        if id not in known:
+            known[id] = Transformation(id, id, id, _language(made), code=made.code or "", version_id=version)
+        return id
+
+    def _library(self, made: _Code) -> None:
+        key = made.version_id or made.id
+        if key:
+            self.workspace.libraries[key] = Library(key, _language(made), made.code or "", version_id=key)
+
+
+def _language(made: _Code) -> Language | None:
+    said = (made.language or "").lower()
+    return "python" if said.startswith("python") else "javascript" if said.startswith("javascript") else None

@@ -1,0 +1,97 @@
+"""The workspace file as types: they validate it, and editors get their JSON Schema."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from svctoolkit import yamlfile
+from svctoolkit.workspace._model import DeliveryMode, Language
+
+Text: TypeAlias = Annotated[str, Meta(min_length=1)]
+_File: TypeAlias = Annotated[str, Meta(min_length=1, description="path of the code, from this file's folder")]
+
+
+class _Shape(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+    pass
+
+
+class PersonShape(_Shape):
+    """Who may use the Test API: e-mail address, and token as $(env:NAME), sha256:<hex> or in clear text."""
+
+    email: Text
+    token: Annotated[str, Meta(min_length=1, extra_json_schema={"writeOnly": True})]
+
+
+class ConnectionShape(_Shape):
+    """A connection to a destination, by the destination's key."""
+
+    destination: Text
+    enabled: bool = True
+
+
+class SourceShape(_Shape):
+    """Where events come from. Id, name and write key are the source's key unless they are given."""
+
+    id: Text | None = None
+    name: str | None = None
+    type: str = "http"
+    write_key: Text | None = None
+    enabled: bool = True
+    destinations: Annotated[list[Text | ConnectionShape], Meta(description="keys of destinations")] = []
+
+
+class DestinationShape(_Shape, kw_only=True):
+    """One configured instance of a destination type. Id and name are the destination's key unless they are given."""
+
+    id: Text | None = None
+    name: str | None = None
+    type: Annotated[str, Meta(min_length=1, description="the destination type, such as WEBHOOK")]
+    enabled: bool = True
+    config: Annotated[dict[str, Any], Meta(description="the type's configuration variables; $(env:NAME) works")] = {}
+    transformation: Annotated[str | None, Meta(description="key of a transformation")] = None
+
+
+class LibraryShape(_Shape):
+    """Code that transformations import: `code`, `file`, or `versionId` of code that the service keeps."""
+
+    language: Language | None = None
+    code: Annotated[str | None, Meta(description="the code itself")] = None
+    file: _File | None = None
+    version_id: Text | None = None
+
+
+class TransformationShape(LibraryShape):
+    """The user's code: `code`, `file`, or `versionId` of code that the service keeps."""
+
+    id: Text | None = None
+    name: str | None = None
+
+
+class DeliveryShape(_Shape):
+    """Where the destinations' requests go: `record` keeps them here, `live` sends them."""
+
+    mode: DeliveryMode = "record"
+    allow: Annotated[list[Text], Meta(description="hosts, addresses or networks that `live` may reach as well")] = []
+    timeout: Annotated[float, Meta(gt=0, le=86400, description="seconds for one request")] = 60.0
+
+
+class WorkspaceShape(_Shape):
+    """A workspace file of svctoolkit."""
+
+    workspace: str = "workspace"
+    people: list[PersonShape] = []
+    sources: dict[Text, SourceShape] = {}
+    destinations: dict[Text, DestinationShape] = {}
+    transformations: dict[Text, TransformationShape] = {}
+    libraries: dict[Text, LibraryShape] = {}
+    delivery: DeliveryShape = msgspec.field(default_factory=DeliveryShape)
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a workspace file."""
+    return yamlfile.schema(WorkspaceShape)

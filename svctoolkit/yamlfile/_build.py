@@ -1,0 +1,168 @@
+"""From text to nodes with PyYAML's parser, and from nodes to plain values by rules of our own.
+
+PyYAML reads YAML 1.1: `NO` is False, `2026-01-01` a date, `12:30:45` the number 45045. Event data is full of such
+texts. Here, as in YAML 1.2's core schema and in JSON, they are texts; only numbers written as in JSON are numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+from yaml.composer import Composer
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner
+
+from svctoolkit.errors import Problem
+from svctoolkit.yamlfile._document import Text
+
+MAX_DEPTH = 100
+MAX_ALIASED = 100_000
+
+_PLAIN = "plain"
+_TEXT = "tag:yaml.org,2002:str"
+_KINDS = {"scalar": _TEXT, "mapping": "tag:yaml.org,2002:map", "sequence": "tag:yaml.org,2002:seq"}
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
+class TooDeep(Exception):
+    """The values nest too deep, at the character with this index."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class _Hooks:
+    """What the parser asks while it composes: it resolves nothing, counts nodes and watches the depth."""
+
+    depth = 0
+    nodes = 0
+
+    def resolve(self, kind: type, _value: str | None, implicit: Any) -> str:
+        if kind is yaml.ScalarNode:
+            return _PLAIN if implicit[0] else _TEXT
+        return _KINDS["mapping" if kind is yaml.MappingNode else "sequence"]
+
+    def descend_resolver(self, parent: Any, _index: Any) -> None:
+        self.depth += 1
+        self.nodes += 1
+        if self.depth > MAX_DEPTH + 1:  # the parser recurses in C: a deeper text would end the process
+            raise TooDeep(parent.start_mark.index)
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+
+if yaml.__with_libyaml__:
+    from yaml._yaml import CParser
+
+    class _Parser(_Hooks, CParser):
+        """libyaml, six times as fast."""
+
+else:
+
+    class _Parser(_Hooks, Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]
+        def __init__(self, text: str) -> None:
+            Reader.__init__(self, text)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+            Composer.__init__(self)
+
+
+def compose(text: str) -> tuple[Any, int]:
+    """The root node, or None for an empty text, and the number of nodes. Raises `yaml.YAMLError` or `TooDeep`."""
+    parser = _Parser(text)
+    return parser.get_single_node(), parser.nodes
+
+
+def scalar(text: str) -> Any:
+    """What a scalar without quotes means: None, true, false, a number or the text itself.
+
+    Raises `ValueError` for a number that no computer would keep: 5,000 digits, or 1e999.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    number = _NUMBER.fullmatch(text)
+    if not number:
+        return text
+    if not number[1] and not number[2]:
+        return int(text)
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(text)
+    return value
+
+
+class Builder:
+    """Plain values from nodes. `problems` has what is wrong with them."""
+
+    def __init__(self, source: Text, nodes: int) -> None:
+        self.problems: list[Problem] = []
+        self._source, self._left = source, nodes + MAX_ALIASED
+
+    def value(self, node: Any, depth: int = 0) -> Any:
+        """Raises `TooDeep` for an alias inside its own anchor, and for aliases that grow beyond the limit."""
+        self._left -= 1
+        if self._left < 0:
+            raise TooDeep(node.start_mark.index)
+        if node.id == "scalar":
+            return self._scalar(node)
+        if depth == MAX_DEPTH:
+            raise TooDeep(node.start_mark.index)
+        self._check_tag(node)
+        if node.id == "sequence":
+            return [self.value(item, depth + 1) for item in node.value]
+        return self._mapping(node, depth)
+
+    def _scalar(self, node: Any) -> Any:
+        if node.tag != _PLAIN:
+            self._check_tag(node)
+            return node.value
+        try:
+            return scalar(node.value)
+        except ValueError:
+            self._problem(node, "the number is too large; put it in quotes to make it text")
+            return 0
+
+    def _mapping(self, node: Any, depth: int) -> dict[str, Any]:
+        own: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        first: dict[str, Any] = {}
+        for key, value in node.value:
+            if key.id != "scalar" or (key.tag == _PLAIN and not key.value):
+                self._problem(key, "a key must be text" if key.value else "a key is missing in front of ':'")
+            elif key.tag == _PLAIN and key.value == "<<":
+                merged = {**self._merged(value, depth), **merged}
+            elif key.value in own:
+                line, _ = self._source.at(first[key.value].start_mark.index)
+                self._problem(key, f"duplicate key {key.value!r}: it stands in line {line} already")
+            else:
+                first[key.value] = key
+                own[key.value] = self.value(value, depth + 1)
+        return {**merged, **own} if merged else own
+
+    def _merged(self, node: Any, depth: int) -> dict[str, Any]:
+        """The members that `<<` brings in: earlier ones win."""
+        found: dict[str, Any] = {}
+        for source in node.value if node.id == "sequence" else [node]:
+            value = self.value(source, depth + 1)
+            if isinstance(value, dict):
+                found = {**value, **found}
+            else:
+                self._problem(source, "'<<' merges objects only")
+        return found
+
+    def _check_tag(self, node: Any) -> None:
+        if node.tag != _KINDS[node.id]:
+            shown = node.tag.replace("tag:yaml.org,2002:", "!!")
+            self._problem(node, f"unknown tag {shown!r}: files here are plain YAML without tags")
+
+    def _problem(self, node: Any, message: str) -> None:
+        self.problems.append(self._source.problem_at(node.start_mark.index, message))

@@ -1,0 +1,194 @@
+"""Check a document against a JSON Schema, and say what is wrong in words for the person who wrote it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from svctoolkit.errors import ConfigError, did_you_mean
+from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, capped, without_collector
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Validator
+
+_Error: TypeAlias = Any  # a jsonschema_rs.ValidationError: which attributes its `kind` has depends on the kind
+
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "empty",
+}
+_LIMITS = {
+    "minimum": "must be {} or more",
+    "maximum": "must be {} or less",
+    "exclusiveMinimum": "must be more than {}",
+    "exclusiveMaximum": "must be less than {}",
+    "maxLength": "must have at most {} characters",
+    "maxItems": "must have at most {} items",
+    "maxProperties": "must have at most {} members",
+    "const": "must be {}",
+    "pattern": "must match the pattern {}",
+    "format": "must be a {}",
+    "multipleOf": "must be a multiple of {}",
+}
+
+
+class Misfit(NamedTuple):
+    """A value that does not fit a schema: at `path`, or at its key. `unknown` says that the key should not be there."""
+
+    path: list[str | int]
+    message: str
+    missing: str = ""
+    unknown: bool = False
+
+    @property
+    def at_key(self) -> bool:
+        return self.unknown or bool(self.missing)
+
+
+def misfits(data: Any, schema: Mapping[str, Any]) -> list[Misfit]:
+    """The ways in which `data` does not fit `schema` (JSON Schema 2020-12), some more than `MAX_PROBLEMS` at most.
+
+    A misspelt key that is also a missing one is one misfit.
+    """
+    found: list[Misfit] = []
+    with without_collector():
+        for problem in _validator(json.dumps(schema)).iter_errors(data):
+            found += _explained(problem, schema)
+            if len(found) > 3 * MAX_PROBLEMS:
+                break
+    return list(_without_echoes(found))
+
+
+def check(document: Document, schema: Mapping[str, Any], error: type[ConfigError]) -> None:
+    """Raise `error` with every way in which the document does not fit `schema` (JSON Schema 2020-12), in file order."""
+    found = misfits(document.data, schema)
+    if found:
+        found.sort(key=lambda f: document.position(f.path, key=f.at_key))
+        raise error(capped(document.problem(f.path, f.message, key=f.at_key) for f in found))
+
+
+@lru_cache(maxsize=16)
+def _validator(schema: str) -> Validator:
+    import jsonschema_rs  # 15 ms
+
+    return jsonschema_rs.validator_for(schema)
+
+
+def _explained(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
+    kind, path = problem.kind.name, list(problem.instance_path)
+    rule = _part(schema, problem.schema_path[:-1])
+    if kind in ("anyOf", "oneOf"):
+        yield from _alternatives(problem, schema)
+    elif kind in ("additionalProperties", "unevaluatedProperties"):
+        known = rule.get("properties", {})
+        for name in problem.kind.value[: MAX_PROBLEMS + 1]:
+            yield Misfit([*path, name], f"unknown key {name!r}.{_instead(name, known)}", unknown=True)
+    elif kind == "required":
+        yield Misfit(path, f"{_label(path)} needs {problem.kind.value!r}", missing=problem.kind.value)
+    elif kind == "propertyNames":
+        name = problem.kind.value.instance
+        yield Misfit([*path, name], f"the key {name!r} is not allowed here", unknown=True)
+    else:
+        shown = "" if rule.get("writeOnly") else _shown(problem.instance)
+        yield Misfit(path, f"{_label(path)} {_demand(problem, rule, shown)}")
+
+
+def _alternatives(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
+    """Explain the alternative that was most likely meant. A value of no such kind at all has the kinds named."""
+    path = list(problem.instance_path)
+    branches: list[list[_Error]] = [list(b) for b in problem.kind.context if b]
+    wrong_kind = [e for b in branches for e in b if e.kind.name == "type" and list(e.instance_path) == path]
+    near = [b for b in branches if not any(e in b for e in wrong_kind)]
+    if near:
+        for inner in min(near, key=lambda b: (any(e.kind.name == "const" for e in b), len(b))):
+            yield from _explained(inner, schema)
+    elif wrong_kind:
+        types = [t for e in wrong_kind for t in e.kind.types]
+        hidden = any(_part(schema, e.schema_path[:-1]).get("writeOnly") for e in wrong_kind)
+        yield Misfit(path, f"{_label(path)} {_must_be(types, '' if hidden else _shown(problem.instance))}")
+    else:
+        yield Misfit(path, f"{_label(path)} fits more than one of the forms that are allowed here")
+
+
+def _demand(problem: _Error, rule: Mapping[str, Any], shown: str) -> str:
+    kind = problem.kind.name
+    value: Any = getattr(problem.kind, "value", None)
+    but = f", not {shown}" if shown else ""
+    if kind == "type":
+        return _must_be(problem.kind.types, shown)
+    if kind == "enum":
+        options = [str(o) for o in value]
+        near = did_you_mean(problem.instance, options) if isinstance(problem.instance, str) and shown else ""
+        return f"must be one of {', '.join(options)}{but}{'.' + near if near else ''}"
+    if kind in ("minLength", "minItems", "minProperties"):
+        return "must not be empty" if value == 1 else f"must have {value} or more"
+    if kind == "uniqueItems":
+        return "must not have the same item twice"
+    if kind in _LIMITS:
+        meant = f" ({rule['description']})" if kind == "pattern" and "description" in rule else ""
+        return _LIMITS[kind].format(value) + meant + but
+    return f"does not fit: {problem.message}" if shown else "does not fit"
+
+
+def _must_be(types: Iterable[str], shown: str) -> str:
+    wanted = list(dict.fromkeys(types))
+    named = [_TYPES[t] for t in wanted if t != "null" or len(wanted) == 1]
+    quotes = (
+        " (put it in quotes)"
+        if "string" in wanted and (shown in ("true", "false") or re.match("-?[0-9]", shown))
+        else ""
+    )
+    return f"must be {' or '.join(named)}" + (f", not {shown}{quotes}" if shown else "")
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "empty"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, str):
+        return f"text {value if len(value) <= 40 else value[:39] + '…'!r}"
+    return json.dumps(value)[:40]
+
+
+def _label(path: Sequence[str | int]) -> str:
+    """What an error calls the value at `path`: `'type'`, `item 2 of 'tags'`."""
+    if not path:
+        return "the file"
+    last = path[-1]
+    if isinstance(last, str):
+        return repr(last)
+    return f"item {last + 1} of {_label(path[:-1])}"
+
+
+def _instead(name: str, known: Mapping[str, Any]) -> str:
+    near = did_you_mean(name, known)
+    return near or (f" Known here: {', '.join(known)}." if 0 < len(known) <= 20 else "")
+
+
+def _part(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
+    part: Any = schema
+    for step in path:
+        part = part[step]
+    return part if isinstance(part, Mapping) else {}
+
+
+def _without_echoes(found: list[Misfit]) -> Iterator[Misfit]:
+    """Without each `needs 'type'` beside an `unknown key 'typ'`: that is one mistake."""
+    unknown: dict[tuple[str | int, ...], list[str]] = {}
+    for f in found:
+        if f.unknown:
+            unknown.setdefault(tuple(f.path[:-1]), []).append(str(f.path[-1]))
+    for f in found:
+        if not (f.missing and did_you_mean(f.missing, unknown.get(tuple(f.path), []))):
+            yield f

@@ -1,0 +1,168 @@
+"""Read a file or a text, and say everything that is wrong with the way it is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from svctoolkit.errors import ConfigError, Problem
+from svctoolkit.yamlfile._build import MAX_DEPTH, Builder, TooDeep, compose
+from svctoolkit.yamlfile._document import Document, Text, capped, without_collector
+
+MAX_BYTES = 32_000_000
+
+# What YAML allows in a text (specification, section 5.1), as the parser reads it.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+# The parser's words, and what they mean to somebody who looks at the line.
+_MEANINGS = {
+    "mapping values are not allowed": "a ':' does not fit here: check the indentation, and quote text with ': ' in it",
+    "did not find expected key": "a key is expected here: check the indentation, and quotes or brackets above",
+    "expected <block end>": "a key is expected here: check the indentation, and quotes or brackets above",
+    "did not find expected '-' indicator": "an item ('- ...') is expected here: check the indentation",
+    "could not find expected ':'": "a ':' is missing after the key",
+    "found unexpected end of stream": "a quote is opened and never closed",
+    "found undefined alias": "no anchor (&name) stands in front of this alias",
+    "found another document": "a second document starts here: one file holds one document",
+    "expected ',' or": "a ',' is missing here, or the closing bracket",
+    "did not find expected node content": "a value is missing here, or a bracket is opened and never closed",
+    "found duplicate anchor": "this anchor stands further up already",
+    "found unknown escape character": "unknown escape: write the backslash twice, or use single quotes",
+}
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, without a byte-order mark, line ends as they are.
+
+    Raises `ConfigError` with the reason: no such file, a folder, not UTF-8 (with the place), over 32 MB.
+    """
+    name = shown_name(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise ConfigError(f"cannot be read: {getattr(error, 'strerror', None) or error}", where=name) from error
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"is larger than {MAX_BYTES // 1_000_000} MB", where=name)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = Text(content[: error.start].decode("utf-8-sig", "replace"), name)
+        byte = content[error.start]
+        problem = Problem(f"not UTF-8: byte 0x{byte:02x}; save the file as UTF-8", before.where_at(len(before.text)))
+        raise ConfigError(problem) from error
+
+
+def shown_name(path: Path) -> str:
+    """The path as errors show it: from the working directory if it is below."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+def load(source: Path | str, *, name: str = "", error: type[ConfigError] = ConfigError) -> Document:
+    """The document in a file (a `Path`) or in YAML text (a `str`, shown as `name` in errors).
+
+    Raises `error` with every problem that can be found: what is no YAML, duplicate keys, tags, a second document, more
+    than 100 levels, aliases that grow beyond 100,000 values, what is no UTF-8, a file that is not there.
+    """
+    if isinstance(source, Path):
+        try:
+            text = read_text(source)
+        except ConfigError as problem:
+            raise error(problem.problems) from problem
+        name = shown_name(source)
+    else:
+        text = source.removeprefix("\ufeff")
+    if text.lstrip()[:1] == "{":
+        document = _from_json(text, name)
+        if document is not None:
+            return document
+    return _from_yaml(Text(text, name), error)
+
+
+def _from_yaml(source: Text, error: type[ConfigError]) -> Document:
+    forbidden = _FORBIDDEN.search(source.text)
+    if forbidden:
+        code = f"U+{ord(forbidden[0]):04X}"
+        raise error(source.problem_at(forbidden.start(), f"the character {code} is not allowed in a text file"))
+    try:
+        with without_collector():
+            node, nodes = compose(source.text)
+            builder = Builder(source, nodes)
+            data = None if node is None else builder.value(node)
+    except TooDeep as deep:
+        limits = f"values nest more than {MAX_DEPTH} levels deep, or aliases (*name) grow without end"
+        raise error(source.problem_at(deep.index, limits)) from deep
+    except yaml.YAMLError as wrong:
+        raise error(_syntax(source, wrong)) from wrong
+    if builder.problems:
+        raise error(capped(builder.problems))
+    return Document(source.text, source.name, data, lambda: node)
+
+
+def _syntax(source: Text, wrong: yaml.YAMLError) -> Problem:
+    mark = getattr(wrong, "problem_mark", None) or getattr(wrong, "context_mark", None)
+    said = str(getattr(wrong, "problem", None) or wrong)
+    index = min(mark.index if mark else 0, len(source.text))
+    if source.text[index : index + 1] == "\t":
+        return source.problem_at(index, "a tab in the indentation: YAML takes spaces only")
+    if "cannot start any token" in said:
+        return source.problem_at(index, f"text that starts with {source.text[index : index + 1]!r} needs quotes")
+    meaning = next((ours for theirs, ours in _MEANINGS.items() if theirs in said), f"not YAML: {said}")
+    opened = getattr(wrong, "context_mark", None)
+    if opened and "closed" in meaning:
+        meaning += f" (opened in line {source.at(opened.index)[0]})"
+    return source.problem_at(index, meaning)
+
+
+def _from_json(text: str, name: str) -> Document | None:
+    """A document in JSON, or None if YAML's reader shall look at it.
+
+    JSON is YAML, but for escaped surrogate pairs; and the service's configurations are many megabytes of it.
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=_object, parse_constant=_refused, parse_float=_finite)
+        if _SURROGATE.search(text):
+            json.dumps(data, ensure_ascii=False).encode()
+        _check_depth(data, MAX_DEPTH)
+    except (ValueError, RecursionError):
+        return None
+    return Document(text, name, data, lambda: _compose_json(text))
+
+
+def _compose_json(text: str) -> Any:
+    # Only the places matter, so what YAML does not take is replaced by something as long.
+    return compose(_FORBIDDEN.sub("?", re.sub(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}", r"\\u003f", text)))[0]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("duplicate key")
+    return found
+
+
+def _refused(text: str) -> Any:
+    raise ValueError(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(text)
+    return value
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if isinstance(value, dict | list):
+        if left == 0:
+            raise ValueError("too deep")
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_depth(item, left - 1)

@@ -1,0 +1,15 @@
+"""The JSON Schema of the types that validate: the same for us and for editors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+def schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a Struct. One with `forbid_unknown_fields` has `additionalProperties: false`.
+
+    A member annotated with `Meta(extra_json_schema={"writeOnly": True})` is secret: no error shows its value.
+    """
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(struct)}

@@ -1,0 +1,648 @@
+"""The command line: as users start it, and in process for breadth."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from svctoolkit import Pipeline, Workspace, __version__, events, server
+from svctoolkit.cli import COMMANDS, Command, Exit, _terminal, main
+from svctoolkit.cli._result import report
+from svctoolkit.delivery import Answer
+from svctoolkit.errors import DeliveryError, RequestError, Unsupported
+from svctoolkit.pipeline import Stages
+from svctoolkit.workspace import Person
+
+SHOP = """\
+workspace: shop
+sources:
+  web: {destinations: [hook, off]}
+  idle: {enabled: false, destinations: [hook]}
+destinations:
+  hook:
+    id: d1
+    name: Orders hook
+    type: WEBHOOK
+    config: {webhookUrl: "https://hook.example/in", headers: [{from: X-Key, to: hush-hush}]}
+  off: {id: d2, type: WEBHOOK, enabled: false, config: {webhookUrl: "https://off.example"}}
+"""
+PROGRAM = [sys.executable, "-m", "svctoolkit"]
+ENVIRONMENT = {
+    **{k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "SVC_TOKEN")},
+    "PYTHONPATH": str(Path(__file__).parent.parent),
+}
+Run = Callable[..., SimpleNamespace]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a workspace, as current folder."""
+    (tmp_path / "workspace.yaml").write_text(SHOP, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR", "SVC_TOKEN", "SVCTOOLKIT_TRACEBACK"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in process."""
+
+    def run(*arguments: str) -> SimpleNamespace:
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        return SimpleNamespace(code=code, out=out, err=err)
+
+    return run
+
+
+def start(*arguments: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Runs a command as a user does."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    env = {**ENVIRONMENT, **options.pop("env", {})}
+    return subprocess.run(
+        [*PROGRAM, *arguments], cwd=cwd, env=env, capture_output=True, timeout=60, check=False, **options
+    )
+
+
+# --- the front door
+
+
+def test_version(tmp_path: Path) -> None:
+    """`python -m svctoolkit --version` tells the version."""
+    done = start("--version", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, f"svctoolkit {__version__}\n".encode())
+
+
+def test_help_lists_every_command(run: Run) -> None:
+    """`--help` has a line for every command, and the exit codes."""
+    shown = run("--help")
+
+    assert shown.code == 0
+    assert all(f"\n  {name} " in shown.out for name in COMMANDS)
+    assert {"definitions", "init", "run", "serve", "test"} <= set(COMMANDS)
+    assert "5 nothing selected" in shown.out
+
+
+@pytest.mark.parametrize("name", COMMANDS.names())
+def test_help_of_a_command(run: Run, name: str) -> None:
+    """Each command's help has examples, which the command itself understands."""
+    shown = run(name, "--help")
+
+    assert shown.code == 0
+    assert shown.out.startswith(f"usage: svctoolkit {name}")
+    assert "examples:\n  svctoolkit " in shown.out
+
+
+@pytest.mark.parametrize("name", COMMANDS.names())
+def test_examples_are_understood(name: str) -> None:
+    """Every example of a command is a command line that its parser takes."""
+    from svctoolkit.cli import _parser
+
+    for example in COMMANDS[name].examples:
+        words = shlex.split(re.split(r" [|&]", example.replace("\\\n", " "))[0])
+
+        assert words[:2] == ["svctoolkit", name]
+        _parser.of(name, COMMANDS[name]).parse(words[2:])
+
+
+def test_light_start(tmp_path: Path) -> None:
+    """`--version` and `--help` load no third-party package."""
+    code = (
+        "import sys; from svctoolkit.cli import main; main(['--version']); main(['--help']); main(['test', '--help']);"
+        "heavy = {'msgspec', 'httpx', 'starlette', 'yaml', 'pandas', 'jsonschema_rs'} & set(sys.modules);"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=True)
+
+    assert done.stderr.decode().strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "no command"),
+        (("tset",), "no command is called 'tset'. Did you mean 'test'?"),
+        (("--versoin",), "no option --versoin before the command. Did you mean '--version'?"),
+        (("test", "destination", "hook", "--smaple", "track"), "has no option --smaple. Did you mean '--sample'"),
+        (("test", "--smaple", "track"), "has no option --smaple. Did you mean '--sample'"),
+        (("test", "destination", "hook", "--sampl", "track"), "has no option --sampl"),
+        (("test", "destinaton", "hook"), "Did you mean 'destination'?"),
+        (("test", "destination"), "the following arguments are required: ID"),
+        (("test", "destination", "hook"), "give one event: --event FILE (- for standard input), or --sample track"),
+        (("test", "destination", "hook", "--sample", "track", "--event", "-"), "give one event"),
+        (
+            ("test", "destination", "hook", "--sample", "trakc"),
+            "no sample event is called 'trakc'. Did you mean 'track'",
+        ),
+        (("test", "destination", "hoko", "--sample", "track"), "no destination is called 'hoko'. Did you mean 'hook'?"),
+        (("test", "source", "wbe", "--sample", "track"), "no source is called 'wbe'. Did you mean 'web'?"),
+        (("test", "destination", "hook", "--sample", "track", "--stage", "user=off"), "no stage is called 'user'."),
+        (("test", "destination", "hook", "--sample", "track", "--stage", "dest_transform"), "expected STAGE=on"),
+        (
+            ("test", "destination", "hook", "--sample", "track", "--stage", "dest_transform=no"),
+            "expected dest_transform=on",
+        ),
+        (("test", "destination", "hook", "--sample", "track", "--config", "webhookUrl"), "expected KEY=VALUE"),
+        (("test", "destination", "hook", "--sample", "track", "--config", "webhokUrl=x"), "Did you mean 'webhookUrl'?"),
+        (("test", "destination", "hook", "--sample", "track", "--config", "headers:=[1"), "headers:=:1:3: no JSON"),
+        (("test", "source", "web", "--sample", "track", "--config", "webhookUrl=x"), "a source has none"),
+        (("test", "source", "idle", "--sample", "track"), "Source with idle is disabled"),
+        (("test", "destination", "hook", "--sample", "track", "--email", "a@b"), "give --base-url too"),
+        (("test", "destination", "d", "--sample", "track", "--base-url", "http://x"), "--base-url needs --email"),
+        (
+            ("test", "destination", "d", "--sample", "track", "--base-url", "http://x", "--email", "a@b"),
+            "set SVC_TOKEN",
+        ),
+        (("test", "destination", "d", "--sample", "track", "--base-url", "x", "--workspace", "y"), "give one of them"),
+        (("test", "destination", "d", "--sample", "track", "--workspace", "no.yaml"), "no.yaml"),
+        (("test", "destination", "d", "--event", "no.json"), "no.json: cannot read it: No such file or directory"),
+        (("test", "destination", "d", "--event", "a\0b"), "cannot read it"),
+        (("serve", "--port", "65536"), "'65536' is no port"),
+        (("serve", "--live"), "--live needs --workspace FILE"),
+        (("serve", "--workspace", "no.yaml"), "no.yaml"),
+        (("definitions", "WEBHOK"), "no destination type is called 'WEBHOK'. Did you mean 'WEBHOOK'"),
+    ],
+)
+def test_wrong_usage(run: Run, arguments: tuple[str, ...], says: str) -> None:
+    """What is wrong on the command line is told on standard error, with what to write instead; exit code 4."""
+    shown = run(*arguments)
+
+    assert shown.code == Exit.USAGE
+    assert says in shown.err
+    assert shown.err.startswith("svctoolkit: ")
+    assert "Traceback" not in shown.err
+    assert shown.out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b'{"type": "track",\n  "event": }', "event.json:2:12: no JSON: Expecting value"),
+        (b"", "event.json:1:1: no JSON"),
+        (b"[]", "event.json: an event is a JSON object"),
+        (b'{"type": NaN}', "NaN is no JSON value"),
+        (b'{"n": 1e999}', "the number 1e999 is out of range"),
+        (b"\xff", "event.json: is not UTF-8: byte 1 is 0xff"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"n": ' + b"9" * 5000 + b"}", "event.json: no JSON"),
+        (b'{"type": "Track"}', "message type is unsupported"),
+        (b"{}", "message type missing or invalid"),
+    ],
+)
+def test_wrong_events(run: Run, folder: Path, text: bytes, says: str) -> None:
+    """An event file that cannot be used is told with the position of the mistake."""
+    (folder / "event.json").write_bytes(text)
+    shown = run("test", "destination", "hook", "--event", "event.json")
+
+    assert (shown.code, shown.out) == (Exit.USAGE, "")
+    assert says in shown.err
+
+
+def test_no_workspace(run: Run, folder: Path) -> None:
+    """Without a workspace the error says how to name one, or to make one."""
+    (folder / "workspace.yaml").unlink()
+    shown = run("test", "destination", "hook", "--sample", "track")
+
+    assert shown.code == Exit.USAGE
+    assert "give --workspace FILE" in shown.err
+    assert "svctoolkit init" in shown.err
+
+
+# --- test
+
+
+def test_strip(run: Run) -> None:
+    """A test shows each stage with its status, then the request that would be sent. Nothing is sent unasked."""
+    shown = run("test", "destination", "hook", "--sample", "track")
+    lines = [line.split() for line in shown.out.splitlines()]
+
+    assert shown.code == Exit.OK
+    assert lines[0] == ["track", '"Order', 'Completed"']
+    assert lines[2] == ["Orders", "hook", "WEBHOOK", "d1"]
+    assert lines[3][:2] == ["user_transform", "none"]
+    assert lines[4][:2] == ["dest_transform", "ok"]
+    assert lines[5][:2] == ["send_to_destination", "off"]
+    assert ["POST", "https://hook.example/in"] in lines
+    assert "\x1b" not in shown.out
+
+
+def test_send(run: Run) -> None:
+    """With --send there is an answer; in delivery mode `record` the output says that nothing left the machine."""
+    shown = run("test", "destination", "hook", "--sample", "track", "--send")
+
+    assert shown.code == Exit.OK
+    assert "nothing left this machine" in shown.out
+    assert "\n    answer 200\n" in shown.out
+
+
+def test_long_bodies(folder: Path) -> None:
+    """On a terminal a long body is cut, and the output says so; in a pipe it is whole."""
+    shown = terminal("test", "destination", "hook", "--sample", "track", cwd=folder)
+    piped = start("test", "destination", "hook", "--sample", "track", cwd=folder).stdout.decode()
+
+    assert "more lines; --json shows all of them" in shown
+    assert "request_ip" not in shown
+    assert "request_ip" in piped
+
+
+def test_transformed_event(run: Run, folder: Path) -> None:
+    """Where no request shows what the user transformation gave, the event itself is shown."""
+    workspace = Workspace("shop")
+    workspace.transformation("upper", lambda event: {**event, "event": event["event"].upper()})
+    hook = workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://x.example"}, transformation="upper")
+    event, stages = events.track("Signed Up", user_id="u"), Stages.of("user_transform")
+    shown = report([Pipeline(workspace).test_destination(hook.id, event, stages=stages)], event, stages, "")
+    without = run("test", "destination", "hook", "--sample", "track", "--stage", "dest_transform=off").out
+
+    assert '"event": "SIGNED UP"' in shown
+    assert "VersionID" not in without
+
+
+def test_failures_in_the_strip() -> None:
+    """An error of the user's code and a refusal by the destination stand in the strip, with place and status."""
+    workspace = Workspace("shop")
+    workspace.transformation("boom", lambda event: event["absent"])
+    for key, transformation in (("boom", "boom"), ("gone", None)):
+        config = {"webhookUrl": f"https://{key}.example"}
+        workspace.destination(key, "WEBHOOK", config=config, transformation=transformation)
+    pipeline = Pipeline(workspace)
+    pipeline.recorder.answer("https://gone.example", Answer(status=404, body={"why": "no such hook"}))
+    event, stages = events.track("Signed Up", user_id="u"), Stages(True, True, True)
+    results = [pipeline.test_destination(key, event, stages=stages) for key in ("boom", "gone")]
+    shown = report(results, event, stages, "")
+
+    assert re.search(r"user_transform +failed .*KeyError: 'absent' \(.*test_cli.py:\d+", shown)
+    assert re.search(r"dest_transform +aborted", shown)
+    assert re.search(r"send_to_destination +failed .* 404", shown)
+    assert '{"why": "no such hook"}' in shown
+
+
+def test_secrets_are_masked(run: Run) -> None:
+    """A secret of the configuration is in no output; its variable is."""
+    shown = [run("test", "destination", "hook", "--sample", "track", "--send", *more).out for more in ((), ("--json",))]
+
+    assert "hush-hush" not in "".join(shown)
+    assert all("x-key" in text for text in shown)
+
+
+def test_json(run: Run) -> None:
+    """--json prints the specified result of a destination, and the array of a source."""
+    one = json.loads(run("test", "destination", "hook", "--sample", "page", "--json").out)
+    all_of_it = run("test", "source", "web", "--sample", "page", "--json")
+    several = json.loads(all_of_it.out)
+
+    assert one["data"][0]["user_transformed_payload"] == {"error": "Transformation VersionID not found"}
+    assert several[0] == one
+    assert several[1] == {
+        "destinationId": "d2",
+        "destinationName": "off",
+        "error": "Destination with id d2 is disabled",
+    }
+    assert all_of_it.code == Exit.FAILED
+
+
+def test_options(run: Run) -> None:
+    """Stages, configuration and force go where they belong."""
+    stages = ("--stage", "user_transform=off", "--stage", "send_to_destination=on")
+    config = ("--config", "webhookUrl=https://other.example/a=b", "--config", 'headers:=[{"from": "A", "to": "b"}]')
+    shown = run("test", "destination", "off", "--sample", "track", "--json", "--force", *stages, *config)
+    entry = json.loads(shown.out)["data"][0]
+
+    assert shown.code == Exit.OK
+    assert set(entry) == {"dest_transformed_payload", "destination_response", "destination_response_status"}
+    assert entry["dest_transformed_payload"][0]["endpoint"] == "https://other.example/a=b"
+
+
+def test_disabled_destination(run: Run) -> None:
+    """An error in the result is exit code 1."""
+    shown = run("test", "destination", "off", "--sample", "track")
+
+    assert shown.code == Exit.FAILED
+    assert "Destination with id d2 is disabled" in shown.out
+
+
+def test_control_characters(run: Run, folder: Path) -> None:
+    """Control characters in an event or a name reach the terminal as escapes only."""
+    event = {"type": "track", "event": "\x1b]0;owned\x07\x9b31m", "userId": "u"}
+    (folder / "event.json").write_text(json.dumps(event), encoding="utf-8")
+    shown = run("test", "destination", "hook", "--event", "event.json")
+
+    assert shown.code == Exit.OK
+    assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", shown.out) == []
+
+
+@pytest.mark.parametrize(("depth", "code"), [(190, 0), (400, 4), (900, 4)])
+def test_deep_events(run: Run, folder: Path, depth: int, code: int) -> None:
+    """A nested event runs up to the depth that the server takes, and is refused beyond it."""
+    deep = '{"a": ' * depth + "1" + "}" * depth
+    (folder / "event.json").write_text(f'{{"type": "track", "event": "E", "userId": "u", "properties": {deep}}}')
+    shown = run("test", "destination", "hook", "--event", "event.json", "--send")
+
+    assert shown.code == code
+    assert ("200 levels are the most" in shown.err) == bool(code)
+
+
+def test_standard_input(folder: Path) -> None:
+    """`--event -` reads the event from standard input; a byte order mark does not matter."""
+    event = json.dumps(events.sample("identify")).encode()
+    done = start(
+        "test", "destination", "hook", "--event", "-", "--json", cwd=folder, input=b"\xef\xbb\xbf" + event, stdin=None
+    )
+
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["destinationId"] == "d1"
+
+
+# --- a remote service
+
+
+@pytest.fixture(scope="module")
+def remote() -> Iterator[str]:
+    workspace = Workspace("shop", people=[Person.with_token("dev@example.com", "t0ken-of-dev")])
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    workspace.source("web", destinations=["hook"])
+    with server.running(workspace) as served:
+        yield served.url
+
+
+def test_remote(run: Run, remote: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same test on a service: the token comes from SVC_TOKEN, the output names the service."""
+    monkeypatch.setenv("SVC_TOKEN", "t0ken-of-dev")
+    shown = run(
+        "test", "destination", "hook", "--sample", "track", "--base-url", f"{remote}/", "--email", "dev@example.com"
+    )
+
+    assert shown.code == Exit.OK
+    assert f"tested by {remote}" in shown.out
+    assert "POST https://hook.example/in" in shown.out
+
+
+def test_remote_refusal(run: Run, remote: str) -> None:
+    """A wrong token is exit code 4, and is not shown."""
+    login = ("--base-url", remote, "--email", "dev@example.com", "--token", "wr0ng-token")
+    shown = run("test", "source", "web", "--sample", "track", *login)
+
+    assert shown.code == Exit.USAGE
+    assert "Invalid Authorization Header" in shown.err
+    assert "wr0ng" not in shown.err + shown.out
+
+
+def test_remote_unreachable(run: Run) -> None:
+    """A service that is not there is exit code 1, told in one line."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    login = ("--base-url", f"http://127.0.0.1:{port}", "--email", "dev@example.com", "--token", "t")
+    shown = run("test", "source", "web", "--sample", "track", *login)
+
+    assert shown.code == Exit.FAILED
+    assert re.fullmatch(rf"svctoolkit: cannot reach http://127.0.0.1:{port}: connection refused.*\n", shown.err)
+
+
+# --- definitions
+
+
+def test_definitions(run: Run) -> None:
+    """All types are listed, with what can be tested."""
+    shown = run("definitions")
+    rows = {line.split()[0]: line for line in shown.out.splitlines() if line}
+
+    assert shown.code == Exit.OK
+    assert rows["WEBHOOK"].endswith("yes")
+    assert "no: " in rows["KAFKA"]
+    assert len(rows) > 239
+
+
+def test_definition(run: Run) -> None:
+    """One type is shown with its variables: kind, required, default, secret; in any case of its name."""
+    shown = run("definitions", "webhook")
+    rows = {line.split()[0]: line for line in shown.out.splitlines() if line}
+
+    assert rows["WEBHOOK"] == "WEBHOOK Webhook"
+    assert "yes" in rows["webhookUrl"]
+    assert "GET" in rows["webhookMethod"]
+    assert "secret" in rows["headers"]
+    assert "examples" in rows
+
+
+@pytest.mark.parametrize("name", [(), ("WEBHOOK",)])
+def test_definitions_json(run: Run, name: tuple[str, ...]) -> None:
+    """--json prints what GET /destination-definitions answers."""
+    found = json.loads(run("definitions", *name, "--json").out)
+    one = found if name else next(d for d in found if d["name"] == "WEBHOOK")
+
+    assert one["config"]["destConfig"]["defaultConfig"] == ["webhookUrl", "webhookMethod", "headers"]
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_width(folder: Path, columns: int) -> None:
+    """On a terminal no line of a table is wider than the terminal; in a pipe nothing is cut."""
+    shown = terminal("definitions", "BRAZE", cwd=folder, columns=columns)
+    piped = start("definitions", "BRAZE", cwd=folder).stdout.decode()
+
+    assert max(len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()) <= columns
+    assert max(len(line) for line in piped.splitlines()) > 100
+
+
+# --- init
+
+
+def test_init(folder: Path) -> None:
+    """The written project passes its own suite, and its test command works."""
+    written = start("init", "made/shop", cwd=folder)
+    shop = folder / "made" / "shop"
+    checked = start("run", cwd=shop)
+    tested = start("test", "destination", "hook", "--sample", "track", "--send", cwd=shop)
+
+    assert (written.returncode, checked.returncode, tested.returncode) == (0, 0, 0), checked.stdout + checked.stderr
+    assert {f.name for f in shop.rglob("*.*")} == {"workspace.yaml", "orders.suite.yaml", "clean.py", "README.md"}
+    assert b"next: cd made/shop && svctoolkit run" in written.stdout
+
+
+def test_init_never_overwrites(run: Run, folder: Path) -> None:
+    """Where one file is there already, nothing is written."""
+    shown = run("init")
+
+    assert shown.code == Exit.USAGE
+    assert "workspace.yaml: is there already" in shown.err
+    assert [f.name for f in folder.iterdir()] == ["workspace.yaml"]
+    assert (folder / "workspace.yaml").read_text(encoding="utf-8") == SHOP
+
+
+def test_init_is_all_or_nothing(run: Run, folder: Path) -> None:
+    """A folder that cannot be written leaves no half of a project."""
+    (folder / "made").mkdir()
+    (folder / "made" / "suites").write_text("a file, not a folder", encoding="utf-8")
+    shown = run("init", "made")
+
+    assert shown.code == Exit.FAILED
+    assert "cannot write a project to made" in shown.err
+    assert [f.name for f in (folder / "made").iterdir()] == ["suites"]
+
+
+# --- serve
+
+
+def test_serve(folder: Path) -> None:
+    """`serve` tells its address and a ready request as soon as it listens, and stops with Ctrl-C, exit code 0."""
+    command = [*PROGRAM, "serve", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as served:
+        assert served.stdout is not None
+        port = int(served.stdout.readline().rpartition(":")[2])
+        lines = iter(served.stdout.readline, "")
+        ready = next(line for line in lines if line.startswith("curl "))
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(b"GET /destination-definitions/WEBHOOK HTTP/1.0\r\n\r\n")
+            answer = connection.recv(12)
+        served.send_signal(signal.SIGINT)
+        _, errors = served.communicate(timeout=30)
+
+    assert answer == b"HTTP/1.1 200"
+    assert f"127.0.0.1:{port}/v0/testDestination/hook" in ready
+    assert served.returncode == 0
+    assert errors == ""
+
+
+def test_port_in_use(folder: Path) -> None:
+    """A port that is taken is told in one line."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = start("serve", "--workspace", "workspace.yaml", "--port", str(taken.getsockname()[1]), cwd=folder)
+
+    assert done.returncode == Exit.USAGE
+    assert b"Traceback" not in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+# --- exit codes and streams
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (KeyboardInterrupt(), Exit.INTERRUPTED, "interrupted"),
+        (RequestError(400, {"message": "no"}), Exit.USAGE, "no"),
+        (RequestError(429, {"message": "slow"}), Exit.FAILED, "slow"),
+        (RequestError(500, {"message": "oh"}), Exit.FAILED, "oh"),
+        (DeliveryError("gone", code="ECONNRESET"), Exit.FAILED, "gone"),
+        (Unsupported("not this one"), Exit.USAGE, "not this one"),
+        (KeyError("x"), Exit.INTERNAL, "internal error: KeyError: 'x' (test_cli.py:"),
+    ],
+)
+def test_exit_codes(run: Run, error: BaseException, code: int, says: str) -> None:
+    """What a command raises becomes its exit code and one message. A command may also be added at run time."""
+
+    def fail(_args: Any) -> int:
+        raise error
+
+    COMMANDS.add("fail", Command("fails", fail))
+    try:
+        shown = run("fail")
+    finally:
+        COMMANDS._added.clear()
+
+    assert shown.code == code
+    assert shown.err.startswith(f"svctoolkit: {says}")
+
+
+def test_reader_that_goes(folder: Path) -> None:
+    """`| head -1` ends the output, with nothing on standard error and the command's own exit code."""
+    with subprocess.Popen(
+        [*PROGRAM, "definitions", "--json"],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as piped:
+        assert piped.stdout is not None
+        assert piped.stderr is not None
+        piped.stdout.readline()
+        piped.stdout.close()
+        errors = piped.stderr.read()
+
+    assert (piped.returncode, errors) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_full_disk(folder: Path) -> None:
+    """Output that cannot be written is an error, not a traceback."""
+    with open("/dev/full", "wb") as full:
+        command = [*PROGRAM, "definitions"]
+        done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, check=False)
+
+    assert done.returncode == Exit.FAILED
+    assert done.stderr == b"svctoolkit: cannot write the output: No space left on device\n"
+
+
+def test_closed_output(folder: Path) -> None:
+    """A command whose standard output is closed still gives its exit code."""
+    command = f"exec {sys.executable} -m svctoolkit test destination off --sample track >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, check=False)
+
+    assert (done.returncode, done.stderr) == (Exit.FAILED, b"")
+
+
+def test_any_locale(folder: Path) -> None:
+    """Output is UTF-8 in every locale."""
+    (folder / "event.json").write_text(
+        '{"type": "page", "name": "Überblick ✓ \\ud800", "userId": "u"}', encoding="utf-8"
+    )
+    env = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = start("test", "destination", "hook", "--event", "event.json", cwd=folder, env=env)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert '"name": "Überblick ✓ ' in done.stdout.decode()
+
+
+def terminal(*arguments: str, cwd: Path, columns: int = 80, **environ: str) -> str:
+    """What a command writes to a terminal."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, True)
+    env = {**ENVIRONMENT, "COLUMNS": str(columns), "TERM": "xterm", **environ}
+    shown = io.BytesIO()
+    with subprocess.Popen([*PROGRAM, *arguments], cwd=cwd, env=env, stdout=theirs, stdin=subprocess.DEVNULL) as started:
+        os.close(theirs)
+        try:
+            while data := os.read(ours, 65536):
+                shown.write(data)
+        except OSError:  # how Linux tells that the other side is closed
+            pass
+        started.wait()
+    os.close(ours)
+    return shown.getvalue().decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("environ", "coloured"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False), ({"TERM": "dumb", "FORCE_COLOR": "1"}, True)],
+)
+def test_colours_on_a_terminal(folder: Path, environ: dict[str, str], coloured: bool) -> None:
+    """Colours appear on a terminal that has them, as NO_COLOR, FORCE_COLOR and TERM say."""
+    shown = terminal("test", "destination", "hook", "--sample", "page", cwd=folder, **environ)
+
+    assert ("\x1b[" in shown) == coloured
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_colours_in_a_pipe(environ: dict[str, str], expected: bool) -> None:
+    """In a pipe there are colours only if FORCE_COLOR asks; NO_COLOR wins."""
+    assert _terminal.colours(io.StringIO(), environ) is expected

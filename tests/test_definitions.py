@@ -1,0 +1,226 @@
+"""What is known of every destination type that users know."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit.destinations import definitions as defs
+from svctoolkit.errors import InvalidConfig, UnknownName, Unsupported
+from svctoolkit.secrets import Secret
+
+
+def test_all_types_that_users_know_are_there() -> None:
+    """239 types, each under its own name and display name."""
+    everything = defs.all()
+
+    assert len(everything) == 239
+    assert [d.name for d in everything] == defs.names() == sorted(defs.names())
+    assert len({d.display_name for d in everything}) == 239
+    assert all(defs.get(name).name == name for name in defs.names())
+
+
+def test_every_definition_holds_together() -> None:
+    """Variables, choices, modes and rows are what the docstrings say."""
+    right_column = {f"{d.name}.{n}" for d in defs.all() for n, v in d.variables.items() if v.key_right and v.options}
+    for definition in defs.all():
+        assert definition.default_config, definition.name
+        assert set(definition.modes) <= {"cloud", "device", "hybrid"}, definition.name
+        assert definition.category in (None, "warehouse"), definition.name
+        assert definition.supported_source_types, definition.name
+        for name, variable in definition.variables.items():
+            where = f"{definition.name}.{name}"
+            assert bool(variable.options) == (variable.kind in ("choice", "choices") or where in right_column), where
+            assert bool(variable.key_left and variable.key_right) == (variable.kind == "pairs"), where
+            assert bool(variable.tag_key) == (variable.kind == "tags"), where
+
+
+def test_a_variable_knows_its_json_type() -> None:
+    """The JSON type follows from the kind of the form field."""
+    hook = defs.get("WEBHOOK").variables
+
+    assert (hook["webhookUrl"].type, hook["webhookMethod"].type, hook["headers"].type) == ("string", "string", "array")
+    assert hook["webhookMethod"].options == ["POST", "PUT", "PATCH", "GET", "DELETE"]
+    assert hook["webhookMethod"].default == "POST"
+    assert defs.get("HTTP").variables["isBatchingEnabled"].type == "boolean"
+    assert defs.get("RS").variables["excludeWindow"].type == "object"
+
+
+def test_an_unknown_type_has_the_nearest_name() -> None:
+    """A wrong name is an `UnknownName`, which is a `KeyError`."""
+    with pytest.raises(UnknownName, match=r"no destination type is called 'BRAZEE'\. Did you mean 'BRAZE'") as caught:
+        defs.get("BRAZEE")
+
+    assert isinstance(caught.value, KeyError)
+
+
+def test_the_answer_of_the_api_has_the_documented_shape() -> None:
+    """`GET /destination-definitions`: the members of one entry, nulls where nothing is known."""
+    entry = defs.get("WEBHOOK").to_dict()
+
+    assert list(entry) == [
+        *("config", "configSchema", "responseRules", "options", "id", "name"),
+        *("displayName", "category", "createdAt", "updatedAt"),
+    ]
+    assert entry["config"]["destConfig"]["defaultConfig"] == ["webhookUrl", "webhookMethod", "headers"]
+    assert entry["config"]["secretKeys"] == ["headers.to"]
+    assert entry["name"] == "WEBHOOK"
+    assert (entry["displayName"], entry["category"]) == ("Webhook", None)
+    assert (entry["configSchema"], entry["responseRules"], entry["options"]) == (None, None, None)
+
+
+def test_the_answers_differ_where_the_types_differ() -> None:
+    """Category, options and message types are there for the types that have them."""
+    assert defs.get("RS").to_dict()["category"] == "warehouse"
+    assert defs.get("ACCOIL_ANALYTICS").to_dict()["options"] == {"isBeta": True}
+    assert defs.get("GA").to_dict()["options"] == {"deprecated": True}
+    assert defs.get("GLADLY").to_dict()["config"]["supportedMessageTypes"] == {"cloud": ["identify"]}
+    assert "supportedMessageTypes" not in defs.get("WEBHOOK").to_dict()["config"]
+
+
+def test_ids_are_stable_and_unique() -> None:
+    """27 characters that depend on the name alone, so that callers may keep them."""
+    ids = [d.to_dict()["id"] for d in defs.all()]
+
+    assert len(set(ids)) == 239
+    assert all(re.fullmatch(r"[0-9A-Za-z]{27}", id) for id in ids)
+    assert defs.get("WEBHOOK").to_dict()["id"] == "AFv68SSHRtwNyML7zNXWkKVFYhc"
+
+
+def test_variables_are_the_names_for_destination_config() -> None:
+    """The names under `defaultConfig`, each once, also where a mapping reads them."""
+    assert defs.variables("WEBHOOK") == ["webhookUrl", "webhookMethod", "headers"]
+    assert len(defs.variables("HTTP")) == len(set(defs.variables("HTTP"))) == 20
+    with pytest.raises(UnknownName):
+        defs.variables("NOPE")
+
+
+def test_every_type_knows_consent_connection_and_filter_variables() -> None:
+    """These are no variables of one type, and what the service adds by itself is accepted too."""
+    config = dict.fromkeys(defs.COMMON_VARIABLES, "x")
+
+    for name in defs.names():
+        assert defs.unknown_variables(name, config) == []
+        assert defs.unknown_variables(name, {**config, "nonsense": 1}) == ["nonsense"]
+
+
+def test_a_secret_key_is_a_known_variable() -> None:
+    """Some secret keys are in no form; a configuration may have them all the same."""
+    assert defs.unknown_variables("GA4_V2", {"apiSecret": "s"}) == []
+
+
+def test_an_unknown_variable_is_refused_with_the_nearest_name() -> None:
+    """Every unknown variable is one problem."""
+    with pytest.raises(InvalidConfig) as caught:
+        defs.check_variables("WEBHOOK", {"webhookUrll": "x", "webhookMethod": "GET", "zzz": 1})
+
+    assert [str(p) for p in caught.value.problems] == [
+        "WEBHOOK has no configuration variable 'webhookUrll'. Did you mean 'webhookUrl'?",
+        "WEBHOOK has no configuration variable 'zzz'.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("type", "config", "says"),
+    [
+        ("WEBHOOK", {"webhookUrl": ["a"]}, "Webhook config: webhookUrl: expected a text, got a list"),
+        ("WEBHOOK", {"webhookUrl": True}, "webhookUrl: expected a text, got true"),
+        ("WEBHOOK", {"headers": {"a": "b"}}, "headers: expected a list, got an object"),
+        ("WEBHOOK", {"headers": Secret("s3cr3t")}, "headers: expected a list, got a text"),
+        ("HTTP", {"isBatchingEnabled": 2}, "isBatchingEnabled: expected true or false, got the number 2"),
+        ("HTTP", {"isBatchingEnabled": "yes"}, "isBatchingEnabled: expected true or false, got a text"),
+        ("RS", {"excludeWindow": "x"}, "excludeWindow: expected an object, got a text"),
+    ],
+)
+def test_a_value_of_the_wrong_json_type_is_refused(type: str, config: dict[str, Any], says: str) -> None:
+    """The refusal names the variable, what was expected and what was there, never the value of a text."""
+    with pytest.raises(InvalidConfig) as caught:
+        defs.check_variables(type, config)
+
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("type", "config"),
+    [
+        ("WEBHOOK", {"webhookUrl": "x", "headers": [], "eventDelivery": False, "eventDeliveryTS": 1}),
+        ("WEBHOOK", {"webhookUrl": Secret("x"), "headers": None}),
+        ("HTTP", {"maxBatchSize": 2, "isBatchingEnabled": "{{ event.batch || true }}"}),
+        ("HTTP", {"isBatchingEnabled": "env.BATCH", "connectionMode": {"web": "cloud"}}),
+        ("RS", {"underscoreDivideNumbers": True}),
+    ],
+)
+def test_what_the_service_stores_is_accepted(type: str, config: dict[str, Any]) -> None:
+    """Numbers as texts or numbers, nulls, templates, secrets, and values of which nothing is known."""
+    defs.check_variables(type, config)
+
+    assert defs.unknown_variables(type, config) == []
+
+
+@given(
+    st.sampled_from(["WEBHOOK", "HTTP", "RS", "BRAZE"]),
+    st.dictionaries(
+        st.sampled_from(["headers", "apiKey", "host", "x"]) | st.text(), st.none() | st.integers() | st.text()
+    ),
+)
+def test_any_configuration_is_accepted_or_refused(type: str, config: dict[str, Any]) -> None:
+    """No configuration gives another error than `InvalidConfig`, and unknown names are always refused."""
+    problems: tuple[object, ...] = ()
+    try:
+        defs.check_variables(type, config)
+    except InvalidConfig as refused:
+        problems = refused.problems
+
+    unknown = defs.unknown_variables(type, config)
+    assert [p for p in problems if "has no configuration variable" in str(p)] == list(problems)[: len(unknown)]
+    assert len(problems) >= len(unknown)
+
+
+def test_the_kinds_that_the_server_sends_itself_are_unsupported() -> None:
+    """Test API specification: 9 streams and queues, 5 object stores, a spreadsheet, a key-value store, a warehouse
+    stream, and the 11 warehouses."""
+    kinds = Counter(d.sent_by_server for d in defs.all() if d.sent_by_server)
+
+    assert kinds == {
+        "streaming or message-queue": 9,
+        "object-storage": 5,
+        "spreadsheet": 1,
+        "key-value store": 1,
+        "warehouse-streaming": 1,
+        "warehouse": 11,
+    }
+    for definition in defs.all():
+        if definition.sent_by_server:
+            with pytest.raises(Unsupported, match=f"a {definition.sent_by_server} destination, and the data-plane"):
+                defs.check_supported(definition.name)
+
+
+def test_a_type_without_a_mapping_says_which_have_one() -> None:
+    """A known type that cannot be tested yet is no unknown name."""
+    unmapped = next(d.name for d in defs.all() if d.modes == ["device"])
+
+    with pytest.raises(Unsupported, match=rf"^{unmapped} .* has no mapping yet.*HTTP, .*WEBHOOK"):
+        defs.check_supported(unmapped)
+
+
+def test_a_type_that_nobody_knows_is_an_unknown_name() -> None:
+    """Names are case-sensitive, and the nearest one is offered."""
+    with pytest.raises(UnknownName, match="Did you mean 'WEBHOOK'"):
+        defs.check_supported("Webhook")
+
+    defs.check_supported("WEBHOOK")
+
+
+def test_secret_values_are_found_in_rows_and_by_source_type() -> None:
+    """`headers.to` points into rows; a value may be a `Secret`, or kept by source type."""
+    headers = [{"from": "x-a", "to": "one"}, {"from": "x-b", "to": Secret("two")}, {"from": "x-c"}, "odd"]
+
+    assert defs.secret_values("WEBHOOK", {"webhookUrl": "https://a.example", "headers": headers}) == ["one", "two"]
+    assert defs.secret_values("HTTP", {"password": "p", "bearerToken": {"web": "b"}, "username": "u"}) == ["p", "b"]
+    assert defs.secret_values("HTTP", {"password": None}) == []
+    assert defs.secret_values("TOY", {"password": "p"}) == []

@@ -1,0 +1,65 @@
+"""The documentation is true: its code runs, and everything that can be named is named."""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import svctoolkit
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+#: packages whose public modules are extensions that users name
+EXTENSIONS = {
+    "svctoolkit.cli": "svctoolkit {name}",
+    "svctoolkit.runner.matchers": "${name}",
+    "svctoolkit.runner.reporters": "{name}",
+}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.splitlines()[0][:40])
+def test_the_readmes_python_runs(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each block runs by itself, in a folder that is not the repository."""
+    monkeypatch.chdir(tmp_path)
+
+    exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+
+
+@pytest.mark.parametrize("package", EXTENSIONS)
+def test_every_extension_is_documented(package: str) -> None:
+    """The README names every command, matcher and reporter."""
+    modules = pkgutil.iter_modules(import_module(package).__path__)
+    names = [m.name.rstrip("_").replace("_", "-") for m in modules if not m.name.startswith("_")]
+
+    assert names
+    assert [n for n in names if EXTENSIONS[package].format(name=n) not in README] == []
+
+
+def modules() -> Iterator[str]:
+    for module in pkgutil.walk_packages(svctoolkit.__path__, "svctoolkit."):
+        if not module.name.endswith("__main__"):
+            yield module.name
+
+
+@pytest.mark.parametrize("name", ["svctoolkit", *modules()])
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    """Every `>>>` gives what is written below it."""
+    failed, _ = doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)
+
+    assert failed == 0
+
+
+@pytest.mark.parametrize("name", ["svctoolkit", *modules()])
+def test_every_module_says_what_it_is(name: str) -> None:
+    """A module without a docstring leaves its reader guessing."""
+    assert (import_module(name).__doc__ or "").strip()

@@ -1,0 +1,105 @@
+"""Events: checks, builders, samples."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit import events
+from svctoolkit.errors import InvalidMessageType, UnknownName
+from svctoolkit.events import EVENT_TYPES, Event
+
+NOW = datetime(2026, 1, 1, 12, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("message", [None, 3, [], "track", {}, {"type": None}, {"type": 3}, {"type": ["track"]}])
+def test_a_type_that_is_missing_or_no_text_is_refused(message: Any) -> None:
+    """The first of the two specified texts, also for what is no object at all."""
+    with pytest.raises(InvalidMessageType, match=r"^message type missing or invalid$"):
+        events.check(message)
+
+
+@pytest.mark.parametrize("kind", ["", "Track", "purchase", "track "])
+def test_a_type_that_is_none_of_the_six_is_refused(kind: str) -> None:
+    """The second specified text; types are case-sensitive."""
+    with pytest.raises(InvalidMessageType, match=r"^message type is unsupported$"):
+        events.check({"type": kind})
+
+
+@given(st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text()), st.sampled_from(EVENT_TYPES))
+def test_every_object_with_one_of_the_six_types_is_an_event(members: dict[str, Any], kind: str) -> None:
+    """Nothing but `type` is checked."""
+    event = {**members, "type": kind}
+
+    assert events.check(event) is event
+
+
+def test_builders_make_what_clients_send() -> None:
+    """Type, name, ids, properties, times in UTC with milliseconds."""
+    event = events.track(
+        "Order Completed", user_id="u1", properties={"revenue": 10}, context={"ip": "203.0.113.1"}, timestamp=NOW
+    )
+
+    assert event.pop("messageId")
+    assert event == {
+        "type": "track",
+        "event": "Order Completed",
+        "userId": "u1",
+        "properties": {"revenue": 10},
+        "context": {"ip": "203.0.113.1"},
+        "timestamp": "2026-01-01T12:30:00.000Z",
+        "originalTimestamp": "2026-01-01T12:30:00.000Z",
+    }
+
+
+def test_there_is_a_builder_for_every_type() -> None:
+    """Each gives an event of its type that passes the check, with its own members."""
+    built = [
+        events.identify("u1", traits={"plan": "pro"}),
+        events.track("Signed Up", user_id="u1"),
+        events.page("Home", category="Web", user_id="u1"),
+        events.screen("Basket", anonymous_id="a1"),
+        events.group("g1", traits={"name": "Nord"}, user_id="u1"),
+        events.alias("u1", "a1"),
+    ]
+
+    assert [events.check(event)["type"] for event in built] == list(EVENT_TYPES)
+    assert built[0]["context"]["traits"] == built[0]["traits"] == {"plan": "pro"}
+    assert (built[2]["name"], built[2]["category"]) == ("Home", "Web")
+    assert (built[4]["groupId"], built[5]["previousId"]) == ("g1", "a1")
+
+
+def test_builders_leave_their_arguments_alone() -> None:
+    """A context that is given twice does not collect the traits of the first event."""
+    context: dict[str, Any] = {"ip": "203.0.113.1"}
+    events.identify("u1", traits={"plan": "pro"}, context=context)
+
+    assert context == {"ip": "203.0.113.1"}
+
+
+def test_samples_cover_every_type_and_are_copies() -> None:
+    """A sample that somebody changed is whole again at the next call."""
+    events.sample("track")["properties"].clear()
+
+    assert {e["type"] for e in events.samples().values()} == set(EVENT_TYPES)
+    assert events.sample("track")["properties"]["revenue"] == 128.0
+    assert all(events.sample(kind)["type"] == kind for kind in EVENT_TYPES)
+
+
+def test_an_unknown_sample_names_the_nearest() -> None:
+    """A misspelt sample is a typo, not a mystery."""
+    with pytest.raises(UnknownName, match=r"no sample event is called 'trak'\. Did you mean 'track'"):
+        events.sample("trak")
+
+
+def test_the_view_reads_members_of_any_shape() -> None:
+    """Members of a wrong type read as empty: a mapping sees objects or nothing."""
+    event = Event({"type": "identify", "context": [], "properties": "x", "traits": 3})
+
+    assert (event.properties, event.traits, event.context) == ({}, {}, {})
+    assert Event({"context": {"traits": {"plan": "pro"}}}).traits == {"plan": "pro"}
+    assert (Event({"event": "E"}).name, Event({"name": "P"}).name, Event({}).type) == ("E", "P", "")

@@ -1,0 +1,242 @@
+"""The pipeline in process: the same calls and results as the Test API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from svctoolkit import Pipeline, Workspace, events
+from svctoolkit.delivery import HttpRequest, HttpResponse
+from svctoolkit.destinations import CATALOGUE, Context, DestinationType, Payload, Settings
+from svctoolkit.errors import InvalidConfig, InvalidMessageType, RequestError, ToolkitError, UnknownName, Unsupported
+from svctoolkit.events import Event
+from svctoolkit.pipeline import Stages
+
+EVENT = events.sample("track")
+ALL = Stages(send_to_destination=True)
+
+
+def shop(transform: Callable[..., Any] | None = None, **options: Any) -> Pipeline:
+    """A workspace with one source and one WEBHOOK destination behind `transform`."""
+    workspace = Workspace("shop")
+    if transform:
+        workspace.transformation("clean", transform)
+        options["transformation"] = "clean"
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"}, **options)
+    workspace.source("web", destinations=["hook"])
+    return Pipeline(workspace)
+
+
+def test_by_default_nothing_is_sent() -> None:
+    """Two stages run; the members of the third are absent, and the recorder has nothing."""
+    pipeline = shop()
+    result = pipeline.test_destination("hook", EVENT)
+
+    assert list(result.to_dict()["data"][0]) == ["user_transformed_payload", "dest_transformed_payload"]
+    assert len(pipeline.recorder.requests) == 0
+
+
+def test_what_is_sent_is_recorded() -> None:
+    """`send_to_destination` makes one real request, and its answer is in the result."""
+    pipeline = shop()
+    result = pipeline.test_destination("hook", EVENT, stages=ALL)
+
+    (recorded,) = pipeline.recorder.requests
+    assert (recorded.request.method, recorded.request.url) == ("POST", "https://hook.example/in")
+    assert result.data[0].destination_response_status == [200]
+    assert result.ok
+
+
+def test_a_transformation_may_fan_out() -> None:
+    """Each event that comes out is an entry of `data`, in order."""
+    pipeline = shop(lambda event: [{**event, "event": name} for name in ("A", "B", "C")])
+    result = pipeline.test_destination("hook", EVENT, stages=ALL)
+
+    assert [e.user_transformed_payload["event"] for e in result.data] == ["A", "B", "C"]
+    assert [r.json["event"] for r in pipeline.recorder.requests] == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize("nothing", [None, []])
+def test_a_dropped_event_stops_there(nothing: Any) -> None:
+    """One entry says so, later stages are aborted, nothing is sent."""
+    pipeline = shop(lambda event: nothing)
+    result = pipeline.test_destination("hook", EVENT, stages=ALL)
+
+    assert result.to_dict()["data"] == [
+        {
+            "user_transformed_payload": {"error": "event dropped by user_transformation"},
+            "dest_transformed_payload": {"error": "error encountered in user_transformation stage. Aborting."},
+            "destination_response": {"error": "error encountered in dest_transformation stage. Aborting."},
+        }
+    ]
+    assert result.data[0].dropped
+    assert len(pipeline.recorder.requests) == 0
+
+
+def test_an_error_of_the_users_code_names_its_line() -> None:
+    """Class, text and place of the error are in the result; the later stages are aborted."""
+    result = shop(lambda event: event["properties"]["nope"]).test_destination("hook", EVENT)
+
+    error = result.to_dict()["data"][0]["user_transformed_payload"]["error"]
+    assert error.startswith("KeyError: 'nope' (")
+    assert "test_pipeline.py:" in error
+
+
+@pytest.mark.parametrize("wrong", ["text", 3, [1], [{}, None]])
+def test_a_transformation_that_returns_no_event_is_told_so(wrong: Any) -> None:
+    """Text, numbers and lists of them are no events."""
+    result = shop(lambda event: wrong).test_destination("hook", EVENT)
+
+    assert "a transformation returns an event (an object)" in result.data[0].error
+
+
+def test_a_transformation_changes_only_its_copy() -> None:
+    """What the user's code does to its event is not seen by the caller."""
+    before = deepcopy(EVENT)
+    shop(lambda event: event["properties"].clear()).test_destination("hook", EVENT)
+
+    assert before == EVENT
+
+
+def test_a_transformation_may_ask_for_metadata() -> None:
+    """A second parameter is called with the event and gives where it goes."""
+    result = shop(lambda event, metadata: {**event, "meta": metadata(event)}).test_source("web", EVENT)
+
+    meta = result[0].data[0].user_transformed_payload["meta"]
+    assert (meta["sourceId"], meta["destinationId"], meta["destinationType"]) == ("web", "hook", "WEBHOOK")
+
+
+def test_switching_off_takes_effect_at_once() -> None:
+    """A disabled destination gives the specified result; `force` runs it anyway."""
+    pipeline = shop()
+    pipeline.workspace.destination("hook").enabled = False
+
+    assert pipeline.test_destination("hook", EVENT).to_dict() == {
+        "destinationId": "hook",
+        "destinationName": "hook",
+        "error": "Destination with id hook is disabled",
+    }
+    assert pipeline.test_destination("hook", EVENT, force=True).data
+
+
+def test_a_disabled_source_is_refused_unless_forced() -> None:
+    """The specified text; with `force` every connected destination runs."""
+    pipeline = shop()
+    pipeline.workspace.source("web").enabled = False
+
+    with pytest.raises(RequestError, match=r"^Source with web is disabled$"):
+        pipeline.test_source("web", EVENT)
+    assert len(pipeline.test_source("web", EVENT, force=True)) == 1
+
+
+def test_a_source_without_destinations_is_refused() -> None:
+    """Also when its connections are switched off."""
+    pipeline = shop()
+    pipeline.workspace.source("web").connections[0].enabled = False
+
+    with pytest.raises(RequestError, match="Source with id web is not connected to any destination"):
+        pipeline.test_source("web", EVENT)
+
+
+def test_one_destination_that_cannot_be_tested_does_not_stop_the_others() -> None:
+    """Its element has the reason; the other is as always."""
+    pipeline = shop()
+    pipeline.workspace.destination("lake", "S3", config={})
+    pipeline.workspace.source("both", destinations=["lake", "hook"])
+    first, second = pipeline.test_source("both", EVENT).to_dict()
+
+    assert set(first) == {"destinationId", "destinationName", "error"}
+    assert second["data"]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda p: p.test_destination("hok", EVENT), UnknownName, "Did you mean 'hook'"),
+        (lambda p: p.test_source("wbe", EVENT), UnknownName, "Did you mean 'web'"),
+        (lambda p: p.test_destination("hook", {}), InvalidMessageType, "message type missing"),
+        (lambda p: p.test_destination("hook", EVENT, config={"webhookUlr": "x"}), InvalidConfig, "webhookUrl"),
+        (lambda p: p.test_destination("hook", EVENT, config={"webhookUrl": 3}), InvalidConfig, "webhookUrl"),
+    ],
+)
+def test_what_the_caller_wrote_wrong_is_raised(call: Callable[[Pipeline], Any], error: type, text: str) -> None:
+    """Unknown names, types and variables never become a result."""
+    with pytest.raises(error, match=text):
+        call(shop())
+
+
+def test_types_without_a_mapping_are_unsupported() -> None:
+    """A warehouse is known, and cannot be tested."""
+    pipeline = shop()
+    pipeline.workspace.destination("bq", "BQ", config={})
+
+    with pytest.raises(Unsupported):
+        pipeline.test_destination("bq", EVENT)
+
+
+def test_config_overrides_key_by_key() -> None:
+    """The stored configuration is the rest, and stays as it is."""
+    pipeline = shop()
+    result = pipeline.test_destination("hook", EVENT, config={"webhookMethod": "PUT"})
+
+    payload = result.data[0].dest_transformed_payload[0]
+    assert (payload["method"], payload["endpoint"]) == ("PUT", "https://hook.example/in")
+    assert pipeline.workspace.destination("hook").config == {"webhookUrl": "https://hook.example/in"}
+
+
+def test_the_transport_is_an_argument() -> None:
+    """Any callable that answers a request can stand in for the network; text that is no JSON stays text."""
+
+    def teapot(request: HttpRequest, *, timeout: float) -> HttpResponse:
+        return HttpResponse(418, {"content-type": "text/plain"}, b"short and stout")
+
+    result = Pipeline(shop().workspace, transport=teapot).test_destination("hook", EVENT, stages=ALL)
+
+    assert result.data[0].destination_response == ["short and stout"]
+    assert result.data[0].destination_response_status == [418]
+    assert not result.ok
+
+
+def test_sending_without_a_payload_says_that_there_is_nothing() -> None:
+    """`dest_transform` off and `send_to_destination` on."""
+    result = shop().test_destination("hook", EVENT, stages=Stages.of("send_to_destination"))
+
+    assert result.to_dict()["data"] == [
+        {"destination_response": {"error": "nothing to send: dest_transform is off, so there is no payload"}}
+    ]
+
+
+def test_unknown_stages_are_refused() -> None:
+    """A misspelt stage is not silently off."""
+    with pytest.raises(ValueError, match="no stage is called 'dest_transfrom'"):
+        Stages.of("dest_transfrom")
+
+
+class _Settings(Settings):
+    url: str = "https://own.example"
+
+
+def test_a_bug_in_a_mapping_is_an_error_of_the_event() -> None:
+    """Whatever a mapping raises becomes the stage's error; the run goes on."""
+    kind = DestinationType("Own", _Settings)
+
+    @kind.on("track")
+    def send(event: Event, settings: _Settings, context: Context) -> Payload:
+        return Payload(endpoint=settings.url, json={"n": event.raw["nope"], "at": context.clock().isoformat()})
+
+    CATALOGUE.add("OWN_TEST", kind)
+    pipeline = shop()
+    pipeline.workspace.destination("own", "OWN_TEST")
+    result = pipeline.test_destination("own", EVENT, stages=ALL)
+
+    error = result.data[0].dest_transformed_payload["error"]
+    assert error.startswith("the Own mapping failed on this event: KeyError: 'nope' (")
+    assert isinstance(result.data[0].destination_response, dict)
+
+
+def test_every_error_has_one_root() -> None:
+    """Whoever catches ToolkitError has caught everything raised on purpose."""
+    assert all(issubclass(e, ToolkitError) for e in (UnknownName, Unsupported, RequestError, InvalidMessageType))

@@ -1,0 +1,151 @@
+"""`*.suite.yaml` under pytest."""
+
+from __future__ import annotations
+
+import pytest
+import yaml  # noqa: F401 - pytester forgets modules between runs, and the C parser does not survive that
+
+pytest_plugins = ["pytester"]
+
+SUITE = """\
+suite: Orders
+tags: [orders]
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}
+scenarios:
+  - name: Passes, with $(n)
+    tags: [slow]
+    cases: [{n: 1}, {id: two, n: 2}]
+    destination: hook
+    event: {type: track, event: E, n: $(n)}
+    expect: {dest_transform: {body: {JSON: {n: $(n)}}}}
+  - name: fails
+    destination: hook
+    event: {type: track, event: E}
+    expect:
+      dest_transform:
+        body: {JSON: {event: F}}
+  - {name: skipped, destination: hook, event: {type: track}, expect: {status: 1}, skip: not yet}
+  - {name: gap, destination: hook, event: {type: track}, expect: {status: 1}, xfail: BUG-1}
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makefile(".suite.yaml", orders=SUITE)
+    return pytester
+
+
+def test_scenarios_are_tests(suite: pytest.Pytester) -> None:
+    """Every scenario and row is one; skip and xfail mean what they mean to pytest."""
+    result = suite.runpytest_inprocess("-W", "error", "--strict-markers")
+
+    result.assert_outcomes(passed=2, failed=1, skipped=1, xfailed=1)
+
+
+def test_a_failure_has_our_text(suite: pytest.Pytester) -> None:
+    """Place, both values, the source line and a caret; the first line is the one of the short summary."""
+    result = suite.runpytest_inprocess()
+
+    result.stdout.fnmatch_lines(
+        [
+            "*__ fails __*",
+            'orders.suite.yaml:17:30: dest_transform.body.JSON.event: expected "F", got "E"',
+            "            body: {JSON: {event: F}}",
+            "                                 ^",
+            "FAILED orders.suite.yaml::fails - *orders.suite.yaml:17:30: dest_transform*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_items_have_ids_lines_and_titles(suite: pytest.Pytester) -> None:
+    """Editors jump to the line; ids are slugs, rows in brackets."""
+    items, _ = suite.inline_genitems()
+
+    assert [item.nodeid for item in items] == [
+        "orders.suite.yaml::passes-with-n[1]",
+        "orders.suite.yaml::passes-with-n[two]",
+        "orders.suite.yaml::fails",
+        "orders.suite.yaml::skipped",
+        "orders.suite.yaml::gap",
+    ]
+    assert [item.location[1] + 1 for item in items] == [8, 8, 12, 18, 19]
+    assert items[1].location[2] == "Passes, with 2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed", "failed"),
+    [
+        (["-m", "slow"], 2, 0),
+        (["-m", "orders and not slow"], 0, 1),
+        (["-k", "passes"], 2, 0),
+        (["orders.suite.yaml::passes-with-n[two]"], 1, 0),
+        (["orders.suite.yaml::fails"], 0, 1),
+    ],
+)
+def test_selection(suite: pytest.Pytester, arguments: list[str], passed: int, failed: int) -> None:
+    """Tags are markers; ids and words select as with any test."""
+    outcomes = suite.runpytest_inprocess(*arguments).parseoutcomes()
+
+    assert (outcomes.get("passed", 0), outcomes.get("failed", 0)) == (passed, failed)
+
+
+def test_xfail_is_strict(pytester: pytest.Pytester) -> None:
+    """A scenario that passes although it is expected to fail is a failure."""
+    pytester.makefile(".suite.yml", s=SUITE.replace("status: 1}, xfail", "status: 200}, xfail"))
+    result = pytester.runpytest_inprocess("-k", "gap")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*BUG-1*"])
+
+
+def test_a_broken_suite_fails_at_collection(pytester: pytest.Pytester) -> None:
+    """The mistake is told as it is, with its place, and no scenario of the file runs."""
+    pytester.makefile(".suite.yaml", orders=SUITE.replace("skip:", "skipp:"))
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["orders.suite.yaml:18:*: unknown key 'skipp'. Did you mean 'skip'?"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_other_yaml_is_left_alone(pytester: pytest.Pytester) -> None:
+    """The suffix is the opt-in."""
+    pytester.makefile(".yaml", orders=SUITE)
+
+    assert pytester.runpytest_inprocess().ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_junit_has_line_and_title(suite: pytest.Pytester) -> None:
+    """A CI's report leads to the scenario."""
+    suite.runpytest_inprocess("--junitxml=report.xml", "-o", "junit_family=xunit1")
+    report = (suite.path / "report.xml").read_text(encoding="utf-8")
+
+    assert 'name="fails" file="orders.suite.yaml" line="11"' in report
+    assert '<property name="title" value="Passes, with 2"' in report
+
+
+def test_workers_share_the_scenarios(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under xdist every worker collects the same ids and has a data plane of its own."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    result = suite.runpytest_subprocess("-p", "xdist", "-p", "svctoolkit.pytest_plugin", "-n2", "-W", "error")
+
+    result.assert_outcomes(passed=2, failed=1, skipped=1, xfailed=1)
+
+
+def test_a_session_without_suites_pays_nothing(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugin is loaded in every session; it imports nothing but pytest until there is a suite."""
+    code = """
+        import sys
+
+        def test_modules():
+            ours = {name for name in sys.modules if name.partition(".")[0] == "svctoolkit"}
+            assert ours == {"svctoolkit", "svctoolkit.pytest_plugin"}
+            assert not {"yaml", "msgspec", "starlette", "jsonschema_rs"} & sys.modules.keys()
+    """
+    pytester.makepyfile(code)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    result = pytester.runpytest_subprocess("-p", "svctoolkit.pytest_plugin")
+
+    result.assert_outcomes(passed=1)

@@ -1,0 +1,571 @@
+"""Suites: their format, what they expect, and what is said when it does not come."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from svctoolkit import runner, yamlfile
+from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
+from svctoolkit.runner import Finished, Outcome
+
+SUITES = Path(__file__).parent.parent / "suites"
+WORKSPACE = """\
+destinations:
+  hook: {id: dst1, type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}
+  crm: {type: WEBHOOK, config: {webhookUrl: https://crm.example/in}, enabled: false}
+sources:
+  web: {destinations: [hook, crm]}
+  shop: {destinations: [hook]}
+"""
+EVENT = "event: {type: track, event: E, userId: u1, properties: {revenue: 10}}"
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Write `s.suite.yaml` with these scenarios in an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def written(scenarios: str, head: str = WORKSPACE, name: str = "s.suite.yaml") -> Path:
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{head}scenarios:\n{scenarios}", encoding="utf-8")
+        return path
+
+    return written
+
+
+def outcomes(path: Path, **options: Any) -> list[Outcome]:
+    with runner.embedded() as planes:
+        found = runner.run(runner.load(path).scenarios, planes, **options)
+        return [notice for notice in found if isinstance(notice, Outcome)]
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as raised:
+        runner.load(path)
+    return [str(problem) for problem in raised.value.problems]
+
+
+def verify(expect: str, **members: str) -> str:
+    extra = "".join(f"    {key}: {value}\n" for key, value in members.items())
+    target = "" if "source" in members else "    destination: hook\n"
+    return f"  - name: a scenario\n{target}    {EVENT}\n{extra}    expect: {expect}\n"
+
+
+# What suites say
+
+
+@pytest.mark.parametrize("path", sorted(SUITES.glob("*.suite.yaml")), ids=lambda p: p.name)
+def test_the_specification_holds(path: Path) -> None:
+    """Every suite of this repository passes, scenario by scenario."""
+    found = outcomes(path)
+
+    assert [runner.explanation(o) for o in found if o.status != "passed"] == []
+    assert found
+
+
+def test_the_specification_has_enough_scenarios() -> None:
+    """The suites are not empty by accident: each row of the specification has its scenario."""
+    _, scenarios = runner.collect([str(SUITES)])
+
+    assert len(scenarios) >= 150
+
+
+@pytest.mark.parametrize(
+    "expect",
+    [
+        "{dest_transform: {body: {JSON: {properties: {revenue: 10}}}}}",
+        "{dest_transform: [{body: {JSON: {properties: {revenue: 10}}}}]}",
+        "{dest_transform: {$length: 1}}",
+        "{dest_transform: {$contains: {method: POST}}}",
+        "{dest_transform: {$exact: {$contains: {method: POST}}}, status: 200}",
+        "{dest_transform: {$any: [{method: GET}, {method: POST}]}}",
+        "{dest_transform: {$unordered: [{method: POST}]}}",
+    ],
+)
+def test_one_value_needs_no_list(write: Callable[..., Path], expect: str) -> None:
+    """A stage's values are a list; where there is one, it may be expected alone."""
+    (outcome,) = outcomes(write(verify(expect)))
+
+    assert outcome.status == ("failed" if "$exact" in expect else "passed")
+
+
+def test_a_source_is_expected_by_destination(write: Callable[..., Path]) -> None:
+    """With several destinations each has its key; a source with one needs none."""
+    found = outcomes(
+        write(
+            verify("{dest_transform: {hook: {method: POST}}, error: {crm: {$contains: disabled}}}", source="web")
+            + verify("{dest_transform: {method: POST}}", source="shop", id="alone")
+            + verify("{dest_transform: {hook: {method: POST}}}", source="shop", id="keyed")
+        )
+    )
+
+    assert [o.status for o in found] == ["passed"] * 3
+
+
+def test_without_a_status_200_is_expected(write: Callable[..., Path]) -> None:
+    """A refused request does not pass because nobody asked for the status."""
+    (outcome,) = outcomes(write("  - {name: a, request: {path: /nowhere}, expect: {headers: {}}}\n"))
+
+    assert [str(d) for d in outcome.differences] == ["status: expected 200, got 404"]
+
+
+def test_variables_keep_their_type(write: Callable[..., Path]) -> None:
+    """`$(x)` alone is the value, inside text it is text, and `$$(x)` is written as it is."""
+    event = '{type: track, properties: {n: $(n), none: $(none), text: "n=$(n) $(none)", raw: $$(n)}}'
+    expect = '{dest_transform: {body: {JSON: {properties: {n: 5, none: null, text: "n=5 null", raw: $$(n)}}}}}'
+    scenario = f"  - {{name: a, destination: hook, event: {event}, expect: {expect}}}\n"
+    (outcome,) = outcomes(write(scenario, head=WORKSPACE + "vars: {n: 5, none: null}\n"))
+
+    assert outcome.differences == []
+
+
+def test_every_row_is_a_scenario(write: Callable[..., Path]) -> None:
+    """Ids come from the rows' ids or numbers, never from values; titles show the values; tags add up."""
+    rows = "[{id: de, country: DE, tags: [eu]}, {country: NO, skip: later}, {country: XX, xfail: BUG-1}]"
+    event = "{type: track, context: {country: $(country)}}"
+    expect = "{dest_transform: {body: {JSON: {context: {country: DE}}}}}"
+    members = f"name: Country $(country)!, tags: [geo], destination: hook, event: {event}, expect: {expect}"
+    path = write(f"  - {{{members}, cases: {rows}}}\n", head=f"{WORKSPACE}tags: [all]\n")
+    found = outcomes(path)
+
+    scenarios = [o.scenario for o in found]
+    assert [s.id for s in scenarios] == ["country-country[de]", "country-country[2]", "country-country[3]"]
+    assert [s.title for s in scenarios] == ["Country DE!", "Country NO!", "Country XX!"]
+    assert scenarios[0].tags == ("all", "geo", "eu")
+    assert [(o.status, o.reason) for o in found] == [("passed", ""), ("skipped", "later"), ("xfailed", "BUG-1")]
+
+
+def test_xfail_is_strict(write: Callable[..., Path]) -> None:
+    """A scenario that passes although it is expected to fail is a failure that says why."""
+    (outcome,) = outcomes(write(verify("{status: 200}", xfail="BUG-1")))
+
+    assert outcome.status == "failed"
+    assert runner.explanation(outcome) == "s.suite.yaml:8:5: it passes, but is marked xfail: BUG-1"
+
+
+def test_a_suite_never_sends_to_a_real_destination(write: Callable[..., Path]) -> None:
+    """A workspace file in `live` mode is recorded, too: the address of this destination is nobody's."""
+    workspace = f"{WORKSPACE}delivery: {{mode: live}}\n".replace("hook.example", "127.0.0.1:1")
+    Path("w.yaml").write_text(workspace, encoding="utf-8")
+    scenario = verify("{send_to_destination: {status: 200}}", stages="{send_to_destination: true}")
+    (outcome,) = outcomes(write(scenario, head="workspace: w.yaml\n"))
+
+    assert outcome.differences == []
+
+
+def test_scenarios_run_where_a_loop_runs(write: Callable[..., Path]) -> None:
+    """In a notebook or an asynchronous test an event loop runs already; a suite does not mind."""
+    path = write(verify("{status: 200}"))
+
+    async def inside() -> list[str]:
+        return [o.status for o in outcomes(path)]
+
+    assert asyncio.run(inside()) == ["passed"]
+
+
+def test_fail_fast_stops_at_the_first_failure(write: Callable[..., Path]) -> None:
+    """What did not run is in no count, and the total says that it is there."""
+    scenarios = runner.load(write(verify("{status: 1}") + verify("{status: 200}", id="second"))).scenarios
+    with runner.embedded() as planes:
+        *_, finished = runner.run(scenarios, planes, fail_fast=True)
+
+    assert isinstance(finished, Finished)
+    assert (dict(finished.counts), finished.total) == ({"failed": 1}, 2)
+
+
+def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> None:
+    """Ctrl-C while a scenario runs: the outcomes so far are kept, and `Finished` still comes."""
+    scenarios = runner.load(write(verify("{status: 200}") + verify("{status: 200}", id="second"))).scenarios
+    ticks: Iterator[float | BaseException] = iter([0.0, 1.0, 2.0, KeyboardInterrupt(), 4.0])
+
+    def clock() -> float:
+        tick = next(ticks)
+        if isinstance(tick, BaseException):
+            raise tick
+        return tick
+
+    with runner.embedded() as planes:
+        _, first, finished = runner.run(scenarios, planes, clock=clock)
+
+    assert isinstance(first, Outcome)
+    assert first.milliseconds == 1000
+    assert finished == Finished(finished.counts, 4.0, 2, interrupted=True)
+    assert dict(finished.counts) == {"passed": 1}
+
+
+# What is wrong with a suite
+
+
+@pytest.mark.parametrize(
+    ("scenario", "problem"),
+    [
+        ("{name: a, expect: {status: 1}}", "4:5: a scenario needs one of destination, source and request"),
+        (
+            "{name: a, destination: hook, source: web, event: {}, expect: {status: 1}}",
+            "this one has destination and source",
+        ),
+        ("{name: a, destination: hook, expect: {status: 1}}", "4:5: a scenario needs the `event`"),
+        ("{name: a, destination: hook, event: {}, expect: {}}", "4:45: nothing is expected"),
+        ("{name: a, destination: hook, event: {}}", "4:5: item 1 of 'scenarios' needs 'expect'"),
+        (
+            "{name: a, destination: hok, event: {}, expect: {status: 1}}",
+            "4:15: no destination is called 'hok'. Did you mean 'hook'?",
+        ),
+        (
+            "{name: a, source: wb, event: {}, expect: {status: 1}}",
+            "4:15: no source is called 'wb'. Did you mean 'web'?",
+        ),
+        (
+            "{name: a, destination: hook, event: {}, expect: {statuss: 1}}",
+            "unknown key 'statuss'. Did you mean 'status'?",
+        ),
+        (
+            "{name: a, destination: hook, event: {}, expect: {status: {$regex: '('}}}",
+            "4:63: $regex takes a pattern that can be read",
+        ),
+        ("{name: a, destination: hook, event: {}, expect: {status: {$type: strng}}}", "Did you mean 'string'?"),
+        ("{name: a, destination: hook, event: {}, expect: {status: {$any: []}}}", "$any takes a list of alternatives"),
+        ("{name: a, destination: hook, event: {}, expect: {status: {$absent: 1}}}", "$absent takes true or false"),
+        ("{name: a, destination: hook, event: {}, expect: {status: {$length: x}}}", "$length takes a number"),
+        ("{name: a, destination: hook, event: {}, expect: {status: {$unordered: x}}}", "$unordered takes a list"),
+        (
+            "{name: a, destination: hook, event: {}, expect: {body: {a: 1, $regex: x}}}",
+            "$regex stands beside other keys",
+        ),
+        (
+            "{name: a, destination: hook, event: {}, expect: {send_to_destination: {status: 200}}}",
+            "4:54: the stage is off",
+        ),
+        (
+            "{name: a, destination: hook, event: {a: $(n)}, expect: {status: 1}}",
+            "4:45: no variable is called 'n'. Write $$(n)",
+        ),
+        (
+            "{name: a, destination: hook, event: $(v), expect: {status: 1}}",
+            "4:41: must be an object, and the variable is a number",
+        ),
+        (
+            "{name: a, destination: hook, stages: {dest_transform: yes}, event: {}, expect: {status: 1}}",
+            "must be true or false, not text 'yes'",
+        ),
+        ("{name: a, destination: hook, cases: [], event: {}, expect: {status: 1}}", "'cases' must not be empty"),
+        ("{name: a, source: web, destinationConfig: {}, event: {}, expect: {status: 1}}", "only a destination takes"),
+        (
+            "{name: a, source: web, event: {}, expect: {dest_transform: {hok: 1}}}",
+            "4:65: the source is not connected to a destination 'hok'",
+        ),
+        ("{name: a, source: web, event: {}, expect: {dest_transform: []}}", "the source has several destinations"),
+        ("{name: a, request: {path: v0}, expect: {status: 1}}", "a path starts with /"),
+        ("{name: a, request: {path: /, method: 'GET /'}, expect: {status: 1}}", "no HTTP method"),
+        (
+            '{name: a, request: {path: /, headers: {X: "a\\r\\nb"}}, expect: {status: 1}}',
+            "no header can be sent like this",
+        ),
+        ("{name: a, request: {path: /, json: 1, body: a}, expect: {status: 1}}", "`json` or `body`, not both"),
+        ("{name: a, request: {path: /}, event: {}, expect: {status: 1}}", "a request is sent as it is"),
+        ("{name: a, request: {path: /}, tags: [skip], expect: {status: 1}}", "use another tag"),
+        ("{name: a, request: {path: /}, skip: x, xfail: y, expect: {status: 1}}", "not both"),
+        ("{name: a, request: {path: /}, skip: true, expect: {status: 1}}", "'skip' must be text"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(write: Callable[..., Path], scenario: str, problem: str) -> None:
+    """Each mistake is one problem with file, line and column, and with what to write instead."""
+    Path("w.yaml").write_text(WORKSPACE, encoding="utf-8")
+    (found,) = problems(write(f"  - {scenario}\n", head="workspace: w.yaml\nvars: {v: 5}\n"))
+
+    assert re.match(r"s\.suite\.yaml:\d+:\d+: ", found)
+    assert problem in found
+
+
+def test_all_mistakes_are_told_at_once(write: Callable[..., Path]) -> None:
+    """Rows that share a mistake tell it once."""
+    broken = "{name: a, destination: hok, cases: [{n: 1}, {n: 2}], event: {}, expect: {status: 1}}"
+    found = problems(write(f"  - {broken}\n  - {{name: b, source: wb, event: {{}}, expect: {{status: 1}}}}\n"))
+
+    assert len(found) == 2
+
+
+def test_two_scenarios_need_two_ids(write: Callable[..., Path]) -> None:
+    """Ids name tests, so the second of its kind is refused, with the line of the first."""
+    (found,) = problems(write(verify("{status: 200}") + verify("{status: 200}")))
+
+    assert found.startswith("s.suite.yaml:12:5: the scenario in line 8 has the id 'a-scenario' already")
+
+
+def test_a_workspace_is_inline_or_a_file(write: Callable[..., Path]) -> None:
+    """Both is a mistake, so is a file that is not there; a mistake inside either has its own place."""
+    scenario = verify("{status: 200}")
+
+    assert "belongs in the workspace file" in problems(write(scenario, head=f"workspace: w.yaml\n{WORKSPACE}"))[0]
+    assert "s.suite.yaml:1:12: no such file: w.yaml" in problems(write(scenario, head="workspace: w.yaml\n"))[0]
+    assert "s.suite.yaml:2:26" in problems(write(scenario, head=WORKSPACE.replace("WEBHOOK", "WEBHOK", 1)))[0]
+
+
+VALID: dict[str, Any] = {
+    "version": 1,
+    "suite": "S",
+    "tags": ["a"],
+    "vars": {"x": 1},
+    "destinations": {"hook": {"type": "WEBHOOK", "config": {"webhookUrl": "https://hook.example"}}},
+    "scenarios": [
+        {
+            "name": "n $(c)",
+            "destination": "hook",
+            "cases": [{"c": 1, "id": "r"}],
+            "stages": {"user_transform": True},
+            "event": {"type": "track", "v": "$(c)"},
+            "expect": {"status": 200, "dest_transform": {"body": {"$exact": {"JSON": {"$type": "object"}}}}},
+        },
+        {
+            "name": "r",
+            "request": {"path": "/", "headers": {"a": "b"}, "json": 1},
+            "expect": {"status": {"$any": [404]}},
+        },
+    ],
+}
+PATHS = [[]]
+for path in PATHS:
+    inner: Any = VALID
+    for step in path:
+        inner = inner[step]
+    keys = inner.keys() if isinstance(inner, dict) else range(len(inner)) if isinstance(inner, list) else ()
+    PATHS += [[*path, key] for key in keys]
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 9)
+    | st.text(max_size=8)
+    | st.sampled_from(["$(x)", "$(", "hook", "$regex"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["$regex", "$any", "$type", "$length", "name", "a"]) | st.text(max_size=4),
+            inner,
+            max_size=2,
+        )
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=st.sampled_from(PATHS), value=JSON)
+def test_no_suite_breaks_the_loader(tmp_path: Path, path: list[str | int], value: Any) -> None:
+    """With any value anywhere a suite loads and runs to its end, or is refused with places."""
+    suite = json.loads(json.dumps(VALID))
+    inner = suite
+    for step in path[:-1]:
+        inner = inner[step]
+    if path:
+        inner[path[-1]] = value
+    file = tmp_path / "s.suite.yaml"
+    file.write_text(yaml.safe_dump(suite if path else value), encoding="utf-8")
+
+    try:
+        found, refused = outcomes(file), ()
+    except ConfigError as error:
+        found, refused = [], error.problems
+
+    assert found or refused
+    assert [o.reason for o in found if o.status == "error"] == []
+    assert [str(problem) for problem in refused if not problem.where] == []
+
+
+def test_editors_get_the_schema_that_checks() -> None:
+    """The schema is valid JSON Schema, and the suites of this repository fit it."""
+    validator = jsonschema_rs.validator_for(runner.schema())
+    files = [yamlfile.load(path).data for path in SUITES.glob("*.suite.yaml")]
+
+    assert [error.message for file in files for error in validator.iter_errors(file)] == []
+
+
+# What is said when it does not come
+
+
+def test_one_wrong_field_is_a_few_lines(write: Callable[..., Path]) -> None:
+    """Place, path, both values, the source line and a caret."""
+    (outcome,) = outcomes(write(verify("{dest_transform: {body: {JSON: {userId: u2}}}}")))
+
+    assert runner.explanation(outcome).splitlines() == [
+        's.suite.yaml:11:53: dest_transform.body.JSON.userId: expected "u2", got "u1"',
+        "      expect: {dest_transform: {body: {JSON: {userId: u2}}}}",
+        "                                                      ^",
+    ]
+
+
+def test_every_difference_is_told(write: Callable[..., Path]) -> None:
+    """Not the first one only; and where several stages differ, which was the first."""
+    expect = "{user_transform: {event: X}, dest_transform: {method: PUT, endpoint: nowhere}}"
+    (outcome,) = outcomes(write(verify(expect)))
+    text = runner.explanation(outcome)
+
+    assert [str(d.path[-1]) for d in outcome.differences] == ["event", "method", "endpoint"]
+    assert "the first stage that differs is user_transform" in text
+
+
+def test_the_answer_says_why(write: Callable[..., Path]) -> None:
+    """When a request is refused, its message is more use than the status."""
+    scenario = "  - {name: a, destination: hook, event: {type: buy}, expect: {dest_transform: {method: POST}}}\n"
+    (outcome,) = outcomes(write(scenario))
+
+    assert "the answer says: message type is unsupported" in runner.explanation(outcome)
+
+
+def test_a_stage_that_failed_says_why(write: Callable[..., Path]) -> None:
+    """When a payload is missing, the error of the stage before is told."""
+    event = "{type: track, appendPath: 5}"
+    expect = "{send_to_destination: {status: 200}}"
+    scenario = (
+        f"  - {{name: a, destination: hook, stages: {{send_to_destination: true}}, event: {event}, expect: {expect}}}\n"
+    )
+    (outcome,) = outcomes(write(scenario))
+
+    assert "dest_transform says: " in runner.explanation(outcome)
+
+
+def test_secrets_are_masked(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret from the environment that stands in a payload does not stand in the explanation."""
+    monkeypatch.setenv("HOOK_KEY", "s3cr3t-key")
+    head = WORKSPACE.replace(
+        "https://hook.example/in}", "https://hook.example/in, headers: [{from: k, to: $(env:HOOK_KEY)}]}"
+    )
+    (outcome,) = outcomes(write(verify("{dest_transform: {headers: {k: other}}}"), head=head))
+    text = runner.explanation(outcome)
+
+    assert "s3cr3t" not in text
+    assert 'expected "other", got "••••"' in text
+
+
+def test_control_characters_do_not_reach_the_terminal(write: Callable[..., Path]) -> None:
+    """Escape sequences in titles and values are shown, not obeyed."""
+    event = '{type: "\\e[31mred"}'
+    scenario = f'  - {{name: "a\\e[2J", destination: hook, event: {event}, expect: {{error: "x"}}}}\n'
+    (outcome,) = outcomes(write(scenario))
+
+    assert "\x1b" not in outcome.scenario.title + runner.explanation(outcome)
+
+
+# The command
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["run", *arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+PASSES = verify("{status: 200}", tags="[good]")
+FAILS = verify("{status: 201}", id="bad", tags="[bad]")
+
+
+def test_exit_codes(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """0 ok, 1 failed, 4 invalid, 5 nothing selected."""
+    write(PASSES + FAILS)
+    write("  - {}\n", name="broken/x.suite.yaml")
+
+    assert run(capsys, "s.suite.yaml", "--tags", "good")[0] == 0
+    assert run(capsys, "s.suite.yaml")[0] == 1
+    assert run(capsys, "broken")[0] == 4
+    assert run(capsys, "nowhere")[0] == 4
+    assert run(capsys, "s.suite.yaml", "--tags", "and")[0] == 4
+    assert run(capsys, "s.suite.yaml", "--tags", "gud")[0] == 5
+
+
+def test_a_failure_is_told_compactly(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """One line a suite, at most ten for a wrong field, a summary."""
+    write(PASSES + FAILS)
+    _, out, _ = run(capsys)
+
+    lines = out.splitlines()
+    assert lines[0] == "s.suite.yaml: 1 passed, 1 failed"
+    assert lines[2] == "FAILED s.suite.yaml::bad"
+    assert re.fullmatch(r"1 passed, 1 failed in \d+\.\d\d s", lines[-1])
+    assert len(lines) <= 10
+    assert "\x1b" not in out
+
+
+def test_one_scenario_by_its_name(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """What the report calls a scenario selects it; a misspelt id has the nearest one."""
+    write(PASSES + FAILS)
+
+    assert "s.suite.yaml: 1 failed" in run(capsys, "s.suite.yaml::bad")[1]
+    assert "Did you mean 'a-scenario'?" in run(capsys, "s.suite.yaml::a-scenari")[2]
+
+
+def test_list_and_validate_run_nothing(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """`--list` shows what would run, `--validate` only checks."""
+    write(PASSES + FAILS)
+
+    assert run(capsys, "--list", "-k", "bad") == (0, "s.suite.yaml::bad  a scenario\n", "")
+    assert run(capsys, "--validate") == (0, "1 suite, 2 scenarios: valid\n", "")
+
+
+def test_the_folder_suites_is_the_default(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a path: `suites` if it is there, else everything below; hidden folders are left alone."""
+    write(PASSES, name="suites/a.suite.yaml")
+    write(FAILS, name="b.suite.yml")
+    write(FAILS, name=".venv/c.suite.yaml")
+
+    assert run(capsys)[0] == 0
+    assert run(capsys, ".", "suites")[1].splitlines()[:2] == ["b.suite.yml: 1 failed", "suites/a.suite.yaml: 1 passed"]
+
+
+def test_nothing_selected_names_the_tags(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt tag has the nearest one; an empty folder says how to begin."""
+    write(PASSES + FAILS)
+
+    assert "none of 2 scenarios is selected. Did you mean 'good'?" in run(capsys, "--tags", "goood")[2]
+    Path("empty").mkdir()
+    assert "svctoolkit init" in run(capsys, "empty")[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "selects"),
+    [
+        ("a", {"a", "ab", "abc"}),
+        ("a and not b", {"a"}),
+        ("not a", {"b"}),
+        ("a and (b or c)", {"ab", "abc"}),
+        ("b or a and c", {"b", "ab", "abc"}),
+        ("not (a and b)", {"a", "b"}),
+    ],
+)
+def test_expressions(text: str, selects: set[str]) -> None:
+    """`not` binds before `and`, `and` before `or`."""
+    from svctoolkit.runner._select import expression
+
+    assert {word for word in ("a", "b", "ab", "abc") if expression(text)(set(word).__contains__)} == selects
+
+
+@pytest.mark.parametrize("text", ["and", "a b", "(a", "a)", "not", "a or", "()"])
+def test_a_broken_expression_is_refused(text: str) -> None:
+    """What cannot be read is refused with an example, not guessed."""
+    with pytest.raises(ConfigError, match="orders and not live"):
+        runner.select([], tags=text)
+
+
+def test_a_run_imports_only_what_it_needs(write: Callable[..., Path]) -> None:
+    """Neither pandas nor httpx, uvicorn or pytest: the first result comes within a third of a second."""
+    path = write(PASSES)
+    code = (
+        "import sys; from svctoolkit.cli import main; code = main(sys.argv[1:]);"
+        "print(sorted({'pandas', 'httpx', 'uvicorn', 'pytest', 'IPython'} & sys.modules.keys())); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "run", str(path)], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,176 @@
+"""What an expectation matches, and what is said of the rest."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit.runner import compare, differences
+from svctoolkit.runner.matchers import MATCHERS
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("name", ["compare", *(f"matchers.{name}" for name in MATCHERS), "_select"])
+def test_documentation(name: str) -> None:
+    """Every matcher is documented by an example, and the examples are true."""
+    found = doctest.testmod(import_module(f"svctoolkit.runner.{name}"))
+
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+@given(JSON)
+def test_a_value_matches_itself(value: Any) -> None:
+    """As it is, and closed with $exact; keys that look like matchers need $literal."""
+    assert differences({"$literal": value}, value) == []
+    assert differences({"$exact": {"$literal": {"a": value}}}, {"a": value}) == []
+
+
+@given(st.dictionaries(st.sampled_from("abc"), JSON), st.dictionaries(st.sampled_from("xyz"), JSON, min_size=1))
+def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -> None:
+    """Keys that nobody asked for do not matter, unless $exact asks for them all: then each is told."""
+    actual = {**expected, **more}
+
+    assert differences({"$literal": expected}, actual) == []
+    assert [d.path for d in differences({"$exact": {"$literal": expected}}, actual)] == [(key,) for key in more]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "matches"),
+    [
+        (10, 10.0, True),
+        (1, True, False),
+        (True, 1, False),
+        (0, False, False),
+        ("10", 10, False),
+        (None, "", False),
+        ({}, {"a": 1}, True),
+        ({}, [], False),
+        ([], [1], False),
+        ([1, 2], [2, 1], False),
+        ({"a": None}, {}, False),
+        ({"$exact": {"a": {}}}, {"a": {"b": 1}}, False),
+        ({"$exact": {"a": {"$type": "object"}}}, {"a": {"b": 1}}, True),
+        ({"a": {"$absent": True}}, {}, True),
+        ({"a": {"$absent": False}}, {}, False),
+        ({"a": {"$absent": False}}, {"a": None}, True),
+        ({"a": {"$any": [1, {"$absent": True}]}}, {}, True),
+        ({"a": {"$any": [1, 2]}}, {"a": 2}, True),
+        ({"$contains": {"sku": "A"}}, [{"sku": "B"}, {"sku": "A", "n": 1}], True),
+        ({"$contains": ["b", "a"]}, ["a", "b", "c"], True),
+        ({"$contains": "b"}, "abc", True),
+        ({"$contains": 5}, "5", False),
+        ({"$contains": "b"}, None, False),
+        ({"$length": 2}, {"a": 1, "b": 2}, True),
+        ({"$length": 3}, "abc", True),
+        ({"$length": {"$any": [1, 2]}}, [1, 2], True),
+        ({"$length": 1}, 1, False),
+        ({"$regex": "^a$"}, "a", True),
+        ({"$regex": "1"}, 1, False),
+        ({"$regex": "o", "$length": 3}, "foo", True),
+        ({"$regex": "o", "$length": 4}, "foo", False),
+        ({"$literal": {"$regex": "x"}}, {"$regex": "x", "more": 1}, True),
+        ({"$os": "iOS", "n": 1}, {"$os": "iOS", "n": 1}, True),
+        ({"$os": "iOS"}, {"$os": "iOS"}, True),
+        ({"$unordered": [1, 2]}, [2, 1], True),
+        ({"$unordered": [1, 1]}, [1, 2], False),
+        ({"$unordered": [1]}, [1, 2], False),
+        ({"$unordered": [{}, {"a": 1}]}, [{"a": 1}, {"b": 1}], True),
+        ({"$type": "uuid"}, "6b0f6c1a-0000-4000-8000-000000000001", True),
+        ({"$type": "datetime"}, "2026-01-15T10:01:30.120Z", True),
+        ({"$type": "datetime"}, "2026-01-15", False),
+        ({"$type": "date"}, "2026-01-15", True),
+        ({"$type": "url"}, "https://hook.example/in", True),
+        ({"$type": "url"}, "hook.example", False),
+        ({"$type": "integer"}, True, False),
+        ({"$type": "integer"}, 1.5, False),
+        ({"$type": "number"}, 1.5, True),
+        ({"$type": "null"}, None, True),
+        ({"a": {"$type": "null"}}, {}, False),
+        ({"$type": "array"}, [], True),
+    ],
+)
+def test_matching(expected: Any, actual: Any, matches: bool) -> None:
+    """One line each: what is expected, what came, and whether that matches."""
+    assert (differences(expected, actual) == []) is matches
+
+
+def test_unordered_finds_a_pairing_if_there_is_one() -> None:
+    """The first element that fits is not taken for good: a broad expectation makes room for a narrow one."""
+    narrow: list[dict[str, Any]] = [{}, {"a": 1}, {"a": 1, "b": 2}]
+
+    for expected in permutations(narrow):
+        assert differences({"$unordered": list(expected)}, [{"a": 1, "b": 2}, {"c": 3}, {"a": 1}]) == []
+
+
+def test_every_difference_is_found() -> None:
+    """In objects, in lists of the same length, in lists of another."""
+    expected = {"a": 1, "b": [1, 2], "c": [1], "d": {"e": "x"}}
+    actual = {"a": 2, "b": [1, 3], "c": [2, 3], "d": {}}
+
+    assert [str(d) for d in differences(expected, actual)] == [
+        "a: expected 1, got 2",
+        "b.1: expected 2, got 3",
+        "c: expected 1 element, got 2: [2,3]",
+        "c.0: expected 1, got 2",
+        'd.e: expected "x", got nothing',
+    ]
+
+
+def test_a_misspelt_key_or_matcher_is_recognised() -> None:
+    """The nearest key of what came, or the nearest matcher, is named."""
+    assert "Did you mean 'revenue'?" in str(differences({"revenu": 1}, {"revenue": 1})[0])
+    assert "no matcher is called '$regx'. Did you mean 'regex'?" in str(
+        differences({"a": {"$regx": "x"}}, {"a": {}})[0]
+    )
+
+
+def test_long_texts_are_shown_where_they_differ() -> None:
+    """Two long texts that begin alike are cut to the part that differs."""
+    (found,) = differences("a" * 500 + "X" + "b" * 500, "a" * 500 + "Y" + "b" * 500)
+
+    assert found.expected != found.got
+    assert len(str(found)) < 400
+
+
+def test_values_are_shown_on_one_line() -> None:
+    """Line ends, escape sequences and depth do no harm to a report."""
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+
+    assert "\n" not in str(differences("a", "b\nc\x1b[31m\u202e")[0])
+    assert "nested too deep" in str(differences(1, deep)[0])
+
+
+def test_foreign_objects_compare_as_they_like() -> None:
+    """From Python any object with `==` may stand in an expectation."""
+
+    class Even:
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, int) and other % 2 == 0
+
+        __hash__ = None  # type: ignore[assignment]
+
+    assert differences({"n": Even()}, {"n": 4}) == []
+    assert differences({"n": Even()}, {"n": 5}) != []
+
+
+@given(JSON, JSON)
+def test_comparing_never_fails(expected: Any, actual: Any) -> None:
+    """Whatever is expected and whatever came: a list of differences, which says so only if there is a difference."""
+    if not list(compare.problems(expected)):
+        found = differences(expected, actual)
+
+        assert all(str(d) for d in found)

@@ -1,0 +1,69 @@
+"""Secrets never show."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit.secrets import MASK, Masker, Secret, revealed
+
+
+def test_a_secret_shows_itself_masked_everywhere() -> None:
+    """repr, str, format, f-strings, containers, errors."""
+    token = Secret("s3cr3t-value")
+
+    shown = [repr(token), str(token), f"{token:}", f"{[token]}", f"{ {'t': token} }", str(ValueError(token))]
+
+    assert [text for text in shown if "s3cr3t" in text] == []
+    assert token.reveal() == "s3cr3t-value"
+
+
+def test_secrets_compare_by_value_and_survive_pickling() -> None:
+    """Equal texts are equal secrets; a text is not equal to a secret."""
+    token = pickle.loads(pickle.dumps(Secret("x1", origin="$(env:X)")))
+
+    assert token == Secret("x1")
+    assert token != "x1"
+    assert (token.origin, hash(token) == hash(Secret("x1")), bool(Secret(""))) == ("$(env:X)", True, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("key=s3cr3t&x=1", f"key={MASK}&x=1"),
+        ("https://x/?k=a%2Fb%3Dc", f"https://x/?k={MASK}"),
+        ('{"k": "a/b=c"}', f'{{"k": "{MASK}"}}'),
+        ("Basic " + base64.b64encode(b"s3cr3t:").decode(), f"Basic {MASK}"),
+        ("Basic of life", "Basic of life"),
+        (12, 12),
+        (None, None),
+    ],
+)
+def test_the_masker_finds_secrets_inside_texts(value: object, shown: object) -> None:
+    """As they are, percent-encoded, in JSON text, and in a Basic header."""
+    masker = Masker(["s3cr3t", "a/b=c"])
+
+    assert masker.masked({"v": [value]}) == {"v": [shown]}
+
+
+def test_short_values_are_left_alone() -> None:
+    """A secret of three characters would mask ordinary words."""
+    assert Masker(["abc"]).masked("abcdef") == "abcdef"
+
+
+@given(st.text(min_size=4).filter(lambda s: "•" not in s), st.text(), st.text())
+def test_no_masked_text_holds_the_secret(secret: str, before: str, after: str) -> None:
+    """Whatever stands around it."""
+    assert secret not in Masker([secret]).masked(before + secret + after).replace(MASK, "\0")
+
+
+def test_revealed_goes_through_lists_and_objects() -> None:
+    """A configuration with secrets becomes plain JSON, and the original keeps its secrets."""
+    config = {"a": [{"b": Secret("x")}], "c": 1}
+
+    assert revealed(config) == {"a": [{"b": "x"}], "c": 1}
+    assert isinstance(config["a"][0]["b"], Secret)  # type: ignore[index]

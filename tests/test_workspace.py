@@ -1,0 +1,619 @@
+"""The workspace: one file or Python objects, and everything that can be wrong with either."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from svctoolkit.errors import InvalidWorkspace, UnknownName
+from svctoolkit.secrets import Secret
+from svctoolkit.workspace import (
+    Connection,
+    Delivery,
+    Destination,
+    Library,
+    Person,
+    Source,
+    Transformation,
+    Workspace,
+)
+
+SHOP = """\
+workspace: shop
+people: [{email: dev@example.com, token: $(env:SVC_TOKEN)}]
+sources:
+  web: {id: src1, name: Web, type: web, writeKey: wk1, destinations: [hook, {destination: spare, enabled: false}]}
+  app: {}
+destinations:
+  hook:
+    id: dst1
+    name: Orders hook
+    type: WEBHOOK
+    config:
+      webhookUrl: https://hook.example/in   # the orders team
+      headers:
+      - {from: Authorization, to: Bearer $(env:SVC_TOKEN)}
+      - {from: X-Key, to: $(env:KEY:-none)}
+    transformation: clean
+  spare: {type: WEBHOOK, enabled: false, config: {webhookUrl: https://spare.example}}
+transformations:
+  clean: {language: python, file: ./clean.py}
+  raw:
+    language: javascript
+    code: |
+      export function transformEvent(event) {
+        return event; // $(env:NOT_READ)
+      }
+libraries: {helpers: {language: javascript, file: ./helpers.js}}
+delivery: {mode: record, allow: [10.0.0.5], timeout: 30}
+"""
+ENVIRON = {"SVC_TOKEN": "t0ken-value"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "clean.py").write_text("def transformEvent(event, metadata):\n    return event\n")
+    (tmp_path / "helpers.js").write_text("export const one = 1;\n")
+    (tmp_path / "workspace.yaml").write_text(SHOP)
+    return tmp_path
+
+
+@pytest.fixture
+def shop(folder: Path) -> Workspace:
+    return Workspace.load(folder / "workspace.yaml", environ=ENVIRON)
+
+
+def problems(text: str, **options: Any) -> list[str]:
+    """The problems of a text, without the name of the file."""
+    with pytest.raises(InvalidWorkspace) as error:
+        Workspace.loads(text, name="w", **{"environ": {}, **options})
+    return [str(problem).removeprefix("w:") for problem in error.value.problems]
+
+
+def test_load(shop: Workspace, folder: Path):
+    """A file gives sources, connections, destinations, transformations with their code, people and delivery."""
+    assert shop.name == "shop"
+    assert shop.folder == folder
+    assert shop.source("src1").write_key == "wk1"
+    assert shop.source("web").connections == [Connection("hook"), Connection("spare", enabled=False)]
+    assert shop.destination("dst1").name == "Orders hook"
+    assert shop.connected(shop.source("web")) == [shop.destination("hook")]
+    assert shop.transformation("clean").code.startswith("def transformEvent")
+    assert shop.transformation("clean").file == Path("clean.py")
+    assert shop.libraries["helpers"].code == "export const one = 1;\n"
+    assert shop.delivery == Delivery("record", ["10.0.0.5"], 30.0)
+    assert shop.person("dev@example.com", "t0ken-value") is shop.people[0]
+
+
+def test_defaults(shop: Workspace):
+    """Id, name and write key are the key unless they are given; sources and destinations are enabled."""
+    assert shop.source("app") == Source("app", "app", "app", "http", "app", enabled=True)
+    assert shop.destination("spare").id == "spare"
+    assert shop.destination("spare").enabled is False
+
+
+def test_references(shop: Workspace):
+    """$(env:NAME) in a configuration is a secret that remembers how it was written; code is left as it is."""
+    token, key = (row["to"] for row in shop.destination("hook").config["headers"])
+
+    assert token == Secret("Bearer t0ken-value")
+    assert token.origin == "Bearer $(env:SVC_TOKEN)"
+    assert key.reveal() == "none"
+    assert sorted(shop.secrets()) == ["Bearer t0ken-value", "none"]
+    assert "$(env:NOT_READ)" in shop.transformation("raw").code
+
+
+@pytest.mark.parametrize(
+    ("written", "environ", "value"),
+    [
+        ("$(env:A)", {"A": "x"}, Secret("x")),
+        ("$(env:A)", {"A": ""}, Secret("")),
+        ("$(env:A:-d)", {}, Secret("d")),
+        ("$(env:A:-d)", {"A": ""}, Secret("d")),
+        ("$(env:A:-)", {}, Secret("")),
+        ("a $(env:A) b $(env:B)", {"A": "1", "B": "$(env:A)"}, Secret("a 1 b $(env:A)")),
+        ("$$(env:A)", {}, "$(env:A)"),
+        ("$$$(env:A) $(env:A)", {"A": "1"}, Secret("$$(env:A) 1")),
+        ("$(name) ${A} $A", {}, "$(name) ${A} $A"),
+    ],
+)
+def test_reference_forms(written: str, environ: dict[str, str], value: str | Secret):
+    """A default stands in for a variable that is not set or empty; a second dollar sign makes plain text."""
+    text = f"destinations: {{d: {{type: WEBHOOK, config: {{webhookUrl: x, headers: [{{from: a, to: '{written}'}}]}}}}}}"
+    workspace = Workspace.loads(text, environ=environ)
+
+    assert workspace.destination("d").config["headers"][0]["to"] == value
+    assert Workspace.loads(workspace.dumps(), environ=environ) == workspace
+
+
+def test_token_is_hashed(tmp_path: Path):
+    """A token in clear text is accepted, and saved as its hash; a reference stays a reference."""
+    Workspace.loads(
+        "people: [{email: a@b, token: clear-text}, {email: c@d, token: '$(env:T)'}]", environ={"T": "t"}
+    ).save(tmp_path / "w.yaml")
+    saved = (tmp_path / "w.yaml").read_text()
+
+    assert "clear-text" not in saved
+    assert "token: sha256:" in saved
+    assert "token: $(env:T)" in saved
+    assert Workspace.load(tmp_path / "w.yaml", environ={"T": "t"}).person("a@b", "clear-text")
+
+
+def test_save_and_load(shop: Workspace, folder: Path):
+    """A saved workspace is the same workspace, and other code files stay where they are."""
+    shop.save(folder / "again.yaml")
+
+    assert Workspace.load(folder / "again.yaml", environ=ENVIRON) == shop
+    assert "t0ken-value" not in (folder / "again.yaml").read_text()
+
+
+def test_save_elsewhere(shop: Workspace, folder: Path):
+    """Files are found from the new place as well."""
+    (folder / "sub").mkdir()
+    shop.save(folder / "sub" / "w.yaml")
+
+    again = Workspace.load(folder / "sub" / "w.yaml", environ=ENVIRON)
+    assert again.transformation("clean").file == Path("../clean.py")
+    assert again.transformation("clean").code == shop.transformation("clean").code
+
+
+def test_save_replaces_as_a_whole(shop: Workspace, folder: Path):
+    """A save that fails leaves the file as it was and nothing beside it; one that works keeps its permissions."""
+    file = folder / "workspace.yaml"
+    file.chmod(0o600)
+    before = sorted(folder.iterdir())
+    shop.transformation("local", lambda event: event)
+    with pytest.raises(InvalidWorkspace, match="the Python function <lambda> cannot be written"):
+        shop.save(file)
+
+    assert file.read_text() == SHOP
+
+    del shop.transformations["local"]
+    shop.save(file)
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("path", ["nowhere/w.yaml", ".", "a\0b"])
+def test_save_where_nothing_can_be_written(folder: Path, path: str):
+    """A place that cannot be written is a problem that names it, and leaves nothing behind."""
+    before = sorted(folder.iterdir())
+    with pytest.raises(InvalidWorkspace, match="cannot be written"):
+        Workspace("x").save(folder / path)
+
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (Secret("s3cr3t-value"), r"d.config.webhookUrl: a secret is not written in clear text: Secret\(value, origin="),
+        ({1, 2}, "d.config.webhookUrl: a set is no JSON value"),
+        (float("nan"), "d.config.webhookUrl: nan is no number"),
+        ({"a": [b"x"]}, r"d.config.webhookUrl.a.0: a bytes is no JSON value"),
+        ({1: 2}, "the key 1 is no text"),
+        ("\ud83d", "half of a surrogate pair"),
+    ],
+)
+def test_what_a_file_cannot_hold(value: Any, says: str):
+    """A value that would not come back from a file is a problem, and a secret is not shown."""
+    workspace = Workspace("w")
+    workspace.destination("d", "WEBHOOK", config={"webhookUrl": value})
+    with pytest.raises(InvalidWorkspace, match=says) as error:
+        workspace.dumps()
+
+    assert "s3cr3t-value" not in str(error.value)
+
+
+def test_changed_code_is_not_lost(shop: Workspace):
+    """Code that was changed in memory while its file has other code is not dropped silently."""
+    shop.transformation("clean").code = "def transformEvent(event, metadata): pass\n"
+    with pytest.raises(InvalidWorkspace, match="its code is not that of clean"):
+        shop.dumps()
+
+    shop.transformation("clean").file = None
+    assert "pass" in shop.dumps()
+
+
+texts = st.text(max_size=20) | st.sampled_from(
+    [
+        "NO",
+        "1e3",
+        "0x1f",
+        "null",
+        "~",
+        "<<",
+        "a: b",
+        " x",
+        "x\n",
+        "\n\n y\n ",
+        "#",
+        "=",
+        "---",
+        "$(env:A)",
+        "$$(env:A",
+        "é\u2028\x85\ufeff😀",
+    ]
+)
+words = st.text(min_size=1, max_size=12) | st.sampled_from(["NO", "on", "1e3", "<<", "null", "2026-01-01"])
+no_reference = texts.filter(lambda text: "(env:" not in text)
+plain = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+secrets = st.sampled_from([Secret("va:lue", origin="$(env:A)"), Secret("x va:lue", origin="x $(env:A:-z)")])
+configs = st.recursive(
+    plain | texts | secrets,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def workspaces(draw: st.DrawFn) -> Workspace:
+    """Workspaces as wide as the file format, of a destination type that takes any configuration."""
+    made = Workspace(draw(no_reference))
+    keys = st.lists(words, max_size=3, unique=True)
+    for key in draw(keys):
+        code = draw(st.text(min_size=1, max_size=60))
+        language = draw(st.sampled_from(["python", "javascript"]))
+        made.transformations[key] = Transformation(key, key, draw(no_reference), language, code=code)
+        made.libraries[key] = Library(key, language, code)
+    for i, key in enumerate(draw(keys)):
+        to = draw(st.none() | st.sampled_from(sorted(made.transformations) or [None]))
+        config = draw(st.dictionaries(st.sampled_from(["consentManagement", "connectionMode"]), configs))
+        made.destinations[key] = Destination(
+            key, draw(st.sampled_from([key, f"\0d{i}"])), draw(no_reference), "GA4", draw(st.booleans()), config, to
+        )
+    for i, key in enumerate(draw(keys)):
+        to = draw(st.lists(st.sampled_from(sorted(made.destinations) or [""]), unique=True))
+        connections = [Connection(d, draw(st.booleans())) for d in to if d]
+        made.sources[key] = Source(
+            key,
+            draw(st.sampled_from([key, f"\0s{i}"])),
+            draw(no_reference),
+            draw(no_reference),
+            f"{key}{i}",
+            draw(st.booleans()),
+            connections,
+        )
+    for i in range(draw(st.integers(0, 2))):
+        made.people.append(Person.with_token(f"p{i}@example.com", draw(st.text(min_size=1))))
+    allow = draw(st.lists(words, max_size=2))
+    made.delivery = Delivery(draw(st.sampled_from(["record", "live"])), allow, draw(st.floats(0.001, 86400)))
+    return made
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(workspaces())
+def test_round_trip(workspace: Workspace):
+    """Whatever a workspace has in it, its file gives it back."""
+    written = workspace.dumps()
+
+    again = Workspace.loads(written, environ={"A": "va:lue"})
+    assert again == workspace
+    assert again.dumps() == written
+
+
+def test_every_problem_at_once():
+    """All problems of a file are told together, in file order, each where it stands and only once."""
+    text = """\
+workspace: shop
+people: [{email: a@b, token: $(env:NOPE)}, {email: x, token: 123}, {email: a@b, token: sha256:abc}]
+sources:
+  web: {id: src1, writeKey: wk1, enabled: yes, destinations: [hok, {destination: hook3, enabled: 1}]}
+  app: {id: src1, writeKey: wk1, destinatons: [hook], destinations: [hook, hook, dst1]}
+destinations:
+  hook: {id: dst1, type: WEBHOK, transformation: clen}
+  hook2: {type: WEBHOOK, config: {webhookUrll: x, headers: text}}
+  hook3: {typ: WEBHOOK}
+  hook4: {type: WEBHOOK}
+  hook5: {type: WEBHOOK, config: {webhookUrl: $(env:NOPE), headers: [{from: a, to: $(env:)}]}}
+transformations:
+  clean: {file: ./claen.py}
+  c2: {code: x}
+  c3: {}
+  c4: {code: x, file: x.py}
+delivery: {mode: lve, timeout: -1}
+"""
+    assert problems(text) == [
+        "2:30: the environment variable NOPE is not set: set it, or write $(env:NOPE:-default)",
+        "2:62: 'token' must be text",
+        "2:76: a@b is in the list already",
+        "2:88: a hashed token is 'sha256:' and 64 hexadecimal digits",
+        "4:43: 'enabled' must be true or false, not text 'yes'",
+        "4:63: no destination is called 'hok'. Did you mean 'hook' or 'hook5'?",
+        "4:98: 'enabled' must be true or false, not 1",
+        "5:13: source 'web' has the id 'src1' already",
+        "5:29: source 'web' has the same write key",
+        "5:34: unknown key 'destinatons'. Did you mean 'destinations'?",
+        "5:76: source 'app' is connected to 'hook' already",
+        "5:82: no destination is called 'dst1'. It is the id of 'hook': write the key.",
+        "7:26: no destination type is called 'WEBHOK'. Did you mean 'WEBHOOK'?",
+        "7:50: no transformation is called 'clen'. Did you mean 'clean'?",
+        "8:35: WEBHOOK has no configuration variable 'webhookUrll'. Did you mean 'webhookUrl'?",
+        "8:60: headers: expected a list, got a text",
+        "9:11: unknown key 'typ'. Did you mean 'type'?",
+        "10:10: webhookUrl: is required",
+        "11:47: the environment variable NOPE is not set: set it, or write $(env:NOPE:-default)",
+        "11:84: this is no reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text",
+        "13:17: cannot read claen.py: there is no such file",
+        "14:3: 'c2' needs 'language': python or javascript",
+        "15:3: 'c3' has no code: give 'code' or 'file'",
+        "16:17: give 'code' or 'file', not both",
+        "17:18: 'mode' must be one of live, record, not text 'lve'. Did you mean 'live'?",
+        "17:32: 'timeout' must be more than 0, not -1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "1:1: the file must be an object, not empty"),
+        ("sources: [web]", "1:10: 'sources' must be an object, not a list"),
+        ("sources: {web: {id: 12}}", "1:21: 'id' must be text, not 12 (put it in quotes)"),
+        (
+            "sources: {web: {writeKey: $(env:A)}}",
+            "1:27: $(env:...) works in the configuration of a destination and as a token",
+        ),
+        ("sources: {a: {id: b}, b: {id: c}}", "1:19: the id 'b' is the key of another source"),
+        ("sources: {a: {}, b: {writeKey: a}}", "1:32: source 'a' has the same write key"),
+        ("sources: {a: {id: x, writeKey: b}, b: {}}", "1:36: source 'a' has the same write key"),
+        ("people: [{email: a@b, token: ''}]", "1:30: 'token' must not be empty"),
+        ("people: [{email: a@b, token: '$(env:E:-)'}]", "1:30: the token is empty: anybody could come in"),
+        ("people: [{email: 'a:b', token: x}]", "1:18: an e-mail address has no colon in it, and is not empty"),
+        ("people: [{email: a@b, token: S3CR3T", "1:36: a ',' is missing here, or the closing bracket"),
+        (
+            "destinations: {d: {type: webhook, config: {}}}",
+            "1:26: no destination type is called 'webhook'. Did you mean 'WEBHOOK'?",
+        ),
+        ("destinations: {d: {type: WEBHOOK, config: x}}", "1:43: 'config' must be an object, not text 'x'"),
+        ("transformations: {t: {language: python, code: ''}}", "1:19: 't' has no code: give 'code' or 'file'"),
+        ("transformations: {t: {language: python, file: t.rb}}", "1:47: cannot read t.rb: there is no such file"),
+        ("delivery: {timeout: 1e300}", "1:21: 'timeout' must be 86400 or less, not 1e+300"),
+    ],
+)
+def test_one_mistake(text: str, said: str):
+    """One mistake is one problem."""
+    found = problems(text)
+
+    assert [problem.split("\n")[0] for problem in found] == [said]
+
+
+def test_file_that_is_no_text(tmp_path: Path):
+    """Code that cannot be read is a problem at the reference to it, which says why."""
+    (tmp_path / "t.py").write_bytes(b"x = '\xff'")
+    (tmp_path / "folder.js").mkdir()
+    text = "transformations: {t: {file: t.py}, u: {file: folder.js}, v: {file: 'a\\0b.py'}}".replace("'", '"')
+
+    found = problems(text, folder=tmp_path)
+
+    assert re.match(r"1:29: cannot read .*t\.py: not UTF-8", found[0])
+    assert found[1].endswith("folder.js: there is no such file")
+    assert found[2].endswith("there is no such file")
+
+
+def test_checks_of_objects():
+    """Objects made in Python get the same checks, with dotted paths; none of them raises anything else."""
+    workspace = Workspace("w")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": 3, "headerz": []})
+    web = workspace.source("web", destinations=["hook"])
+    web.connections.append(Connection("hok"))
+    workspace.destination("hook").transformation = "nope"
+    workspace.sources["b"] = Source("c", "web", "B", write_key="")
+    workspace.delivery = Delivery("lve", timeout=0)  # type: ignore[arg-type]
+    workspace.people = [Person("a:b", "")]
+
+    assert [str(problem) for problem in workspace.problems()] == [
+        "sources.b: stands under 'b', but its key is 'c'",
+        "sources.b.id: source 'web' has the id 'web' already",
+        "sources.b.writeKey: the write key is empty",
+        "sources.web.destinations.1.destination: no destination is called 'hok'. Did you mean 'hook'?",
+        "destinations.hook.transformation: no transformation is called 'nope'.",
+        "destinations.hook.config.headerz: WEBHOOK has no configuration variable 'headerz'. Did you mean 'headers'?",
+        "destinations.hook.config.webhookUrl: webhookUrl: expected a text, got a number",
+        "people.0.email: an e-mail address has no colon in it, and is not empty",
+        "people.0.token: a hashed token is 'sha256:' and 64 hexadecimal digits",
+        "delivery.mode: must be one of record, live. Did you mean 'live'?",
+        "delivery.timeout: must be more than 0 and at most 86400 seconds",
+    ]
+    with pytest.raises(InvalidWorkspace, match="stands under"):
+        workspace.check()
+    with pytest.raises(UnknownName, match="no destination is called 'hok'"):
+        workspace.connected(web)
+
+
+def test_check_accepts(shop: Workspace):
+    """A workspace that holds together has no problems."""
+    shop.transformation("local", lambda event: event)
+
+    assert shop.problems() == []
+    assert shop.check() is None
+
+
+def configuration(**changes: Any) -> dict[str, Any]:
+    """A workspace configuration of the service with two sources, which share a destination."""
+    hook = {
+        "id": "d1",
+        "name": "Local hook!",
+        "enabled": True,
+        "config": {"webhookUrl": "http://127.0.0.1:9099/hook", "new": "$(env:X)"},
+        "transformations": [{"versionId": "v1", "id": "t1", "config": {}}],
+        "destinationDefinition": {"name": "WEBHOOK", "displayName": "Webhook", "category": None},
+        "isConnectionEnabled": True,
+    }
+    gone = {**hook, "id": "d2", "deleted": True}
+    other = {**hook, "id": "d3", "transformations": [], "isConnectionEnabled": None, "enabled": False}
+    source = {"id": "s1", "name": "Dev", "writeKey": "w1", "enabled": True, "deleted": False}
+    definition = {"name": "Cordova", "type": "cordova", "options": None}
+    return {
+        "workspaceId": "ws1",
+        "sources": [
+            {**source, "destinations": [hook, gone, other], "sourceDefinition": definition},
+            {**source, "id": "s2", "writeKey": "w2", "destinations": [{**hook, "isConnectionEnabled": False}]},
+            {**source, "id": "s3", "deleted": True, "destinations": []},
+        ],
+        "connections": {"c1": {"sourceId": "s1", "destinationId": "d3", "enabled": False, "config": {}}},
+        "libraries": [{"versionId": "l1"}],
+        "somethingNew": {"a": [1]},
+        **changes,
+    }
+
+
+def test_service_configuration(tmp_path: Path):
+    """The service's own JSON is a workspace: shared destinations are one, deleted ones are left out."""
+    (tmp_path / "workspace_config.json").write_text(json.dumps(configuration(), indent=1))
+
+    found = Workspace.load(tmp_path / "workspace_config.json", environ={})
+
+    assert found.name == "ws1"
+    assert {key: s.id for key, s in found.sources.items()} == {"dev": "s1", "dev-2": "s2"}
+    assert [s.type for s in found.sources.values()] == ["cordova", "http"]
+    assert {key: d.id for key, d in found.destinations.items()} == {"local-hook": "d1", "local-hook-2": "d3"}
+    assert found.source("dev").connections == [Connection("local-hook"), Connection("local-hook-2", enabled=False)]
+    assert found.source("dev-2").connections == [Connection("local-hook", enabled=False)]
+    assert found.destination("d1").type == "WEBHOOK"
+    assert found.destination("d1").config["new"] == "$(env:X)"
+    assert found.transformation("t1") == Transformation("t1", "t1", "t1", None, version_id="v1")
+    assert found.libraries == {"l1": Library("l1", None, version_id="l1")}
+
+
+def test_service_configuration_becomes_yaml():
+    """What came from the service can be saved as YAML, references to code included."""
+    config = configuration()
+    for source in config["sources"]:
+        for destination in source["destinations"]:
+            destination["config"] = {"webhookUrl": "x", "headers": [{"from": "a", "to": "$(env:X)"}]}
+    found = Workspace.loads(json.dumps(config), environ={})
+
+    assert Workspace.loads(found.dumps(), environ={}) == found
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"sources": [{"id": 3}]}, ["'id' must be text, not 3", "needs 'writeKey'"]),
+        ({"sources": [3]}, ["item 1 of 'sources' must be an object, not 3"]),
+        ({"connections": []}, ["'connections' must be an object, not a list"]),
+        (
+            {"sources": [{"id": "a", "writeKey": "w"}, {"id": "a", "writeKey": "w"}]},
+            ["source 'a' has the id 'a' already", "source 'a' has the same write key"],
+        ),
+    ],
+)
+def test_wrong_service_configuration(changes: dict[str, Any], said: list[str]):
+    """Wrong types and ids that occur twice are told with their places in the JSON."""
+    found = problems(json.dumps(configuration(**changes), indent=1))
+
+    assert len(found) == len(said)
+    assert all(re.match(r"\d+:\d+: ", problem) for problem in found)
+    assert all(any(part in problem for problem in found) for part in said)
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield path
+    if isinstance(value, dict | list):
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from paths(inner, (*path, step))
+
+
+WRONG = st.sampled_from(
+    [None, True, 3, -1.5, 10**40, 1e300, "", "x", "\0", [], [None], {}, {"x": 1}, [{}], "$(env:", "$(env:A)"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_any_wrong_value(data: st.DataObject):
+    """A value of any kind in any place is a workspace or problems with places, never another error."""
+    base = data.draw(st.sampled_from([yaml.safe_load(SHOP), configuration()]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        *owners, last = data.draw(st.sampled_from([p for p in paths(base) if p]))
+        owner = base
+        for step in owners:
+            owner = owner[step]
+        match data.draw(st.sampled_from(["replace", "remove", "rename"])):
+            case "replace":
+                owner[last] = data.draw(WRONG)
+            case "remove":
+                owner.pop(last)
+            case "rename" if isinstance(owner, dict):
+                owner[f"{last}x"] = owner.pop(last)
+    places = ["w:1:1"]
+    try:
+        Workspace.loads(json.dumps(base), name="w", environ={})
+    except InvalidWorkspace as error:
+        places = [
+            problem.where for problem in error.problems if problem.message != "there are more problems than these"
+        ]
+
+    assert all(re.fullmatch(r"w:\d+:\d+", place) for place in places)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(0, len(SHOP)),
+    st.sampled_from(["", "\t", "\0", "\n", "{", "]", "'", ":", "- ", "&a", "*a", "!x", "\r", "é", "\ud83d"]),
+    st.integers(0, 30),
+)
+def test_any_damage(at: int, new: str, cut: int):
+    """A file that was damaged anywhere is a workspace or problems with places."""
+    places = ["w:1:1"]
+    try:
+        Workspace.loads(SHOP[:at] + new + SHOP[at + cut :], name="w", environ=ENVIRON)
+    except InvalidWorkspace as error:
+        places = [problem.where for problem in error.problems]
+
+    assert all(re.fullmatch(r"w:\d+:\d+", place) for place in places)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sources:\n" + "".join(f"  s{i}:\n    id: x\n    destinations:\n    - nope{i}\n" for i in range(12_500)),
+        "destinations:\n" + "".join(f"  d{i}:\n    tipe: X\n    enabled: no\n    config: 1\n" for i in range(12_500)),
+        "destinations:\n"
+        + "".join(f"  d{i}:\n    type: WEBHOK\n    transformation: x\n    name: a\n" for i in range(12_500)),
+        "sources:\n" + "\n".join(f"  s{i}: {{}}" for i in range(50_000)) + "\n  s5: {}",
+        json.dumps(configuration(sources=[{"id": "a", "writeKey": "w"}] * 12_500), indent=0),
+        "people: [*a]\n" * 50_000,
+    ],
+    ids=["dangling", "misfits", "types", "duplicate key", "service", "aliases"],
+)
+def test_large_wrong_files_are_quick(text: str):
+    """50,000 wrong lines are refused in less than two seconds, with the first hundred problems."""
+    started = time.process_time()
+    found = problems(text)
+
+    assert time.process_time() - started < 2
+    assert len(found) <= 101
+
+
+def test_display(shop: Workspace):
+    """A workspace shows sources, destinations and their states; never a key, token or setting, nor foreign markup."""
+    shop.destination("spare").name = "<b>Spare</b>"
+    shop.destination("alone", "WEBHOOK", config={"webhookUrl": "https://alone.example"})
+
+    shown = shop._repr_mimebundle_()
+
+    assert shown["text/plain"].splitlines() == [
+        "Workspace 'shop', delivery mode record",
+        "├── web (Web, web)",
+        "│   ── hook (Orders hook, WEBHOOK, through clean)",
+        "│   ─✕ spare (<b>Spare</b>, WEBHOOK, disabled)",
+        "├── app (app, http)",
+        "├── no source",
+        "│   ── alone (alone, WEBHOOK)",
+    ]
+    assert "&lt;b&gt;Spare&lt;/b&gt;" in shown["text/html"]
+    assert shown["text/html"].count("<tr>") == 5
+    for text in (*shown.values(), repr(shop)):
+        assert not re.search("wk1|t0ken|sha256|hook.example|alone.example", text)
