@@ -1,0 +1,206 @@
+"""Serving: ports, signals, slow destinations beside fast ones, and who may be reached."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event, Semaphore, Thread
+from typing import Any
+
+import httpx
+import pytest
+
+from svctoolkit import ToolkitError, Workspace
+from svctoolkit.server import running, serve
+from svctoolkit.workspace import Delivery, Person
+
+LOGIN = ("dev@example.com", "t0ken")
+EVENT = {"type": "track", "event": "E"}
+SENT = {"message": EVENT, "stage": {"send_to_destination": True}}
+
+
+@contextmanager
+def destination_server(arrived: Semaphore, released: Event) -> Iterator[str]:
+    """A real destination. `/slow` counts in `arrived`, and answers when `released` is set."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            if self.path == "/slow":
+                arrived.release()
+                released.wait(30)
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 128
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            released.set()
+            server.shutdown()
+
+
+def live_workspace(base: str) -> Workspace:
+    workspace = Workspace(people=[Person.with_token(*LOGIN)], delivery=Delivery("live"))
+    workspace.destination("slow", "WEBHOOK", config={"webhookUrl": f"{base}/slow"})
+    workspace.destination("fast", "WEBHOOK", config={"webhookUrl": f"{base}/fast"})
+    return workspace
+
+
+def test_a_slow_destination_does_not_hold_up_a_fast_one() -> None:
+    """While 64 requests wait for a slow destination, tests of another one are answered; in the end all 64 are."""
+    arrived, released = Semaphore(0), Event()
+    with (
+        destination_server(arrived, released) as base,
+        running(live_workspace(base)) as server,
+        ThreadPoolExecutor(64) as pool,
+        httpx.Client(base_url=server.url, auth=LOGIN, limits=httpx.Limits(max_connections=100), timeout=30) as client,
+    ):
+        slow = [pool.submit(client.post, "/v0/testDestination/slow", json=SENT) for _ in range(64)]
+        for _ in range(32):
+            assert arrived.acquire(timeout=20)
+        fast = client.post("/v0/testDestination/fast", json=SENT)
+        quick = client.post("/v0/testDestination/slow", json={"message": EVENT})
+        pending = [request for request in slow if not request.done()]
+        released.set()
+        statuses = [request.result().json()["data"][0]["destination_response_status"] for request in slow]
+
+    assert fast.json()["data"][0]["destination_response_status"] == [200]
+    assert quick.status_code == 200
+    assert len(pending) == 64
+    assert statuses == [[200]] * 64
+
+
+def test_a_transformation_that_hangs_is_answered_504_and_holds_up_nobody() -> None:
+    """User code runs beside the server: other requests go on, and the one that waits gets a clear answer in time."""
+    released = Event()
+    workspace = live_workspace("http://127.0.0.1:9")
+    workspace.transformation("stuck", lambda event: released.wait(30) and event)
+    workspace.destination("stuck", "WEBHOOK", config={"webhookUrl": "http://127.0.0.1:9/"}, transformation="stuck")
+    with running(workspace, timeout=0.2) as server, httpx.Client(base_url=server.url, auth=LOGIN) as client:
+        stuck = client.post("/v0/testDestination/stuck", json={"message": EVENT})
+        quick = client.post("/v0/testDestination/fast", json={"message": EVENT})
+        released.set()
+
+    assert stuck.status_code == 504
+    assert stuck.json()["message"].startswith("no result after 0.2 s")
+    assert quick.status_code == 200
+
+
+def test_an_unreachable_destination_is_a_result() -> None:
+    """A refused connection stands in the result as the destination's failure, with status 200 for the request."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with running(live_workspace(f"http://127.0.0.1:{port}")) as server:
+        entry = httpx.post(f"{server.url}/v0/testDestination/fast", json=SENT, auth=LOGIN).json()["data"][0]
+
+    assert entry["destination_response_status"] == [500]
+    assert entry["destination_response"][0]["success"] is False
+
+
+def test_served_to_other_machines_private_targets_are_refused() -> None:
+    """On 0.0.0.0 live delivery to loopback is refused unless the workspace lists it; on loopback it is allowed."""
+    arrived, released = Semaphore(0), Event()
+    released.set()
+
+    def status(host: str, allow: list[str]) -> int:
+        workspace = live_workspace(base)
+        workspace.delivery.allow = allow
+        with running(workspace, host) as server:
+            url = server.url.replace("localhost", "127.0.0.1")
+            answer = httpx.post(f"{url}/v0/testDestination/slow", json=SENT, auth=LOGIN).json()
+        return int(answer["data"][0]["destination_response_status"][0])
+
+    with destination_server(arrived, released) as base:
+        statuses = [status("0.0.0.0", []), status("0.0.0.0", ["127.0.0.1"]), status("127.0.0.1", [])]
+
+    assert statuses == [400, 200, 200]
+    assert [arrived.acquire(blocking=False) for _ in range(3)] == [True, True, False]
+
+
+def test_a_port_that_is_taken_is_a_clear_error() -> None:
+    """The error names address and port, and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ToolkitError) as caught:
+        serve(Workspace(), port=taken.getsockname()[1])
+
+    assert f"cannot listen at 127.0.0.1:{taken_port(caught.value)}: another program has this port" in str(caught.value)
+
+
+def taken_port(error: BaseException) -> str:
+    return str(error).partition("127.0.0.1:")[2].partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "message"),
+    [
+        ("127.0.0.1", 70_000, "70000 is no port"),
+        ("127.0.0.1", -1, "-1 is no port"),
+        ("no.such.host.invalid", 0, "no address is known"),
+        ("a" * 300, 0, "no address is known"),
+        ("203.0.113.9", 0, "this machine has no such address"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_a_clear_error(host: str, port: int, message: str) -> None:
+    """Nothing is served, and the error says why."""
+    with pytest.raises(ToolkitError, match=message):
+        running(Workspace(), host, port)
+
+
+def test_the_url_is_one_that_a_client_can_use() -> None:
+    """IPv6 addresses stand in brackets, and `every address` is localhost."""
+    with running(Workspace(), "::1") as six, running(Workspace(), "0.0.0.0") as all_addresses:
+        answers = [httpx.get(f"{server.url}/openapi.json").status_code for server in (six, all_addresses)]
+
+    assert six.url.startswith("http://[::1]:")
+    assert all_addresses.url.startswith("http://localhost:")
+    assert answers == [200, 200]
+
+
+def test_a_stopped_server_is_gone() -> None:
+    """After the block nobody listens any more, and the port can be bound again."""
+    with running(Workspace()) as server:
+        port = int(server.url.rpartition(":")[2])
+
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(server.url)
+    with running(Workspace(), port=port) as again:
+        assert httpx.get(f"{again.url}/openapi.json").status_code == 200
+
+
+PROGRAM = """
+from svctoolkit import server
+workspace, token = server.demo()
+server.serve(workspace, port=0, announce=lambda url: print(url, token, flush=True))
+print("stopped", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_stops_a_server_in_order() -> None:
+    """A request under way is finished, serve() returns, and nothing but the announcement was printed or logged."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        url, token = process.stdout.readline().split()
+        answer = httpx.post(f"{url}/v0/testSource/web", json=SENT, auth=("demo@svctoolkit.example", token))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+
+    assert answer.status_code == 200
+    assert (out, err, process.returncode) == ("stopped\n", "", 0)
