@@ -48,7 +48,7 @@ def assignment(option: str, text: str, form: str, known: Sequence[str] = ()) -> 
 
 def parsed(text: str, name: str) -> Any:
     """The JSON in `text`. Raises `ConfigError` with the position of a mistake."""
-    from svctoolkit.client._shape import MAX_DEPTH, too_deep
+    from svctoolkit.events import MAX_DEPTH, too_deep
 
     too_much = f"is nested too deeply; {MAX_DEPTH} levels are the most"
     try:

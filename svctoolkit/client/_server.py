@@ -11,8 +11,9 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from svctoolkit.client import _failures, _shape
+from svctoolkit.client import _failures
 from svctoolkit.errors import ConfigError, DeliveryError, RequestError
+from svctoolkit.events import MAX_DEPTH, too_deep
 from svctoolkit.secrets import Masker, Secret
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ class Server:
             data = json.loads(answer.body)
         except (ValueError, RecursionError):
             data = None
-        if _shape.too_deep(data):
-            raise _failures.bad_answer(self.base_url, f"JSON that is nested more than {_shape.MAX_DEPTH} levels deep")
+        if too_deep(data):
+            raise _failures.bad_answer(self.base_url, f"JSON that is nested more than {MAX_DEPTH} levels deep")
         if answer.status >= 400:
             body = (
                 data

@@ -7,8 +7,6 @@ from typing import Any
 
 from svctoolkit.results import DestinationResult
 
-MAX_DEPTH = 200  # levels, as the server takes them
-
 
 def destination_result(data: Any, event: Mapping[str, Any]) -> DestinationResult:
     """One destination result (Test API specification, sections Destination result and Entry of `data`)."""
@@ -40,17 +38,6 @@ def definition(data: Any) -> dict[str, Any]:
     found = _object("the definition", data)
     _expect(isinstance(found.get("name"), str), "name", "a string", found.get("name"))
     return found
-
-
-def too_deep(value: Any) -> bool:
-    """Whether objects and lists are nested more than `MAX_DEPTH` levels. Level by level: depth costs no stack."""
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        nodes = [node for node in level if isinstance(node, dict | list)]
-        if not nodes:
-            return False
-        level = [child for node in nodes for child in (node.values() if isinstance(node, dict) else node)]
-    return True
 
 
 def _entry(where: str, data: Any) -> dict[str, Any]:

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.errors import InvalidMessageType
+from svctoolkit.events._depth import MAX_DEPTH, too_deep
 from svctoolkit.events._event import EVENT_TYPES, ROOTS, Event, EventType
 from svctoolkit.events.builders import alias, group, identify, page, screen, track
 from svctoolkit.events.samples import sample, samples
 
 __all__ = [
     "EVENT_TYPES",
+    "MAX_DEPTH",
     "ROOTS",
     "Event",
     "EventType",
@@ -27,6 +29,7 @@ __all__ = [
     "sample",
     "samples",
     "screen",
+    "too_deep",
     "track",
 ]
 

@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 import msgspec
 
 from svctoolkit.errors import RequestError
+from svctoolkit.events import MAX_DEPTH, too_deep
 
-MAX_DEPTH = 200
 _BOM = b"\xef\xbb\xbf"
 _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
@@ -32,7 +32,7 @@ def decoded(body: bytes) -> Any:
         value = _carefully(body) if _LONG_NUMBER.search(body) else _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         value = _carefully(body)
-    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _deeper(value, MAX_DEPTH):
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and too_deep(value):
         _refuse_depth()
     return value
 
@@ -86,14 +86,3 @@ def _constant(text: str) -> NoReturn:
 
 def _refuse_depth() -> NoReturn:
     refuse(f"the body is nested too deeply; {MAX_DEPTH} levels are the most")
-
-
-def _deeper(value: Any, limit: int) -> bool:
-    """Whether objects and lists are nested more than `limit` levels. Level by level, so that depth costs no stack."""
-    level = [value]
-    for _ in range(limit + 1):
-        nodes = [node for node in level if isinstance(node, dict | list)]
-        if not nodes:
-            return False
-        level = [child for node in nodes for child in (node.values() if isinstance(node, dict) else node)]
-    return True
