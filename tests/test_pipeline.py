@@ -93,6 +93,25 @@ def test_a_transformation_that_returns_no_event_is_told_so(wrong: Any) -> None:
     assert "a transformation returns an event (an object)" in result.data[0].error
 
 
+def _cycle(event: dict[str, Any]) -> dict[str, Any]:
+    event["me"] = event
+    return event
+
+
+@pytest.mark.parametrize(
+    ("transform", "text"),
+    [
+        (lambda event: {**event, "at": object()}, "TypeError: an event must be JSON"),
+        (lambda event: {(1, 2): "x"}, "TypeError: an event must be JSON"),
+        (_cycle, "ValueError: an event is nested at most 200 levels deep"),
+        (lambda event: exit(3), "SystemExit: 3"),
+    ],
+)
+def test_what_is_no_json_is_an_error_of_the_event(transform: Callable[..., Any], text: str) -> None:
+    """Objects, odd keys, cycles, and code that wants to leave the process."""
+    assert shop(transform).test_destination("hook", EVENT).data[0].error.startswith(text)
+
+
 def test_a_transformation_changes_only_its_copy() -> None:
     """What the user's code does to its event is not seen by the caller."""
     before = deepcopy(EVENT)

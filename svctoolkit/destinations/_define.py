@@ -177,7 +177,8 @@ class DestinationType:
         handler = self.handlers.get(event.type)
         if handler is None:
             takes = ", ".join(self.handlers)
-            raise UnsupportedEvent(f"{self.title} takes no {event.type} events, only {takes}", field="type")
+            given = f"{event.type} events" if event.type else "events without a type"
+            raise UnsupportedEvent(f"{self.title} takes no {given}, only {takes}", field="type")
         try:
             if handler in self._wants_context:
                 sends = handler(event, settings, context or Context())

@@ -7,7 +7,7 @@ from typing import Any
 
 from svctoolkit import events
 from svctoolkit.delivery import Recorder, Sender, Transport, live
-from svctoolkit.destinations import Context
+from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import RequestError, ToolkitError, Unsupported
 from svctoolkit.pipeline.route import route
 from svctoolkit.pipeline.run import Stages, run
@@ -89,10 +89,12 @@ class Pipeline:
         force: bool,
         source_id: str,
     ) -> DestinationResult:
-        way = route(destination, self._runnable(destination), config)
+        if config:
+            definitions.check_variables(destination.type, config)
         if not destination.enabled and not force:
             error = f"Destination with id {destination.id} is disabled"
             return DestinationResult(destination.id, destination.name, error=error)
+        way = route(destination, self._runnable(destination), config)
         data = run(event, way, stages, self.sender(), self._context, source_id)
         return DestinationResult(destination.id, destination.name, destination.type, data, masker=way.masker)
 

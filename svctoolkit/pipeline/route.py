@@ -31,11 +31,9 @@ def route(
     """The route to a destination; `overrides` replaces configuration variables key by key.
 
     Raises `Unsupported` for types that cannot be tested or have no mapping yet, `UnknownName` for types that nobody
-    knows, `InvalidConfig` for variables that the type does not have and for values that do not fit.
+    knows, `InvalidConfig` for values that do not fit.
     """
     definitions.check_supported(destination.type)
-    if overrides:
-        definitions.check_variables(destination.type, overrides)
     config = {**destination.config, **(overrides or {})}
     kind = CATALOGUE[destination.type]
     settings = kind.configure(config)

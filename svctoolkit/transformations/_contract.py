@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.events import MAX_DEPTH, too_deep
 
 #: What `metadata(event)` gives: sourceId, destinationId, messageId and the like.
 Metadata: TypeAlias = Mapping[str, Any]
@@ -38,9 +40,9 @@ class Runnable(Protocol):
 
 
 def outputs(returned: Any) -> tuple[dict[str, Any], ...]:
-    """The events in what a transformation returned for one event: nothing, an event, or a list of events.
+    """The events in what a transformation returned for one event: nothing, an event, or a list of events, as JSON.
 
-    Raises `TransformationError` for anything else.
+    Raises `TransformationError` for anything else, also for what JSON cannot hold.
     """
     if returned is None:
         return ()
@@ -52,4 +54,15 @@ def outputs(returned: Any) -> tuple[dict[str, Any], ...]:
                 f"this one returned {type(item).__name__}",
                 name="TypeError",
             )
-    return tuple(found)
+    return tuple(map(_json, found))
+
+
+def _json(event: dict[str, Any]) -> dict[str, Any]:
+    """A copy that is JSON through and through: what is shared, or changed later, stays with the user's code."""
+    if too_deep(event):
+        raise TransformationError(f"an event is nested at most {MAX_DEPTH} levels deep", name="ValueError")
+    try:
+        copy: dict[str, Any] = json.loads(json.dumps(event))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TransformationError(f"an event must be JSON: {error}", name=type(error).__name__) from None
+    return copy

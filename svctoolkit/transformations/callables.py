@@ -32,11 +32,11 @@ class CallableTransformation:
             return Output(outputs(returned))
         except TransformationError as error:
             return Output(error=error)
-        except Exception as error:  # noqa: BLE001 - whatever the user's code raises is the event's error
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises is the event's error
             return Output(error=_located(error))
 
 
-def _located(error: Exception) -> TransformationError:
+def _located(error: BaseException) -> TransformationError:
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1]
     where = f"{last.filename}:{last.lineno}" + (f":{last.colno + 1}" if last.colno is not None else "")
