@@ -16,7 +16,7 @@ _SIGNS = {
     "dropped": ("⊘", "#b7791f"),
     "failed": ("✗", "#e05252"),
     "aborted": ("⋯", "#8a8a8a"),
-    "disabled": ("⏸", "#8a8a8a"),
+    "disabled": ("○", "#8a8a8a"),
 }
 _CELL = "padding:.25em .75em;text-align:left;vertical-align:top;border-top:1px solid rgba(128,128,128,.3)"
 _PRE = (
@@ -44,8 +44,9 @@ def _tr(row: Row) -> str:
     http = "" if row.http_status is None else f" {row.http_status}"
     status = f'<span aria-hidden="true" style="color:{colour}">{sign}</span> {row.status}{http}'
     spent = "" if row.milliseconds is None else f"{row.milliseconds:.1f} ms"
-    cells = (escape(row.stage or ""), status, spent, _output(row))
-    return "<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>"
+    short = (escape(row.stage or ""), status, spent)
+    cells = "".join(f'<td style="{_CELL};white-space:nowrap">{cell}</td>' for cell in short)
+    return f'<tr>{cells}<td style="{_CELL}">{_output(row)}</td></tr>'
 
 
 def _output(row: Row) -> str:
