@@ -109,10 +109,25 @@ class MappingError(EventError):
 
 
 class TransformationError(ToolkitError):
-    """The user's code failed. `name` is the error's class, `where` is `file:line:col` in the user's code."""
+    """The user's code failed. `name` is the error's class, `where` is `file:line:col` in the user's code.
 
-    def __init__(self, message: str, *, name: str = "Error", where: str = "", source_line: str = "") -> None:
+    `kind` is `error` (the code raised it), `syntax` (the code cannot be loaded), or the bound that was passed:
+    `time`, `memory`, `output`, `crash`; `sandbox` means that the sandbox itself could not be set up.
+    `event_id` is the messageId of the event that the code had.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        name: str = "Error",
+        where: str = "",
+        source_line: str = "",
+        kind: str = "error",
+        event_id: str = "",
+    ) -> None:
         self.name, self.message, self.where, self.source_line = name, message, where, source_line
+        self.kind, self.event_id = kind, event_id
         super().__init__(f"{name}: {message}" + (f" ({where})" if where else ""))
 
 

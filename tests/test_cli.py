@@ -469,7 +469,14 @@ def test_init(folder: Path) -> None:
     tested = start("test", "destination", "hook", "--sample", "track", "--send", cwd=shop)
 
     assert (written.returncode, checked.returncode, tested.returncode) == (0, 0, 0), checked.stdout + checked.stderr
-    assert {f.name for f in shop.rglob("*.*")} == {"workspace.yaml", "orders.suite.yaml", "clean.py", "README.md"}
+    assert {f.name for f in shop.rglob("*.*")} == {
+        "workspace.yaml",
+        "orders.suite.yaml",
+        "clean.py",
+        "README.md",
+        "transformation.d.ts",
+        "transformation_types.pyi",
+    }
     assert b"next: cd made/shop && svctoolkit run" in written.stdout
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -64,9 +64,11 @@ def test_the_version_costs_little() -> None:
     assert float(run(code)) < 0.30
 
 
-def test_every_module_is_importable_alone() -> None:
-    """No module depends on another having been imported first."""
-    root = Path(svctoolkit.__file__).parent
-    modules = [f.relative_to(root.parent).with_suffix("") for f in root.rglob("*.py") if f.name != "__main__.py"]
+def test_every_module_can_be_imported() -> None:
+    """No module fails, or does anything but define things. (The sandbox's worker is a program, not a module.)"""
+    modules = [m.name for m in pkgutil.walk_packages(svctoolkit.__path__, "svctoolkit.")]
     for module in modules:
-        import_module(".".join(module.parts).removesuffix(".__init__"))
+        if not module.endswith("__main__"):
+            import_module(module)
+
+    assert "svctoolkit.transformations.callables" in modules

@@ -19,13 +19,16 @@ MAY_IMPORT = {
     "destinations": "errors secrets registry events yamlfile mapping",
     "transformations": "errors events",
     "delivery": "errors secrets",
-    "workspace": "errors secrets yamlfile destinations",
+    "workspace": "errors secrets events yamlfile destinations transformations delivery",
     "results": "errors secrets events",
     "pipeline": "errors secrets events destinations transformations delivery workspace results",
     "client": "errors secrets events destinations results pipeline",
-    "server": "errors secrets events destinations delivery workspace results pipeline",
+    "server": "errors secrets events destinations transformations delivery workspace results pipeline",
     "runner": "errors secrets registry events yamlfile workspace results pipeline server",
-    "cli": "errors secrets registry events destinations delivery workspace results pipeline client server runner",
+    "cli": (
+        "errors secrets registry events destinations transformations delivery workspace results pipeline client server "
+        "runner"
+    ),
     "pytest_plugin": "errors runner",
     "__main__": "cli",
 }

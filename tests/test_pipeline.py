@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -104,7 +105,7 @@ def _cycle(event: dict[str, Any]) -> dict[str, Any]:
         (lambda event: {**event, "at": object()}, "TypeError: an event must be JSON"),
         (lambda event: {(1, 2): "x"}, "TypeError: an event must be JSON"),
         (_cycle, "ValueError: an event is nested at most 200 levels deep"),
-        (lambda event: exit(3), "SystemExit: 3"),
+        (lambda event: sys.exit(3), "SystemExit: 3"),
     ],
 )
 def test_what_is_no_json_is_an_error_of_the_event(transform: Callable[..., Any], text: str) -> None:

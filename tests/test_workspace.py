@@ -362,7 +362,7 @@ delivery: {mode: lve, timeout: -1}
         ("sources: {web: {id: 12}}", "1:21: 'id' must be text, not 12 (put it in quotes)"),
         (
             "sources: {web: {writeKey: $(env:A)}}",
-            "1:27: $(env:...) works in the configuration of a destination and as a token",
+            "1:27: $(env:...) works in a destination's configuration, as a credential and as a token",
         ),
         ("sources: {a: {id: b}, b: {id: c}}", "1:19: the id 'b' is the key of another source"),
         ("sources: {a: {}, b: {writeKey: a}}", "1:32: source 'a' has the same write key"),

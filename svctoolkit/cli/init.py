@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from svctoolkit.cli._command import Command, Exit
@@ -24,6 +25,7 @@ destinations:
       webhookUrl: https://hook.example/orders
       webhookMethod: POST
       headers: [{from: X-Api-Version, to: "2"}]
+    transformation: clean
 transformations:
   clean: {language: python, file: clean.py}
 delivery: {mode: record}   # nothing leaves this machine; live sends to the real addresses
@@ -49,6 +51,19 @@ scenarios:
         headers: {x-api-version: "2"}
         body: {JSON: {event: Order Completed, properties: {revenue: 22.5}}}
       send_to_destination: {status: 200}
+
+  - name: the transformation cleans the e-mail address
+    destination: hook
+    event: {type: identify, userId: u-1001, context: {traits: {email: " Mira@Mail.example "}}}
+    expect:
+      user_transform: {context: {traits: {email: mira@mail.example}}}
+      dest_transform: {body: {JSON: {context: {traits: {email: mira@mail.example}}}}}
+
+  - name: internal traffic is dropped
+    destination: hook
+    event: {type: track, event: Order Completed, userId: bot, context: {ip: 10.0.0.1}}
+    expect:
+      user_transform: {error: event dropped by user_transformation}
 
   - name: a $(type) event goes to the hook as it is
     cases:                     # every row is a test of its own; its keys are variables
@@ -85,10 +100,12 @@ _README = """\
 |---|---|
 | `workspace.yaml` | sources, destinations, transformations |
 | `suites/orders.suite.yaml` | what must be true of them |
-| `clean.py` | a user transformation; no destination uses it yet |
+| `clean.py` | a user transformation: runs before the destination's mapping, in a sandbox |
+| `types/` | for editors: what a transformation can use, in Python and in JavaScript |
 
 ```
 svctoolkit run                                             # check the suites
+svctoolkit transform clean.py --watch                      # edit the transformation, see what it does
 svctoolkit test destination hook --sample track            # see what one event becomes
 svctoolkit test destination hook --sample track --send     # and what the destination answers
 svctoolkit serve --workspace workspace.yaml                # the Test API of this workspace
@@ -103,6 +120,12 @@ _FILES = {
 }
 
 
+def _files() -> dict[str, str]:
+    from svctoolkit.transformations import type_files
+
+    return _FILES | {f"types/{name}": text for name, text in type_files().items()}
+
+
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", default=".", metavar="DIR", help="where to write (default: here)")
 
@@ -110,23 +133,23 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
 
-    folder = Path(args.folder)
-    _write(folder)
+    folder, made = Path(args.folder), _files()
+    _write(folder, made)
     enter = "" if folder == Path() else f"cd {args.folder} && "
-    files = "\n".join(f"  {folder / name}" for name in _FILES)
+    files = "\n".join(f"  {folder / name}" for name in made)
     _terminal.out(f"wrote\n{files}\n\nnext: {enter}svctoolkit run")
     return Exit.OK
 
 
-def _write(folder: Path) -> None:
+def _write(folder: Path, made: Mapping[str, str]) -> None:
     """Write all files, or none. Raises `ConfigError` where one is there already, `ToolkitError` where none can be."""
-    there = [folder / name for name in _FILES if (folder / name).exists()]
+    there = [folder / name for name in made if (folder / name).exists()]
     if there:
         hint = Problem("nothing was written; give another folder: svctoolkit init NAME")
         raise ConfigError([*(Problem("is there already", str(path)) for path in there), hint])
     written = []
     try:
-        for name, text in _FILES.items():
+        for name, text in made.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             with (folder / name).open("x", encoding="utf-8", newline="\n") as file:
                 written.append(folder / name)

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit import events
-from svctoolkit.delivery import Recorder, Sender, Transport, live
+from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context, definitions
-from svctoolkit.errors import RequestError, ToolkitError, Unsupported
+from svctoolkit.errors import RequestError, ToolkitError
 from svctoolkit.pipeline.route import route
 from svctoolkit.pipeline.run import Stages, run
 from svctoolkit.results import DestinationResult, SourceResult
-from svctoolkit.transformations import CallableTransformation, Runnable
-from svctoolkit.workspace import Destination, Workspace
+from svctoolkit.workspace import Destination, Source, UserCode, Workspace
 
 
 class Pipeline:
@@ -22,7 +21,8 @@ class Pipeline:
     `transport` answers the requests of `send_to_destination`. Without one the workspace's delivery mode decides: in
     mode `record` that is `recorder`, which keeps every request and lets nothing leave the machine.
     `context` gives mappings their clock, ids and look-ups. `loopback` is false where other machines can ask for events
-    to be sent: live delivery then refuses private targets unless `workspace.delivery.allow` lists them.
+    to be sent: live delivery then refuses private targets unless `workspace.delivery.allow` lists them. With
+    `coverage`, `user_code.coverage()` tells which lines of the user's code have run.
     """
 
     def __init__(
@@ -32,10 +32,13 @@ class Pipeline:
         transport: Transport | None = None,
         context: Context | None = None,
         loopback: bool = True,
+        coverage: bool = False,
     ) -> None:
         self.workspace = workspace
         self.recorder = Recorder()
-        self._transport, self._context, self._loopback = transport, context or Context(), loopback
+        self.user_code = UserCode(workspace, self.recorder, transport=transport, loopback=loopback, coverage=coverage)
+        self.loopback = loopback
+        self._transport, self._context = transport, context or Context()
 
     def test_destination(
         self,
@@ -52,7 +55,7 @@ class Pipeline:
         itself stands in the result.
         """
         found = self.workspace.destination(destination)
-        return self._destination(found, events.check(event), stages or Stages(), config, force, "")
+        return self._destination(found, events.check(event), stages or Stages(), config, force, None)
 
     def test_source(
         self, source: str, event: Mapping[str, Any], *, stages: Stages | None = None, force: bool = False
@@ -70,13 +73,13 @@ class Pipeline:
         if not connected:
             raise RequestError(400, {"message": f"Source with id {found.id} is not connected to any destination"})
         chosen = stages or Stages()
-        return SourceResult([self._of_source(d, event, chosen, force, found.id) for d in connected])
+        return SourceResult([self._of_source(d, event, chosen, force, found) for d in connected])
 
     def _of_source(
-        self, destination: Destination, event: Mapping[str, Any], stages: Stages, force: bool, source_id: str
+        self, destination: Destination, event: Mapping[str, Any], stages: Stages, force: bool, source: Source
     ) -> DestinationResult:
         try:
-            return self._destination(destination, event, stages, None, force, source_id)
+            return self._destination(destination, event, stages, None, force, source)
         except ToolkitError as error:
             return DestinationResult(destination.id, destination.name, error=str(error))
 
@@ -87,33 +90,19 @@ class Pipeline:
         stages: Stages,
         config: Mapping[str, Any] | None,
         force: bool,
-        source_id: str,
+        source: Source | None,
     ) -> DestinationResult:
         if config:
             definitions.check_variables(destination.type, config)
         if not destination.enabled and not force:
             error = f"Destination with id {destination.id} is disabled"
             return DestinationResult(destination.id, destination.name, error=error)
-        way = route(destination, self._runnable(destination), config)
-        data = run(event, way, stages, self.sender(), self._context, source_id)
+        way = route(self.workspace, destination, self.user_code, config)
+        data = run(event, way, stages, self.sender(), self._context, source)
         return DestinationResult(destination.id, destination.name, destination.type, data, masker=way.masker)
 
     def sender(self) -> Sender:
         """What stage 3 sends with, by the workspace's delivery mode as it is now."""
         delivery = self.workspace.delivery
-        transport = self._transport
-        if transport is None and delivery.mode == "record":
-            transport = self.recorder
-        elif transport is None:
-            transport = live.shared(tuple(delivery.allow), loopback=self._loopback)
+        transport = self._transport or delivery.transport(self.recorder, loopback=self.loopback)
         return Sender(transport, timeout=delivery.timeout)
-
-    def _runnable(self, destination: Destination) -> Runnable | None:
-        if destination.transformation is None:
-            return None
-        found = self.workspace.transformation(destination.transformation)
-        if found.function is None:
-            raise Unsupported(
-                f"transformation {found.key!r} is code in a file; this version runs Python functions only"
-            )
-        return CallableTransformation(found.function)

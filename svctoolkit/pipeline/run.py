@@ -13,6 +13,7 @@ from svctoolkit.errors import EventError
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import dest_transform, send_to_destination, user_transform
 from svctoolkit.results import DROPPED, NO_TRANSFORMATION, EventResult
+from svctoolkit.workspace import Source
 
 USER_ABORT = "error encountered in user_transformation stage. Aborting."
 DEST_ABORT = "error encountered in dest_transformation stage. Aborting."
@@ -50,10 +51,10 @@ def run(
     stages: Stages,
     sender: Sender,
     context: Context,
-    source_id: str = "",
+    source: Source | None = None,
 ) -> list[EventResult]:
     """One result per event that came out of the user transformation; one for an event that was dropped or failed."""
-    results = _user_transform(event, route, source_id) if stages.user_transform else [(EventResult(event), event)]
+    results = _user_transform(event, route, source) if stages.user_transform else [(EventResult(event), event)]
     for result, item in results:
         if item is None:
             _abort(result, stages)
@@ -63,10 +64,10 @@ def run(
 
 
 def _user_transform(
-    event: Mapping[str, Any], route: Route, source_id: str
+    event: Mapping[str, Any], route: Route, source: Source | None
 ) -> list[tuple[EventResult, Mapping[str, Any] | None]]:
     started = perf_counter()
-    output = user_transform.run(event, route, source_id)
+    output = user_transform.run(event, route, source)
     spent = {"user_transform": (perf_counter() - started) * 1000}
     if output is None:  # stage rule 2: processing continues with the event as it is
         return [(EventResult(event, {"error": NO_TRANSFORMATION}, milliseconds=spent), event)]

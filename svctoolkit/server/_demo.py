@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+from svctoolkit.transformations import layers
 from svctoolkit.workspace import Person, Workspace
 
 _EMAIL = "demo@svctoolkit.example"
@@ -51,11 +52,25 @@ def banner(url: str, workspace: Workspace, token: str = "") -> str:
         lines.append("  delivery       record: nothing leaves this machine, a recorder answers for every destination")
     else:
         lines.append("  delivery       live: events are sent to the real destinations")
+    if any(made.function is None for made in workspace.transformations.values()):
+        lines += _sandbox()
     if not workspace.people:
         lines.append("  login          nobody: add `people` to the workspace, else every test is refused with 401")
     if token:
         lines += [f"  login          {workspace.people[0].email}  {token}", "", *_curl(url, workspace, token)]
     return "\n".join(lines)
+
+
+def _sandbox() -> list[str]:
+    found = layers()
+    names = ", ".join(found.held).replace("_", " ")
+    lines = [f"  sandbox        user transformations run behind: {names}"]
+    if found.missing:
+        missing = ", ".join(found.missing).replace("_", " ")
+        lines.append(f"                 missing on this machine: {missing}")
+    if not found.essential:
+        lines.append("                 without the essential layers, run only code that you trust")
+    return lines
 
 
 def _curl(url: str, workspace: Workspace, token: str) -> list[str]:

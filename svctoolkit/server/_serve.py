@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from svctoolkit.errors import ConfigError
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server._app import app
+from svctoolkit.transformations import Layers, layers
 from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -29,16 +30,21 @@ def serve(
     port: int = 8091,
     *,
     timeout: float = 300.0,
+    trusted: bool = False,
     announce: Callable[[str], object] = print,
 ) -> None:
     """Serve the Test API of a workspace until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
 
     `announce` is called with the URL as soon as connections are taken; port 0 is a free one. `timeout`: see `app`.
     Served on an address that other machines can reach, live delivery refuses private targets unless
-    `workspace.delivery.allow` lists them. Raises `ConfigError` when the address cannot be used.
+    `workspace.delivery.allow` lists them. Raises `ConfigError` when the address cannot be used; also when it is such an
+    address, an essential layer of the sandbox is missing here, and the users' code is not `trusted`.
     """
     bound = _bound(host, port)
-    server = _server(_pipeline(workspace, bound), timeout)
+    pipeline = _pipeline(workspace, bound)
+    if not pipeline.loopback and not trusted:
+        _check_sandbox(bound)
+    server = _server(pipeline, timeout)
     announce(_url(bound))
     with suppress(KeyboardInterrupt):  # raised again by the server, after it has stopped in order
         server.run(sockets=[bound])
@@ -126,6 +132,16 @@ def _url(bound: socket.socket) -> str:
 
 def _pipeline(workspace: Workspace, bound: socket.socket) -> Pipeline:
     return Pipeline(workspace, loopback=ipaddress.ip_address(bound.getsockname()[0]).is_loopback)
+
+
+def _check_sandbox(bound: socket.socket, layers: Callable[[], Layers] = layers) -> None:
+    found = layers()
+    if not found.essential:
+        bound.close()
+        raise ConfigError(
+            f"cannot serve on an address that other machines reach: the sandbox for user transformations is not whole "
+            f"here. Serve on 127.0.0.1, or say that you trust the code (--trust-code).\n{found}"
+        )
 
 
 def _server(pipeline: Pipeline, timeout: float) -> uvicorn.Server:

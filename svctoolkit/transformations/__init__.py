@@ -1,11 +1,64 @@
-"""User transformations: what runs the user's code, one module per language.
+"""User transformations: what runs the user's code.
 
-`callables` runs plain Python functions, the trusted form.
+`callables` runs plain Python functions, the trusted form. `load` runs JavaScript and Python given as text, in worker
+processes that are locked before they see a line of it; `layers` tells which locks this machine has.
 """
 
 from __future__ import annotations
 
-from svctoolkit.transformations._contract import Log, Metadata, Output, Runnable, outputs
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.transformations._contract import (
+    FetchRequest,
+    FetchResponse,
+    Library,
+    Limits,
+    Log,
+    Metadata,
+    Output,
+    Runnable,
+    outputs,
+)
 from svctoolkit.transformations.callables import CallableTransformation
 
-__all__ = ["CallableTransformation", "Log", "Metadata", "Output", "Runnable", "outputs"]
+if TYPE_CHECKING:
+    from svctoolkit.transformations._layers import Layers, layers
+    from svctoolkit.transformations._load import SandboxedTransformation, load
+    from svctoolkit.transformations._pool import Pool
+    from svctoolkit.transformations._types import type_files
+
+__all__ = [
+    "CallableTransformation",
+    "FetchRequest",
+    "FetchResponse",
+    "Layers",
+    "Library",
+    "Limits",
+    "Log",
+    "Metadata",
+    "Output",
+    "Pool",
+    "Runnable",
+    "SandboxedTransformation",
+    "layers",
+    "load",
+    "outputs",
+    "type_files",
+]
+
+_ON_FIRST_USE = {
+    "Layers": "_layers",
+    "Pool": "_pool",
+    "SandboxedTransformation": "_load",
+    "layers": "_layers",
+    "load": "_load",
+    "type_files": "_types",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_ON_FIRST_USE[name]}"), name)

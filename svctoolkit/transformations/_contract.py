@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import TransformationError
@@ -24,11 +24,15 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What became of one event: no event (dropped), one, several, or an error."""
+    """What became of one event: no event (dropped), one, several, or an error.
+
+    `order` is set where the code returned the events of a whole batch: the place of each of `events` in that list.
+    """
 
     events: tuple[dict[str, Any], ...] = ()
     error: TransformationError | None = None
     logs: tuple[Log, ...] = ()
+    order: tuple[int, ...] = ()
 
 
 class Runnable(Protocol):
@@ -37,6 +41,78 @@ class Runnable(Protocol):
     def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
         """One output per event, in order. Never raises for what the user's code does, and never changes an event."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Code that transformations import; `name` is the file that errors show."""
+
+    code: str
+    language: str = "javascript"
+    name: str = ""
+
+
+class LibraryLike(Protocol):
+    """What a library must have."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def language(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call of a transformation may take.
+
+    `time` is in seconds, of CPU or of the clock, whatever comes first; it includes the answers to requests.
+    `memory` is in MB, beside what the engine itself needs. `output_bytes` bounds the JSON text of all events that a
+    call returns, `output_values` the values in it, `output_depth` its nesting. `log_bytes` is per event, `log_line`
+    the length of one line. `calls` is the number of requests (fetch, geolocation).
+    """
+
+    time: float = 4.0
+    memory: int = 128
+    output_bytes: int = 8 << 20
+    output_values: int = 500_000
+    output_depth: int = 100
+    log_bytes: int = 1 << 16
+    log_line: int = 4096
+    calls: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """What the user's code asks of the network. `timeout` is in seconds: what is left of the call's time."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    timeout: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResponse:
+    """What came back, with lower-case header names."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+class Fetch(Protocol):
+    """Answers the requests of user code. Raises `ToolkitError` where there is no answer; several threads call it."""
+
+    def __call__(self, request: FetchRequest) -> FetchResponse: ...
+
+
+class Geolocation(Protocol):
+    """Tells where an IP address is, as a JSON value. Raises `ToolkitError`."""
+
+    def __call__(self, ip: str) -> Any: ...
 
 
 def outputs(returned: Any) -> tuple[dict[str, Any], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from svctoolkit.workspace._code import UserCode
 from svctoolkit.workspace._model import (
     Connection,
     Delivery,
@@ -21,5 +22,6 @@ __all__ = [
     "Person",
     "Source",
     "Transformation",
+    "UserCode",
     "Workspace",
 ]

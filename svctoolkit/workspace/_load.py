@@ -13,6 +13,7 @@ import msgspec
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidWorkspace
 from svctoolkit.secrets import Secret
+from svctoolkit.transformations import Limits
 from svctoolkit.workspace import _service
 from svctoolkit.workspace._checks import Flaw, flaws
 from svctoolkit.workspace._model import (
@@ -102,10 +103,10 @@ def _from_the_end(path: _Path) -> tuple[list[int], int]:
 
 def _misplaced(value: Any, path: _Path) -> Iterator[Flaw]:
     if isinstance(value, str) and has_reference(value):
-        yield Flaw(path, "$(env:...) works in the configuration of a destination and as a token")
+        yield Flaw(path, "$(env:...) works in a destination's configuration, as a credential and as a token")
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if key not in ("config", "token", "code"):
+            if key not in ("config", "token", "code", "credentials"):
                 yield from _misplaced(inner, (*path, key))
     elif isinstance(value, list):
         for i, inner in enumerate(value):
@@ -157,11 +158,13 @@ class _Builder:
             libraries={
                 key: Library(key, *self._code(made, ("libraries", key))) for key, made in shape.libraries.items()
             },
+            credentials=self._config(shape.credentials, ("credentials",)),
             people=[
                 self._person(person.email, person.token, ("people", i, "token"))
                 for i, person in enumerate(shape.people)
             ],
-            delivery=Delivery(delivery.mode, delivery.allow, float(delivery.timeout)),
+            delivery=Delivery(delivery.mode, delivery.allow, float(delivery.timeout), delivery.geolocation),
+            limits=Limits(**msgspec.structs.asdict(shape.limits)),
         )
 
     def _source(self, key: str, shape: SourceShape) -> Source:

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from svctoolkit.errors import InvalidWorkspace, Problem, UnknownName
-from svctoolkit.secrets import secret_texts
+from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName
+from svctoolkit.secrets import Secret, revealed, secret_texts
+from svctoolkit.transformations import Limits
 
 if TYPE_CHECKING:
+    from svctoolkit.delivery import Recorder, Transport
+    from svctoolkit.transformations import Output
     from svctoolkit.yamlfile import Document
 
 DeliveryMode = Literal["record", "live"]
@@ -94,6 +97,18 @@ class Transformation:
     code: str = field(default="", repr=False)
     file: Path | None = None
     version_id: str = ""
+    workspace: Workspace | None = field(default=None, repr=False, compare=False)
+
+    def run(self, event: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None) -> Output:
+        """What becomes of one event: `events` (none: dropped), or `error`; and the `logs` of the code.
+
+        Requests of the code go where the workspace's delivery mode says; in mode `record` a recorder answers them.
+        """
+        from svctoolkit.delivery import Recorder
+        from svctoolkit.workspace._code import UserCode
+
+        code = UserCode(self.workspace or Workspace(), Recorder())
+        return code.runnable(self).run([event], [metadata or {}])[0]
 
 
 @dataclass(slots=True)
@@ -112,12 +127,22 @@ class Delivery:
     """Where the destinations' requests go: `record` (nothing leaves the machine) or `live`.
 
     `allow` lists hosts, addresses or networks that the network policy lets through although it would refuse them.
-    `timeout` is in seconds, for one request.
+    `timeout` is in seconds, for one request. `geolocation` is the address of a service that answers
+    `<geolocation>/geoip/<ip>` with JSON: what `geolocation(ip)` in a transformation gives.
     """
 
     mode: DeliveryMode = "record"
     allow: list[str] = field(default_factory=list)
     timeout: float = 60.0
+    geolocation: str = ""
+
+    def transport(self, recorder: Recorder, *, loopback: bool = True) -> Transport:
+        """What answers requests: `recorder`, or the live network. `loopback`: see `svctoolkit.delivery.live.shared`."""
+        if self.mode == "record":
+            return recorder
+        from svctoolkit.delivery import live
+
+        return live.shared(tuple(self.allow), loopback=loopback)
 
 
 @dataclass(slots=True)
@@ -148,8 +173,10 @@ class Workspace:
     destinations: dict[str, Destination] = field(default_factory=dict)
     transformations: dict[str, Transformation] = field(default_factory=dict)
     libraries: dict[str, Library] = field(default_factory=dict)
+    credentials: dict[str, Secret | str] = field(default_factory=dict, repr=False)  # what getCredential gives
     people: list[Person] = field(default_factory=list)
     delivery: Delivery = field(default_factory=Delivery)
+    limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     folder: Path | None = field(default=None, repr=False)  # what relative paths in it start from
 
     @classmethod
@@ -276,13 +303,17 @@ class Workspace:
     ) -> Transformation:
         """The transformation with this key or id; with `function`, `code` or `file`, a new one.
 
-        A function is called as `function(event)` or `function(event, metadata)`. Raises `UnknownName`.
+        A function is called as `function(event)` or `function(event, metadata)`; it is trusted and runs right here.
+        Code runs in the sandbox. Raises `UnknownName`, or `InvalidWorkspace` for a file that cannot be read.
         """
         if function is None and not code and file is None:
-            return _found("transformation", key, self.transformations)
-        made = Transformation(key, key, key, language, function, code, file)
-        self.transformations[key] = made
-        return made
+            found = _found("transformation", key, self.transformations)
+        else:
+            if file is not None and not code:
+                code = _read(file if self.folder is None else self.folder / file)
+            found = self.transformations[key] = Transformation(key, key, key, language, function, code, file)
+        found.workspace = self
+        return found
 
     def connected(self, source: Source) -> list[Destination]:
         """The destinations of the source's enabled connections, in order. Raises `UnknownName`."""
@@ -298,14 +329,26 @@ class Workspace:
         return found
 
     def secrets(self) -> Iterator[str]:
-        """The text of every `Secret` in the destinations' configurations, for masking."""
+        """The text of every `Secret` in the destinations' configurations, and every credential, for masking."""
         for destination in self.destinations.values():
             yield from secret_texts(destination.config)
+        yield from map(str, map(revealed, self.credentials.values()))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit.workspace._display import html, text
 
         return {"text/plain": text(self), "text/html": html(self)}
+
+
+def _read(file: Path) -> str:
+    from svctoolkit import yamlfile
+
+    try:
+        return yamlfile.read_text(file)
+    except OSError as error:
+        raise InvalidWorkspace(f"cannot be read: {error.strerror}", where=str(file)) from error
+    except ConfigError as error:
+        raise InvalidWorkspace(error.problems) from error
 
 
 Found = TypeVar("Found", Source, Destination, Transformation)

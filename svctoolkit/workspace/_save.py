@@ -15,8 +15,10 @@ import yaml
 from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.secrets import Secret
+from svctoolkit.transformations import Limits
 from svctoolkit.workspace._model import Delivery, Destination, Library, Person, Source, Transformation, Workspace
 from svctoolkit.workspace._references import escaped, has_reference
+from svctoolkit.workspace._shapes import LimitsShape
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
@@ -96,7 +98,9 @@ class _Writer:
                 for key, t in workspace.transformations.items()
             },
             "libraries": {key: self._code(made, f"libraries.{key}") for key, made in workspace.libraries.items()},
+            "credentials": self._config(workspace.credentials, "credentials"),
             "delivery": _delivery(workspace.delivery),
+            "limits": _limits(workspace.limits),
         }
         written = {key: value for key, value in made.items() if value or key == "workspace"}
         self._check(written, "")
@@ -205,5 +209,11 @@ def _source(key: str, source: Source) -> dict[str, Any]:
 
 def _delivery(delivery: Delivery) -> dict[str, Any]:
     default = Delivery()
-    members = {"mode": delivery.mode, "allow": delivery.allow, "timeout": delivery.timeout}
-    return {member: value for member, value in members.items() if value != getattr(default, member)}
+    members = ("mode", "allow", "timeout", "geolocation")
+    return {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
+
+
+def _limits(limits: Limits) -> dict[str, Any]:
+    default, names = Limits(), LimitsShape.__struct_encode_fields__
+    members = zip(LimitsShape.__struct_fields__, names, strict=True)
+    return {name: getattr(limits, m) for m, name in members if getattr(limits, m) != getattr(default, m)}

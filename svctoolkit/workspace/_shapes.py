@@ -9,10 +9,15 @@ import msgspec
 from msgspec import Meta
 
 from svctoolkit import yamlfile
+from svctoolkit.events import MAX_DEPTH
+from svctoolkit.transformations import Limits
 from svctoolkit.workspace._model import DeliveryMode, Language
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 _File: TypeAlias = Annotated[str, Meta(min_length=1, description="path of the code, from this file's folder")]
+
+
+_LIMITS = Limits()
 
 
 class _Shape(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, rename="camel"):
@@ -77,6 +82,20 @@ class DeliveryShape(_Shape):
     mode: DeliveryMode = "record"
     allow: Annotated[list[Text], Meta(description="hosts, addresses or networks that `live` may reach as well")] = []
     timeout: Annotated[float, Meta(gt=0, le=86400, description="seconds for one request")] = 60.0
+    geolocation: Annotated[str, Meta(description="address of a service that answers /geoip/<ip> with JSON")] = ""
+
+
+class LimitsShape(_Shape):
+    """What one call of a transformation may take. Time in seconds, memory in MB, the rest in bytes or counts."""
+
+    time: Annotated[float, Meta(gt=0, le=600)] = _LIMITS.time
+    memory: Annotated[int, Meta(ge=16, le=4096)] = _LIMITS.memory
+    output_bytes: Annotated[int, Meta(ge=1024)] = _LIMITS.output_bytes
+    output_values: Annotated[int, Meta(ge=1)] = _LIMITS.output_values
+    output_depth: Annotated[int, Meta(ge=1, le=MAX_DEPTH)] = _LIMITS.output_depth
+    log_bytes: Annotated[int, Meta(ge=0)] = _LIMITS.log_bytes
+    log_line: Annotated[int, Meta(ge=1)] = _LIMITS.log_line
+    calls: Annotated[int, Meta(ge=0)] = _LIMITS.calls
 
 
 class WorkspaceShape(_Shape):
@@ -88,7 +107,12 @@ class WorkspaceShape(_Shape):
     destinations: dict[Text, DestinationShape] = {}
     transformations: dict[Text, TransformationShape] = {}
     libraries: dict[Text, LibraryShape] = {}
+    credentials: Annotated[
+        dict[Text, Annotated[str, Meta(extra_json_schema={"writeOnly": True})]],
+        Meta(description="what getCredential gives to transformations; $(env:NAME) works"),
+    ] = {}
     delivery: DeliveryShape = msgspec.field(default_factory=DeliveryShape)
+    limits: LimitsShape = msgspec.field(default_factory=LimitsShape)
 
 
 @cache

@@ -7,17 +7,35 @@ from typing import Any
 
 from svctoolkit.pipeline.route import Route
 from svctoolkit.transformations import Output
+from svctoolkit.workspace import Source
 
 
-def run(event: Mapping[str, Any], route: Route, source_id: str) -> Output | None:
+def run(event: Mapping[str, Any], route: Route, source: Source | None) -> Output | None:
     """What became of the event, or None where the destination has no user transformation."""
-    if route.transformation is None:
+    if route.code is None:
         return None
-    metadata = {
-        "sourceId": source_id,
-        "destinationId": route.destination.id,
-        "destinationName": route.destination.name,
-        "destinationType": route.destination.type,
+    return route.code.run([event], [metadata(event, route, source)])[0]
+
+
+def metadata(event: Mapping[str, Any], route: Route, source: Source | None) -> dict[str, Any]:
+    """What `metadata(event)` gives to the user's code: where the event comes from and goes to, as far as known."""
+    destination, transformation = route.destination, route.transformation
+    found = {
+        "workspaceId": route.workspace.name,
+        "destinationId": destination.id,
+        "destinationName": destination.name,
+        "destinationType": destination.type,
         "messageId": event.get("messageId"),
+        "rudderId": event.get("rudderId"),
+        "receivedAt": event.get("receivedAt"),
+        "eventName": event.get("event"),
+        "eventType": event.get("type"),
     }
-    return route.transformation.run([event], [metadata])[0]
+    if source is not None:
+        found |= {"sourceId": source.id, "sourceName": source.name, "sourceType": source.type}
+    if transformation is not None:
+        found |= {
+            "transformationId": transformation.id,
+            "transformationVersionId": transformation.version_id or transformation.id,
+        }
+    return {name: value for name, value in found.items() if value is not None}

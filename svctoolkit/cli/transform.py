@@ -1,0 +1,147 @@
+"""`svctoolkit transform`: what a user transformation makes of an event."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.cli import _inputs
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from svctoolkit.transformations import Output
+    from svctoolkit.workspace import Transformation, Workspace
+
+_LANGUAGES = {".py": "python", ".js": "javascript", ".mjs": "javascript"}
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the code: .py, .js or .mjs")
+    event = parser.add_argument_group("event (default: --sample track)")
+    event.add_argument("--event", metavar="FILE", help="a JSON file with the event; - reads it from standard input")
+    event.add_argument("--sample", metavar="NAME", help="a sample event: track, identify, page, screen...")
+    parser.add_argument(
+        "--workspace", metavar="FILE", help="whose libraries and credentials (default: workspace.yaml, if it is here)"
+    )
+    parser.add_argument("--watch", action="store_true", help="run again whenever the file or the event changes")
+
+
+def _run(args: argparse.Namespace) -> int:
+    if not args.watch:
+        return _once(args)
+    if args.event == "-":
+        raise UsageError("--watch needs the event in a file: standard input can be read once")
+    from svctoolkit.cli import _terminal
+
+    files = [Path(name) for name in (args.file, args.event, args.workspace) if name]
+    for _ in changed(files):
+        _terminal.out(_terminal.styled(f"--- {time.strftime('%H:%M:%S')} {args.file}", "dim"))
+        _reported(lambda: _once(args))
+    return Exit.OK
+
+
+def _reported(run: Callable[[], int]) -> None:
+    """While somebody is typing, files are wrong for a moment: that is told, and the watch goes on."""
+    from svctoolkit.cli import _terminal
+    from svctoolkit.errors import ToolkitError
+
+    try:
+        run()
+    except ToolkitError as error:
+        _terminal.err(str(error))
+
+
+def changed(files: list[Path], sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
+    """Once at the start, and again after each change of a file, until somebody stops it."""
+    seen: list[Any] = []
+    while True:
+        now = [_stamp(file) for file in files]
+        if now != seen:
+            seen = now
+            yield
+        sleep(0.2)
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _once(args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _terminal
+
+    sample = args.sample or (None if args.event else "track")
+    event = _inputs.event(args.event, sample)
+    transformation = _transformation(_workspace(args.workspace), Path(args.file))
+    started = time.perf_counter()
+    output = transformation.run(event)
+    _terminal.out(_report(output, event, (time.perf_counter() - started) * 1000))
+    return Exit.FAILED if output.error else Exit.OK
+
+
+def _workspace(file: str | None) -> Workspace:
+    from svctoolkit.workspace import Workspace
+
+    if file is None and not Path("workspace.yaml").is_file():
+        return Workspace()
+    return Workspace.load(Path(file or "workspace.yaml"))
+
+
+def _transformation(workspace: Workspace, file: Path) -> Transformation:
+    if file.suffix not in _LANGUAGES:
+        raise UsageError(f"{file}: a transformation is a .py, .js or .mjs file")
+    workspace.folder = None  # the file is named from here
+    return workspace.transformation(file.name, file=file, language=_LANGUAGES[file.suffix])  # type: ignore[arg-type]
+
+
+def _report(output: Output, event: dict[str, Any], milliseconds: float) -> str:
+    """Logs, what came out, and what is different from what went in."""
+    from svctoolkit.cli._terminal import styled
+
+    lines = [styled(f"{log.level}: {log.text}", "dim") for log in output.logs]
+    if output.error is not None:
+        lines.append(styled("failed", "red", "bold") + f"  {output.error}")
+        lines += [f"  {output.error.source_line.rstrip()}"] if output.error.source_line else []
+    elif not output.events:
+        lines.append(styled("dropped", "yellow", "bold") + "  the transformation returned no event")
+    for number, made in enumerate(output.events, 1):
+        of = f" {number} of {len(output.events)}" if len(output.events) > 1 else ""
+        lines += [styled(f"event{of}", "bold"), json.dumps(made, indent=2, ensure_ascii=False), *_diff(event, made)]
+    return "\n".join([*lines, styled(f"{milliseconds:.1f} ms, with starting the sandbox", "dim")])
+
+
+def _diff(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+    from svctoolkit.cli._terminal import styled
+    from svctoolkit.results.changes import changes
+
+    colours = {"added": "green", "removed": "red", "changed": "yellow"}
+    found = [styled(f"  {change}", colours[change.kind]) for change in changes(before, after)]
+    yield styled("changes", "bold") if found else "no changes"
+    yield from found
+
+
+command = Command(
+    help="run one event through a file with a user transformation",
+    description="""
+        Runs one event through the code in a file, in the sandbox, and shows what came out, what is different from the
+        event that went in, what the code wrote to its log, and the time it took. The exit code is 1 for an error.
+
+        Requests of the code (fetch, geolocation) are answered by a recorder, and nothing leaves the machine, unless
+        the workspace's delivery mode is live.
+    """,
+    examples=(
+        "svctoolkit transform clean.py",
+        "svctoolkit transform clean.js --sample identify",
+        "svctoolkit transform clean.js --event order.json --watch",
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+)

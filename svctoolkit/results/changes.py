@@ -1,0 +1,68 @@
+"""What is different between two JSON values, path by path.
+
+>>> for change in changes({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3}, "d": 4}):
+...     print(change)
+~ b.c: 2 -> 3
++ d: 4
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from svctoolkit.results._model import ABSENT
+
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference. `path` is dotted, a literal dot in a key is written `\\.`; the absent side is `ABSENT`."""
+
+    path: str
+    before: Any
+    after: Any
+
+    @property
+    def kind(self) -> Literal["added", "removed", "changed"]:
+        if self.before is ABSENT:
+            return "added"
+        return "removed" if self.after is ABSENT else "changed"
+
+    def __str__(self) -> str:
+        sides = [_shown(side) for side in (self.before, self.after) if side is not ABSENT]
+        return f"{_SIGNS[self.kind]} {self.path}: {' -> '.join(sides)}"
+
+
+def changes(before: Any, after: Any, path: str = "") -> Iterator[Change]:
+    """The differences, in the order of `before`, then what `after` has more. `1` is `1.0`, and is not `true`."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in [*before, *(key for key in after if key not in before)]:
+            yield from _member(before.get(key, ABSENT), after.get(key, ABSENT), _below(path, key))
+    elif isinstance(before, list) and isinstance(after, list):
+        for i in range(max(len(before), len(after))):
+            old = before[i] if i < len(before) else ABSENT
+            new = after[i] if i < len(after) else ABSENT
+            yield from _member(old, new, _below(path, str(i)))
+    elif before != after or isinstance(before, bool) != isinstance(after, bool):
+        yield Change(path, before, after)
+
+
+def _member(before: Any, after: Any, path: str) -> Iterator[Change]:
+    if before is ABSENT or after is ABSENT:
+        yield Change(path, before, after)
+    else:
+        yield from changes(before, after, path)
+
+
+def _below(path: str, key: str) -> str:
+    name = key.replace("\\", "\\\\").replace(".", "\\.")
+    return f"{path}.{name}" if path else name
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 200 else f"{text[:199]}…"

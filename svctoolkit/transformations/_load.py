@@ -1,0 +1,198 @@
+"""`load`: the user's code as text, ready to run in the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from svctoolkit.errors import TransformationError
+from svctoolkit.transformations._contract import (
+    Fetch,
+    Geolocation,
+    Library,
+    LibraryLike,
+    Limits,
+    Log,
+    Metadata,
+    Output,
+)
+from svctoolkit.transformations._frames import Result, encoded
+from svctoolkit.transformations._frames import event as unpacked
+from svctoolkit.transformations._outside import Outside
+from svctoolkit.transformations._pool import Pool, pool
+from svctoolkit.transformations._program import Program
+from svctoolkit.transformations._worker import CallError
+
+LANGUAGES = ("javascript", "python")
+_BREACHES = 3  # events of one call that may exceed a limit before the rest is given up
+
+
+def load(
+    code: str,
+    language: str,
+    *,
+    name: str = "",
+    libraries: Mapping[str, LibraryLike] | None = None,
+    credentials: Mapping[str, str] | None = None,
+    fetch: Fetch | None = None,
+    geolocation: Geolocation | None = None,
+    limits: Limits | None = None,
+    scope: str = "",
+    coverage: bool = False,
+    workers: Pool | None = None,
+) -> SandboxedTransformation:
+    """The user's code, checked and ready to run; the first of a language starts a worker (about 200 ms).
+
+    `name` is the file that errors show. `libraries` are found by the name that code imports. `fetch` and `geolocation`
+    answer what code asks of the world. `scope` is whose code it is: no process ever serves two scopes. `coverage`
+    counts the lines that run. `workers` is the pool to use instead of the shared one.
+
+    Raises `TransformationError` with `file:line:col` for code that cannot be loaded, or has not exactly one of
+    `transformEvent` and `transformBatch`.
+    """
+    if language not in LANGUAGES:
+        raise TransformationError(f"a transformation is written in {' or '.join(LANGUAGES)}, not {language!r}")
+    ending = "js" if language == "javascript" else "py"
+    program = Program(
+        code,
+        language,
+        name=name or f"transformation.{ending}",
+        libraries={
+            at: Library(library.code, language, library.name or f"{at}.{ending}")
+            for at, library in (libraries or {}).items()
+            if library.language == language
+        },
+        credentials=credentials or {},
+        limits=limits or Limits(),
+        scope=scope,
+        coverage=coverage,
+    )
+    loaded = SandboxedTransformation(program, Outside(fetch, geolocation), workers or pool(language))
+    with loaded.workers.worker(program) as worker:
+        program.units = worker.units
+    return loaded
+
+
+class SandboxedTransformation:
+    """The user's code in the sandbox. Safe to call from several threads at once."""
+
+    def __init__(self, program: Program, outside: Outside, workers: Pool) -> None:
+        self.program, self.workers = program, workers
+        self._outside = outside
+        self._hits: dict[str, dict[int, int]] = {}
+
+    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+        """One output per event, in order. Never raises for what the user's code does, and never changes an event.
+
+        The events of one call share the module's state; the next call starts afresh. When a limit is exceeded, the
+        events are run again one by one, so that only those that exceed it fail.
+        """
+        if not events:
+            return []
+        try:
+            return self._run(events, metadata)
+        except TransformationError as breach:
+            if len(events) == 1 or breach.kind == "sandbox":
+                return [Output(error=_of_event(breach, event)) for event in events]
+        return self._one_by_one(events, metadata)
+
+    def _one_by_one(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+        outputs: list[Output] = []
+        breaches = 0
+        for event, known in zip(events, metadata, strict=True):
+            if breaches >= _BREACHES:
+                text = f"not run: {breaches} events of this call have exceeded a limit already"
+                outputs.append(Output(error=_of_event(TransformationError(text, kind="time"), event)))
+                continue
+            try:
+                outputs += self._run([event], [known])
+            except TransformationError as breach:
+                breaches += 1
+                outputs.append(Output(error=_of_event(breach, event)))
+        return outputs
+
+    def _run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+        pairs = [{"event": event, "metadata": known} for event, known in zip(events, metadata, strict=True)]
+        payload = encoded(pairs)
+        limits = self.program.limits
+        try:
+            with self.workers.worker(self.program) as worker:
+                answer = worker.run(payload, limits, self._outside.answers)
+        except CallError as failed:
+            raise self.program.error(failed.words) from None
+        if len(answer.results) != len(events):
+            raise TransformationError("the sandbox gave an answer that cannot be read", kind="output")
+        if answer.hits is not None:
+            self._add(self.program.counted(answer.hits))
+        outputs = [self._output(result, event) for result, event in zip(answer.results, events, strict=True)]
+        if answer.batch is None:
+            return outputs
+        return _distributed([unpacked(item, limits) for item in answer.batch], outputs, events)
+
+    def _output(self, result: Result, event: Mapping[str, Any]) -> Output:
+        logs = _logs(result) if result.logs else ()
+        if result.events is None:
+            return Output(error=_of_event(self.program.error(result.error), event), logs=logs)
+        try:
+            returned = tuple([unpacked(item, self.program.limits) for item in result.events])
+        except TransformationError as breach:
+            return Output(error=_of_event(breach, event), logs=logs)
+        return Output(returned, logs=logs)
+
+    def _add(self, counts: dict[str, dict[int, int]]) -> None:
+        for file, lines in counts.items():
+            known = self._hits.setdefault(file, {})
+            for line, count in lines.items():
+                known[line] = known.get(line, 0) + count
+
+    def coverage(self) -> dict[str, dict[int, int]]:
+        """How often each line that can run has run, by file, over all calls; empty without `coverage=True`."""
+        return {file: dict(sorted(lines.items())) for file, lines in self._hits.items()}
+
+
+def _of_event(error: TransformationError, event: Mapping[str, Any]) -> TransformationError:
+    return TransformationError(
+        error.message,
+        name=error.name,
+        where=error.where,
+        source_line=error.source_line,
+        kind=error.kind,
+        event_id=str(event.get("messageId") or ""),
+    )
+
+
+def _logs(result: Result) -> tuple[Log, ...]:
+    lines = [Log(text, level) for level, text in result.logs]
+    if result.dropped:
+        lines.append(Log(f"{result.dropped} more lines left out: the limit for one event is reached", "warn"))
+    return tuple(lines)
+
+
+def _distributed(returned: list[Any], outputs: list[Output], events: Sequence[Mapping[str, Any]]) -> list[Output]:
+    """Each event that a batch function returned goes to the input with its messageId.
+
+    Without one there, it goes to the input at its place when that has none of its own, else to the first.
+    """
+    place = {event.get("messageId"): index for index, event in reversed(list(enumerate(events)))}
+    owners = [
+        place.get(item.get("messageId")) if isinstance(item, dict) and _is_key(item.get("messageId")) else None
+        for item in returned
+    ]
+    taken = set(owners)
+    events_of: list[list[tuple[int, dict[str, Any]]]] = [[] for _ in events]
+    errors: list[TransformationError | None] = [None] * len(events)
+    for at, (item, owner) in enumerate(zip(returned, owners, strict=True)):
+        if owner is None:
+            owner = at if at < len(events) and at not in taken else 0
+        if isinstance(item, dict):
+            events_of[owner].append((at, item))
+        else:
+            errors[owner] = _of_event(TransformationError(str(item), name="TypeError"), events[owner])
+    return [
+        Output(tuple(e for _, e in mine), error, output.logs, tuple(at for at, _ in mine))
+        for mine, error, output in zip(events_of, errors, outputs, strict=True)
+    ]
+
+
+def _is_key(value: Any) -> bool:
+    return value is not None and not isinstance(value, dict | list)

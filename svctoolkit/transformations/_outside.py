@@ -1,0 +1,107 @@
+"""What user code may ask of the world: `fetch`, `fetchV2` and `geolocation`, answered by the host."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+from svctoolkit.errors import ToolkitError
+from svctoolkit.transformations._contract import Fetch, FetchRequest, FetchResponse, Geolocation
+
+_AT_ONCE = 8
+
+
+class _NotAskedError(ToolkitError):
+    """A request that is not even tried."""
+
+
+class Outside:
+    """Answers requests, several at once. Without `fetch` or `geolocation` their requests fail with the reason."""
+
+    def __init__(self, fetch: Fetch | None = None, geolocation: Geolocation | None = None) -> None:
+        self._fetch, self._geolocation = fetch, geolocation
+        self._kinds: dict[str, Callable[[Sequence[Any], float], Any]] = {
+            "fetch": self._fetch_v1,
+            "fetchV2": self._fetch_v2,
+            "geolocation": self._locate,
+        }
+
+    def answers(self, calls: Sequence[Mapping[str, Any]], deadline: float) -> list[dict[str, Any]]:
+        """`{id, value, error}` for each call, by `deadline` (monotonic seconds). Raises `TimeoutError`."""
+        pool = ThreadPoolExecutor(min(len(calls), _AT_ONCE), thread_name_prefix="svctoolkit-fetch")
+        try:
+            begun = [pool.submit(self._answer, call, deadline) for call in calls]
+            return [one.result(max(0.0, deadline - time.monotonic())) for one in begun]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _answer(self, call: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+        value, error = None, None
+        try:
+            value = self._kinds[call["kind"]](call["args"], deadline)
+        except ToolkitError as failed:
+            error = str(failed)
+        except Exception as failed:  # noqa: BLE001 - the transport is the caller's; user code gets its text
+            error = f"{type(failed).__name__}: {failed}"
+        return {"id": call["id"], "value": value, "error": error}
+
+    def _fetch_v1(self, args: Sequence[Any], deadline: float) -> Any:
+        try:
+            return json.loads(self._response(args, deadline)[1].body)
+        except (ToolkitError, ValueError):
+            return "ERROR"
+
+    def _fetch_v2(self, args: Sequence[Any], deadline: float) -> Any:
+        request, response = self._response(args, deadline)
+        try:
+            body = json.loads(response.body)
+        except ValueError:
+            body = response.body.decode("utf-8", "replace")
+        return {"url": request.url, "status": response.status, "headers": dict(response.headers), "body": body}
+
+    def _response(self, args: Sequence[Any], deadline: float) -> tuple[FetchRequest, FetchResponse]:
+        request = _request(args, max(0.001, deadline - time.monotonic()))
+        if self._fetch is None:
+            raise _NotAskedError("fetch is not available here: nothing was given to answer it")
+        return request, self._fetch(request)
+
+    def _locate(self, args: Sequence[Any], _deadline: float) -> Any:
+        ip = args[0] if args else None
+        if not ip:
+            raise _NotAskedError("ip address is required")
+        try:
+            ipaddress.ip_address(ip)
+        except ValueError:
+            raise _NotAskedError("invalid ip address") from None
+        if self._geolocation is None:
+            raise _NotAskedError("geolocation is not available right now")
+        return self._geolocation(ip)
+
+
+def _request(args: Sequence[Any], timeout: float) -> FetchRequest:
+    url = args[0] if args else None
+    options = args[1] if len(args) > 1 and isinstance(args[1], dict) else {}
+    if not url:
+        raise _NotAskedError("fetch url is required")
+    if not isinstance(url, str):
+        raise _NotAskedError("fetch url must be a text")
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        raise _NotAskedError("invalid url, Invalid URL") from None
+    if not parts.scheme:
+        raise _NotAskedError("invalid url, Invalid URL")
+    if parts.scheme not in {"http", "https"}:
+        raise _NotAskedError("invalid protocol, only http and https are supported")
+    if not parts.hostname:
+        raise _NotAskedError("invalid url, Invalid URL")
+    body = options.get("body")
+    data = b"" if body is None else (body if isinstance(body, str) else json.dumps(body)).encode("utf-8", "replace")
+    headers = options.get("headers")
+    named = {str(name): str(value) for name, value in headers.items()} if isinstance(headers, dict) else {}
+    return FetchRequest(str(options.get("method") or "GET").upper(), url.strip(), named, data, timeout)

@@ -1,0 +1,152 @@
+"""The user's code with all that it is loaded with, and where its errors are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.errors import TransformationError, did_you_mean
+from svctoolkit.transformations._contract import Library, Limits
+
+if TYPE_CHECKING:
+    from svctoolkit.transformations._worker import Worker
+
+_SYNTAX = re.compile(r"([^\n]*):(\d+): (\w+): ([^\n]*)(?:\n[^\n]*\n([^\n^]*)\^)?")
+
+
+class Program:
+    """One transformation. Two with the same `digest` behave alike and share workers."""
+
+    def __init__(
+        self,
+        code: str,
+        language: str,
+        *,
+        name: str,
+        libraries: Mapping[str, Library],
+        credentials: Mapping[str, str],
+        limits: Limits,
+        scope: str,
+        coverage: bool,
+    ) -> None:
+        self.language, self.limits, self.scope = language, limits, scope
+        self._libraries = list(libraries)
+        self._sources = {name: code} | {library.name: library.code for library in libraries.values()}
+        # V8 takes no blanks and quotes in the name of a script
+        self._scripts = {re.sub(r"[\s'\"()]", "_", file): file for file in self._sources}
+        message = {
+            "main": self._source(name),
+            "libraries": [{**self._source(lib.name), "import": at} for at, lib in libraries.items()],
+            "credentials": dict(credentials),
+            "coverage": coverage,
+            "limits": {
+                "output_bytes": limits.output_bytes,
+                "log_bytes": limits.log_bytes,
+                "log_line": limits.log_line,
+                "calls": limits.calls,
+            },
+        }
+        self._payload = json.dumps(message).encode()
+        told = json.dumps([language, scope, repr(limits)]).encode() + self._payload
+        self.digest = hashlib.sha256(told).hexdigest()
+        self.units: list[dict[str, Any]] = []
+
+    def _source(self, file: str) -> dict[str, str]:
+        script = next(script for script, known in self._scripts.items() if known == file)
+        return {"file": file, "script": script, "code": self._sources[file]}
+
+    def load(self, worker: Worker) -> None:
+        """Raises `TransformationError` when the code cannot be loaded or has not exactly one function."""
+        answer = worker.load(self._payload, self.limits)
+        self.units = worker.units = answer.get("units", [])
+        if error := self._refusal(answer):
+            raise error
+        worker.program = self.digest
+
+    def _refusal(self, answer: Mapping[str, Any]) -> TransformationError | None:
+        if "unknown_import" in answer:
+            module = str(answer["unknown_import"])
+            meant = did_you_mean(module, self._libraries)
+            return self._error("Error", f"import from {module} failed. Module not found.{meant}", answer["at"])
+        if "syntax" in answer:
+            return self._syntax(str(answer["syntax"]))
+        failed = answer.get("error") or answer.get("thrown")
+        if failed:
+            error = self.error(failed)
+            error.kind = "syntax" if error.name == "SyntaxError" else "error"
+            return error
+        chosen = answer.get("chosen")
+        if chosen and not chosen["name"]:
+            return TransformationError(chosen["found"], name="Error", where=next(iter(self._sources)), kind="syntax")
+        return None
+
+    def _syntax(self, text: str) -> TransformationError:
+        """V8's report: the place, the line, and a caret under the mistake."""
+        found = _SYNTAX.match(text)
+        if found is None:
+            return TransformationError(text.strip()[:500], name="SyntaxError", kind="syntax")
+        script, number, name, message, before = found.groups()
+        file = self._scripts.get(script, next(iter(self._sources)))
+        # the function that V8 compiles has three lines of its own before the user's
+        line, column = int(number) - 3, len(before or "") + 1
+        lines = self._sources[file].split("\n")
+        if script not in self._scripts or line > len(lines):  # it ran into what stands after the user's code
+            line, message = len(lines), "Unexpected end of input"
+            column = len(lines[-1]) + 1
+            if "Single function literal" in text:
+                message = "Unexpected token '}'"
+        elif line == 1:
+            column -= self._head(file)
+        return self._error(name, message, [file, line, max(1, column)])
+
+    def _head(self, file: str) -> int:
+        return next((unit["head"] for unit in self.units if unit["file"] == file), 0)
+
+    def _error(self, name: str, message: str, at: Any, kind: str = "syntax") -> TransformationError:
+        where, source_line = self._place(at)
+        return TransformationError(message, name=name, where=where, source_line=source_line, kind=kind)
+
+    def error(self, failed: Any) -> TransformationError:
+        """The error in a worker's words, with its place in the user's files."""
+        if not isinstance(failed, dict):
+            return TransformationError("the transformation failed", name="Error")
+        name, message = str(failed.get("name") or "Error"), str(failed.get("message", ""))
+        if failed.get("plain"):
+            message = f"{message or '(nothing)'} (thrown as it is; throw an Error to see where)"
+        where, line = self._place(failed.get("at") or self._first_frame(str(failed.get("stack", ""))))
+        return TransformationError(message, name=name, where=where, source_line=line)
+
+    def _first_frame(self, stack: str) -> list[Any] | None:
+        for line in stack.split("\n")[:40]:
+            found = re.search(r"(?:\(|at (?:async )?)([^\s()]+):(\d{1,7}):(\d{1,7})\)?$", line)
+            if found and found[1] in self._scripts:
+                file, number, column = self._scripts[found[1]], int(found[2]), int(found[3])
+                return [file, number, self._column(file, number, column)]
+        return None
+
+    def _column(self, file: str, line: int, column: int) -> int:
+        """The column in the user's code, for one in the script that was made from it."""
+        inserted: list[list[int]] = next((unit["inserted"] for unit in self.units if unit["file"] == file), [])
+        longer: int = sum(size for at, begin, size in inserted if at == line and begin < column)
+        return max(1, column - longer)
+
+    def _place(self, at: Any) -> tuple[str, str]:
+        """`file:line:col` and the source line; empty when the worker names no place that exists."""
+        try:
+            file, line, column = at
+            text = self._sources[file].split("\n")[line - 1]
+        except (TypeError, ValueError, LookupError):
+            return "", ""
+        return f"{file}:{line}:{column}", text.rstrip("\r")
+
+    def counted(self, hits: Any) -> dict[str, dict[int, int]]:
+        """Line coverage: how often each line that can run has run, by file."""
+        counts: dict[str, dict[int, int]] = {}
+        for unit, numbers in zip(self.units, hits, strict=False):
+            of_file = counts.setdefault(unit["file"], {})
+            for line, count in zip(unit["lines"], numbers, strict=False):
+                of_file[line] = max(of_file.get(line, 0), count)
+        return counts

@@ -1,0 +1,12 @@
+"""Help for editors: what a transformation can use, in files to keep beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).with_name("types")
+
+
+def type_files() -> dict[str, str]:
+    """The text of each file by its name: TypeScript declarations for JavaScript, and a stub for Python."""
+    return {path.name: path.read_text("utf-8") for path in sorted(_FOLDER.iterdir()) if path.suffix in {".ts", ".pyi"}}

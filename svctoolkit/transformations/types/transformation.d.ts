@@ -1,0 +1,89 @@
+// What a JavaScript transformation can use. Put `// @ts-check` at the top of your file and keep this one beside it.
+//
+//   /** @type {TransformEvent} */
+//   export function transformEvent(event, metadata) { ... }
+
+type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+
+interface CustomerEvent {
+  type: 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias';
+  messageId?: string;
+  userId?: string;
+  anonymousId?: string;
+  event?: string;
+  name?: string;
+  properties?: Record<string, any>;
+  traits?: Record<string, any>;
+  context?: Record<string, any>;
+  integrations?: Record<string, any>;
+  originalTimestamp?: string;
+  timestamp?: string;
+  sentAt?: string;
+  [key: string]: any;
+}
+
+/** What is known about an event beside its content; what is not known is undefined. */
+interface EventMetadata {
+  sourceId?: string;
+  sourceName?: string;
+  workspaceId?: string;
+  sourceType?: string;
+  sourceCategory?: string;
+  destinationId?: string;
+  destinationType?: string;
+  destinationName?: string;
+  namespace?: string;
+  originalSourceId?: string;
+  trackingPlanId?: string;
+  trackingPlanVersion?: number;
+  sourceTpConfig?: any;
+  mergedTpConfig?: any;
+  jobId?: number;
+  sourceJobId?: string;
+  sourceJobRunId?: string;
+  sourceTaskRunId?: string;
+  recordId?: any;
+  messageId?: string;
+  messageIds?: string[];
+  rudderId?: string;
+  receivedAt?: string;
+  eventName?: string;
+  eventType?: string;
+  sourceDefinitionId?: string;
+  destinationDefinitionId?: string;
+  transformationId?: string;
+  transformationVersionId?: string;
+}
+
+type Metadata = (event: CustomerEvent) => EventMetadata;
+type Returned = CustomerEvent | CustomerEvent[] | null | undefined | void;
+
+/** Return the event, several events, or nothing to drop it. */
+type TransformEvent = (event: CustomerEvent, metadata: Metadata) => Returned | Promise<Returned>;
+/** Return all events that go on. */
+type TransformBatch = (events: CustomerEvent[], metadata: Metadata) => CustomerEvent[] | Promise<CustomerEvent[]>;
+
+interface FetchOptions {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+interface FetchResult {
+  url: string;
+  status: number;
+  headers: Record<string, string>;
+  /** Parsed when it is JSON, else the text. */
+  body: any;
+}
+
+/** Writes a line that is shown with the event. */
+declare function log(...values: any[]): void;
+/** The parsed JSON answer, or the text "ERROR" for any failure. */
+declare function fetch(url: string, options?: FetchOptions): Promise<any>;
+/** The whole answer, whatever its status. Rejects with `{message}` when there is none. */
+declare function fetchV2(url: string, options?: FetchOptions): Promise<FetchResult>;
+/** Where an IP address is. */
+declare function geolocation(ip: string): Promise<any>;
+/** A credential of the workspace, or undefined. */
+declare function getCredential(key: string): string | undefined;

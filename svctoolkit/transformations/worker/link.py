@@ -1,0 +1,268 @@
+"""ES modules for an engine that runs scripts: imports become arguments, exports become getters.
+
+What is taken out is replaced by blanks of the same length, so lines and columns stay what the user wrote. V8 is the
+judge of syntax; this only finds the statements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import tree_sitter
+import tree_sitter_javascript
+
+_PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_javascript.language()))
+_FUNCTIONS = {
+    "arrow_function",
+    "function_declaration",
+    "function_expression",
+    "generator_function",
+    "generator_function_declaration",
+    "method_definition",
+}
+_NOT_COUNTED = {
+    "class_declaration",
+    "comment",
+    "empty_statement",
+    "export_statement",
+    "function_declaration",
+    "generator_function_declaration",
+    "import_statement",
+    "statement_block",
+}
+_EXPORT = re.compile(rb"^([ \t]*)export(?=\s+(?:async|function|const|let|var|class)\b)", re.M)
+_DEFAULT = b"const __deflt="  # as long as `export default`
+
+Node = tree_sitter.Node
+
+
+class UnknownImportError(Exception):
+    """`module` is imported at `line`, `column` (from 1), and there is no such library."""
+
+    def __init__(self, module: str, line: int, column: int) -> None:
+        super().__init__(module)
+        self.module, self.line, self.column = module, line, column
+
+
+class _Edits:
+    """Changes to a source text, kept apart until all are known."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self._changes: list[tuple[int, int, int, bytes]] = []  # start, order there, end, text
+
+    def blank(self, start: int, end: int, instead: bytes = b"") -> None:
+        """Overwrites a range with `instead` and blanks; line ends stay."""
+        blanks = re.sub(rb"[^\r\n]", b" ", self.source[start + len(instead) : end])
+        self._changes.append((start, len(self._changes) + 1, end, instead + blanks))
+
+    def insert(self, at: int, text: bytes) -> None:
+        self._changes.append((at, len(self._changes) + 1, at, text))
+
+    def close(self, at: int, text: bytes) -> None:
+        """Like `insert`, but of what ends at the same place, what began last comes first."""
+        self._changes.append((at, -len(self._changes) - 1, at, text))
+
+    def apply(self) -> tuple[str, list[list[int]]]:
+        """The changed text, and where it is longer: `[line, column in the changed line, by how much]`."""
+        parts, inserted, at = [], [], 0
+        for start, _, end, text in sorted(self._changes):
+            parts.append(self.source[at:start])
+            if start == end:
+                before = b"".join(parts)
+                column = before.rfind(b"\n") + 1
+                inserted.append([before.count(b"\n") + 1, _units(before[column:]) + 1, _units(text)])
+            parts.append(text)
+            at = end
+        return b"".join([*parts, self.source[at:]]).decode(), inserted
+
+
+def _units(text: bytes) -> int:
+    """How long a text is for V8, which counts in UTF-16."""
+    return sum(1 + (char > "\uffff") for char in text.decode("utf-8", "replace"))
+
+
+def _text(node: Node | None) -> str:
+    return node.text.decode() if node is not None and node.text is not None else ""
+
+
+def _unquoted(node: Node | None) -> str:
+    return _text(node)[1:-1]
+
+
+def _names(pattern: Node | None) -> Iterator[str]:
+    """The variables that a declaration binds."""
+    if pattern is None:
+        return
+    if pattern.type in {"identifier", "shorthand_property_identifier_pattern"}:
+        yield _text(pattern)
+    elif pattern.type == "pair_pattern":
+        yield from _names(pattern.child_by_field_name("value"))
+    elif pattern.type in {"assignment_pattern", "object_assignment_pattern"}:
+        yield from _names(pattern.child_by_field_name("left"))
+    else:
+        for child in pattern.named_children:
+            yield from _names(child)
+
+
+class _Module:
+    """One module on its way to a script."""
+
+    def __init__(self, code: str, file: str, libraries: Mapping[str, int]) -> None:
+        self.file = file
+        self.edits = _Edits(code.encode("utf-8", "replace"))
+        self.root = _PARSER.parse(self.edits.source).root_node
+        self.libraries = libraries
+        self.imports: list[dict[str, Any]] = []
+        self.exports: dict[str, str] = {}
+
+    def _import(self, node: Node, name: str, local: str) -> None:
+        source = node.child_by_field_name("source")
+        module = _unquoted(source)
+        if module not in self.libraries:
+            at = source or node
+            raise UnknownImportError(module, at.start_point.row + 1, at.start_point.column + 1)
+        known = {"from": module, "library": self.libraries[module], "name": name, "local": local}
+        self.imports.append({**known, "at": [self.file, node.start_point.row + 1, node.start_point.column + 1]})
+
+    def import_statement(self, node: Node) -> None:
+        clause = next((child for child in node.named_children if child.type == "import_clause"), None)
+        self.edits.blank(node.start_byte, node.end_byte)
+        if clause is None:
+            return self._import(node, "*", f"__bare{len(self.imports)}")
+        for part in clause.named_children:
+            if part.type == "identifier":
+                self._import(node, "default", _text(part))
+            elif part.type == "namespace_import":
+                self._import(node, "*", _text(part.named_children[0]))
+            elif part.type == "named_imports":
+                for one in part.named_children:
+                    name = one.child_by_field_name("name")
+                    self._import(node, _text(name), _text(one.child_by_field_name("alias") or name))
+        return None
+
+    def export_statement(self, node: Node) -> None:
+        declaration = node.child_by_field_name("declaration")
+        value = node.child_by_field_name("value")
+        if any(child.type == "default" for child in node.children):
+            self._export_default(node, declaration or value)
+        elif declaration is not None:
+            self.edits.blank(node.start_byte, declaration.start_byte)
+            name = declaration.child_by_field_name("name")
+            for one in [name] if name else [d.child_by_field_name("name") for d in declaration.named_children]:
+                self.exports.update((bound, bound) for bound in _names(one))
+        else:
+            self._export_names(node)
+
+    def _export_default(self, node: Node, what: Node | None) -> None:
+        if what is None:
+            return
+        name = what.child_by_field_name("name") if what.type.endswith("_declaration") else None
+        if name is not None:
+            self.edits.blank(node.start_byte, what.start_byte)
+        else:
+            self.edits.blank(node.start_byte, what.start_byte, _DEFAULT)
+            self.edits.close(what.end_byte, b";")
+        self.exports["default"] = _text(name) or "__deflt"
+
+    def _export_names(self, node: Node) -> None:
+        source = node.child_by_field_name("source")
+        self.edits.blank(node.start_byte, node.end_byte)
+        for clause in node.named_children:
+            for one in clause.named_children if clause.type == "export_clause" else ():
+                name = one.child_by_field_name("name")
+                local = _text(name)
+                if source is not None:
+                    local = f"__again{len(self.imports)}"
+                    self._import(node, _text(name), local)
+                self.exports[_text(one.child_by_field_name("alias") or name)] = local
+
+
+def _walk(node: Node, into: Callable[[Node], bool]) -> Iterator[Node]:
+    waiting = [node]
+    while waiting:
+        at = waiting.pop()
+        yield at
+        if into(at):
+            waiting.extend(at.children)
+
+
+def _awaits(root: Node) -> bool:
+    """Whether there is an `await` outside every function."""
+    found = _walk(root, lambda node: node.type not in _FUNCTIONS)
+    return any(node.type == "await_expression" or (node.type == "await" and not node.is_named) for node in found)
+
+
+def _count_statements(module: _Module) -> list[int]:
+    """Makes every statement count its runs. The line of each counter."""
+    lines: list[int] = []
+    insert, close = module.edits.insert, module.edits.close
+
+    def counter(node: Node) -> bytes:
+        lines.append(node.start_point.row + 1)
+        return b"__hits[%d]++" % (len(lines) - 1)
+
+    for node in _walk(module.root, lambda _: True):
+        parent = node.parent
+        if parent is None or not node.is_named:
+            continue
+        if node.type == "lexical_declaration" and parent.type in {"for_statement", "for_in_statement"}:
+            continue
+        declares = node.type in {"lexical_declaration", "variable_declaration"}
+        statement = declares or node.type.endswith("_statement")
+        if parent.type == "arrow_function" and parent.child_by_field_name("body") == node:
+            if node.type != "statement_block":
+                insert(node.start_byte, b"(" + counter(node) + b",")
+                close(node.end_byte, b")")
+        elif not statement or node.type in _NOT_COUNTED:
+            continue
+        elif parent.type in {"program", "statement_block", "class_static_block", "switch_case", "switch_default"}:
+            if not (node.type == "expression_statement" and node.named_children[0].type == "string"):
+                insert(node.start_byte, counter(node) + b";")
+        elif parent.type == "export_statement":
+            insert(node.start_byte, counter(node) + b";")  # where `export` has been taken out
+        elif parent.type != "labeled_statement" and declares is False:
+            insert(node.start_byte, b"{" + counter(node) + b";")
+            close(node.end_byte, b"}")
+    return lines
+
+
+def link(code: str, file: str, script: str, libraries: Mapping[str, int], *, coverage: bool = False) -> dict[str, Any]:
+    """A module as the glue compiles it. `libraries` gives each import name its place. Raises `UnknownImportError`.
+
+    `script` is the name of `file` as V8 can take it.
+
+    `lines` are the lines of the counted statements; `inserted` says where the script is longer than the module, as
+    `[line, column, by how much]`.
+    """
+    module = _Module(code, file, libraries)
+    for node in module.root.children:
+        if node.type == "import_statement":
+            module.import_statement(node)
+        elif node.type == "export_statement":
+            module.export_statement(node)
+    modular = bool(module.imports or module.exports or _EXPORT.search(module.edits.source))
+    lines = _count_statements(module) if coverage and not module.root.has_error else []
+    changed, inserted = module.edits.apply()
+    if module.root.has_error:  # what could not be told apart would hide the real mistake from V8
+        changed = _EXPORT.sub(rb"\1      ", changed.encode()).decode()
+    getters = ",".join(f'"{name}":()=>{local}' for name, local in module.exports.items())
+    head = f"'use strict';__export({{{getters}}});" if modular else ""
+    awaits = b"await" in module.edits.source and _awaits(module.root)
+    names = ["__export", "__hits", "__metadata" if modular else "metadata", *(i["local"] for i in module.imports)]
+    opening = ("(async function(" if awaits else "(function(") + ",".join(names) + "){" + head
+    finish = "" if modular else "\n;return typeof transform==='function'?transform:undefined"
+    return {
+        "names": ",".join(names),
+        "head": head,
+        "code": changed,
+        "tail": f"{finish}\n//# sourceURL={script}",
+        "comment": f"//# sourceURL={script}\n",
+        "imports": module.imports,
+        "awaits": awaits,
+        "statements": len(lines),
+        "lines": lines,
+        "inserted": [[1, 1, len(opening)], *([at, begin + len(opening) * (at == 1), by] for at, begin, by in inserted)],
+    }

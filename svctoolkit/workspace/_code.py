@@ -1,0 +1,138 @@
+"""The transformations of a workspace, ready to run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit import transformations
+from svctoolkit.delivery import HttpRequest, Recorder, Transport
+from svctoolkit.errors import DeliveryError, TransformationError
+from svctoolkit.secrets import revealed
+from svctoolkit.transformations import (
+    CallableTransformation,
+    FetchRequest,
+    FetchResponse,
+    Metadata,
+    Output,
+    Runnable,
+)
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace._model import Library, Transformation, Workspace
+
+_GEOLOCATION = "http://geolocation"  # a host for the recorder; the live network has no such name
+
+
+class UserCode:
+    """Makes transformations runnable: loaded at their first event, and again when code or credentials have changed.
+
+    What the code asks of the network goes through the workspace's delivery mode: `recorder` answers, or the live
+    network under its policy. `transport` answers instead, if it is given. `coverage` counts the lines that run.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        recorder: Recorder,
+        *,
+        transport: Transport | None = None,
+        loopback: bool = True,
+        coverage: bool = False,
+    ) -> None:
+        self._workspace, self._recorder, self._transport = workspace, recorder, transport
+        self._loopback, self._coverage = loopback, coverage
+        self._loaded: dict[str, tuple[Any, Runnable]] = {}
+        self._lock = Lock()
+
+    def runnable(self, transformation: Transformation) -> Runnable:
+        """Never raises: code that cannot be loaded gives its error for each event."""
+        if transformation.function is not None:
+            return CallableTransformation(transformation.function)
+        now = self._written(transformation)
+        with self._lock:
+            known = self._loaded.get(transformation.key)
+            if known is None or known[0] != now:
+                known = self._loaded[transformation.key] = (now, self._load(transformation))
+            return known[1]
+
+    def coverage(self) -> dict[str, dict[int, int]]:
+        """How often each line that can run has run, by file; empty without `coverage=True`."""
+        found: dict[str, dict[int, int]] = {}
+        for _, loaded in list(self._loaded.values()):
+            if isinstance(loaded, transformations.SandboxedTransformation):
+                found |= loaded.coverage()
+        return found
+
+    def _written(self, transformation: Transformation) -> Any:
+        """Everything that makes a loaded transformation what it is."""
+        workspace = self._workspace
+        libraries = {key: (made.language, made.code) for key, made in workspace.libraries.items()}
+        return transformation.language, transformation.code, libraries, dict(workspace.credentials), workspace.limits
+
+    def _load(self, transformation: Transformation) -> Runnable:
+        try:
+            if not transformation.code:
+                raise TransformationError(_no_code(transformation), name="ConfigError", kind="syntax")
+            return transformations.load(
+                transformation.code,
+                transformation.language or "javascript",
+                name=_file(transformation),
+                libraries={key: _library(made) for key, made in self._workspace.libraries.items()},
+                credentials=revealed(self._workspace.credentials),
+                fetch=self._fetch,
+                geolocation=self._locate,
+                limits=self._workspace.limits,
+                scope=f"{self._workspace.name} {id(self._workspace)}",
+                coverage=self._coverage,
+            )
+        except TransformationError as error:
+            return _Broken(error)
+
+    def _fetch(self, request: FetchRequest) -> FetchResponse:
+        transport = self._transport or self._workspace.delivery.transport(self._recorder, loopback=self._loopback)
+        sent = HttpRequest(request.method, request.url, request.headers, request.body)
+        response = transport(sent, timeout=min(request.timeout, self._workspace.delivery.timeout))
+        return FetchResponse(response.status, response.headers, response.body)
+
+    def _locate(self, ip: str) -> Any:
+        service = self._workspace.delivery.geolocation or _GEOLOCATION
+        response = self._fetch(FetchRequest("GET", f"{service.rstrip('/')}/geoip/{ip}", timeout=1.0))
+        if response.status != 200:
+            raise DeliveryError(
+                f"request to fetch geolocation failed with status code: {response.status}", code="EGEOLOCATION"
+            )
+        try:
+            return json.loads(response.body)
+        except ValueError:
+            raise DeliveryError("the geolocation service did not answer with JSON", code="EGEOLOCATION") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    """Code that cannot be loaded."""
+
+    error: TransformationError
+
+    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:  # noqa: ARG002
+        return [Output(error=self.error) for _ in events]
+
+
+def _no_code(transformation: Transformation) -> str:
+    if transformation.version_id:
+        return f"the code of transformation {transformation.key!r} is kept by the service: give it as `code` or `file`"
+    return f"transformation {transformation.key!r} has no code"
+
+
+def _file(made: Transformation | Library) -> str:
+    """The file name that errors show."""
+    if made.file is not None:
+        return made.file.name
+    return f"{made.key}.{'py' if made.language == 'python' else 'js'}"
+
+
+def _library(made: Library) -> transformations.Library:
+    return transformations.Library(made.code, made.language or "javascript", _file(made))

@@ -1,0 +1,342 @@
+# ruff: noqa: E501 - the scripts of the tests stand on one line each
+"""The sandbox around user code: bounds, isolation, the pool of workers, and what happens when something dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from svctoolkit import transformations
+from svctoolkit.errors import TransformationError
+from svctoolkit.transformations import FetchResponse, Library, Limits, Output, Pool, _layers
+
+LANGUAGES = ("javascript", "python")
+SAME = {
+    "javascript": "export const transformEvent = (e) => e",
+    "python": "def transformEvent(e, m): return e",
+}
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
+
+
+@pytest.fixture
+def pools() -> Iterator[dict[str, Pool]]:
+    """Two workers of each language, for this test alone."""
+    made = {language: Pool(language, 2) for language in LANGUAGES}
+    yield made
+    for pool in made.values():
+        pool.close()
+
+
+def run(code: str, language: str, events: list[dict[str, Any]], **options: Any) -> list[Output]:
+    return transformations.load(code, language, **options).run(events, [{} for _ in events])
+
+
+def kinds(outputs: list[Output]) -> list[str]:
+    return [output.error.kind if output.error else "fine" for output in outputs]
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "kind", "text"),
+    [
+        ("javascript", "export const transformEvent = () => { while (true) {} }", "time", "timed out"),
+        ("javascript", "export const transformEvent = async () => { await null; for (;;); }", "time", "timed out"),
+        ("javascript", "export const transformEvent = async () => { await fetch('http://x/'); for (;;); }", "time", "timed out"),
+        ("javascript", "export const transformEvent = async () => { for (;;) await fetch('http://x/') }", "error", "requests"),
+        ("javascript", "export const transformEvent = async () => { await new Promise(() => {}) }", "error", "never settled"),
+        ("javascript", "export const transformEvent = () => { const a = []; for (;;) a.push(new Uint8Array(1e6).fill(1)) }", "error", "allocation"),
+        ("javascript", "export const transformEvent = () => ({ s: 'x'.repeat(2e6) })", "error", "larger"),
+        ("javascript", "export const transformEvent = () => ({ a: new Array(2e5).fill([]) })", "output", "values"),
+        ("javascript", "export const transformEvent = () => { let o = {}; for (let i = 0; i < 500; i++) o = { o }; return o }", "output", "nested"),
+        ("python", "def transformEvent(e, m):\n    while True: pass", "time", "timed out"),
+        ("python", "async def transformEvent(e, m):\n    import asyncio; await asyncio.Event().wait()", "error", "never done"),
+        ("python", "def transformEvent(e, m):\n    for _ in range(50): fetch('http://x/')", "error", "requests"),
+        ("python", "def transformEvent(e, m):\n    return {'a': 'x' * 10**9}", "memory", "memory limit of 128 MB"),
+        ("python", "def transformEvent(e, m):\n    return {'a': 'x' * 2_000_000}", "error", "larger"),
+        ("python", "def transformEvent(e, m):\n    return {'a': [[]] * 200_000}", "output", "values"),
+        ("python", "def transformEvent(e, m):\n    o = {}\n    for _ in range(500): o = {'o': o}\n    return o", "output", "nested"),
+        ("python", "import os\ndef transformEvent(e, m):\n    os._exit(7)", "crash", "ended its process"),
+        ("python", "import os\ndef transformEvent(e, m):\n    os.abort()", "crash", "SIGABRT"),
+    ],
+)  # fmt: skip
+def test_a_breach_is_a_clear_error(language: str, code: str, kind: str, text: str) -> None:
+    """Time, memory, output and crash end as an error that names the bound, and the next transformation works."""
+    limits = Limits(time=0.5, output_bytes=1 << 20, output_values=100_000, calls=20)
+
+    output = run(code, language, [{"messageId": "m1"}], limits=limits, fetch=lambda _request: FetchResponse(200))[0]
+
+    assert output.error is not None
+    assert output.error.kind in (kind, "memory" if "Uint8Array" in code else kind)
+    assert text in output.error.message or output.error.kind == "memory"
+    assert output.error.event_id == "m1"
+    assert kinds(run(SAME[language], language, [{}])) == ["fine"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_breach_hurts_one_event(language: str) -> None:
+    """The events beside the one that loops come through."""
+    code = {
+        "javascript": "export const transformEvent = (e) => { while (e.bad) {} return e }",
+        "python": "def transformEvent(e, m):\n    while e.get('bad'): pass\n    return e",
+    }[language]
+    outputs = run(code, language, [{"n": 1}, {"bad": True}, {"n": 2}], limits=Limits(time=0.3))
+
+    assert kinds(outputs) == ["fine", "time", "fine"]
+
+
+def test_many_breaches_are_given_up() -> None:
+    """A batch in which every event loops does not take its time limit for each of them."""
+    code = "export const transformEvent = () => { for (;;); }"
+
+    outputs = run(code, "javascript", [{}] * 6, limits=Limits(time=0.2))
+
+    assert kinds(outputs) == ["time"] * 6
+    assert outputs[5].error is not None
+    assert outputs[5].error.message.startswith("not run: 3 events")
+
+
+def test_a_loop_in_python_names_its_line() -> None:
+    """Where the code was when its time ran out."""
+    code = "def transformEvent(e, m):\n    n = 0\n    while True:\n        n += 1\n"
+
+    error = run(code, "python", [{}], name="clean.py", limits=Limits(time=0.3))[0].error
+
+    assert error is not None
+    assert error.where in {"clean.py:3", "clean.py:4"}
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        ("javascript", "let n = 0; export const transformEvent = () => ({ n: ++n })"),
+        ("javascript", "globalThis.n ??= 0; export const transformEvent = () => ({ n: ++globalThis.n })"),
+        ("javascript", "export const transformEvent = () => { Array.prototype.n = ([].n ?? 0) + 1; return { n: [].n } }"),
+        ("javascript", "import { up } from 'lib'; export const transformEvent = () => ({ n: up() })"),
+        ("python", "n = 0\ndef transformEvent(e, m):\n    global n\n    n += 1\n    return {'n': n}"),
+        ("python", "import json\ndef transformEvent(e, m):\n    json.n = getattr(json, 'n', 0) + 1\n    return {'n': json.n}"),
+        ("python", "import builtins\ndef transformEvent(e, m):\n    builtins.n = getattr(builtins, 'n', 0) + 1\n    return {'n': builtins.n}"),
+        ("python", "import lib\ndef transformEvent(e, m):\n    return {'n': lib.up()}"),
+    ],
+)  # fmt: skip
+def test_state_lasts_for_one_call(language: str, code: str) -> None:
+    """The events of one call share the module's state; the next call starts afresh."""
+    text = {"javascript": "let n = 0; export const up = () => ++n",
+            "python": "n = 0\ndef up():\n    global n\n    n += 1\n    return n"}[language]  # fmt: skip
+    loaded = transformations.load(code, language, libraries={"lib": Library(text, language)})
+
+    calls = [[output.events[0]["n"] for output in loaded.run([{}, {}], [{}, {}])] for _ in range(3)]
+
+    assert calls == [[1, 2]] * 3
+
+
+def test_transformations_share_nothing(pools: dict[str, Pool]) -> None:
+    """What one leaves behind, the next one in the same worker does not see."""
+    leaves = "export const transformEvent = (e) => { globalThis.left = Object.prototype.left = 1; return e }"
+    looks = "export const transformEvent = () => ({ global: globalThis.left ?? null, proto: ({}).left ?? null })"
+
+    for _ in range(3):
+        assert kinds(run(leaves, "javascript", [{}], workers=pools["javascript"])) == ["fine"]
+        assert run(looks, "javascript", [{}], workers=pools["javascript"])[0].events == (
+            {"global": None, "proto": None},
+        )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_scopes_share_no_process(language: str, pools: dict[str, Pool]) -> None:
+    """A worker that has had one workspace's code is ended before another's needs its place."""
+    pool = pools[language]
+    processes = {}
+    for scope in ("a", "b", "c", "d"):
+        run(SAME[language], language, [{}], scope=scope, workers=pool)
+        processes[scope] = {worker.scope: worker._process.pid for worker in pool._free}[scope]
+
+    assert len(set(processes.values())) == 4
+    assert pool.workers == 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_pool_is_bounded_and_reused(language: str, pools: dict[str, Pool]) -> None:
+    """Many threads with several transformations never have more than two workers, and each gets its own results."""
+    pool = pools[language]
+    codes = {
+        "javascript": "export const transformEvent = (e) => ({{ ...e, by: {0} }})",
+        "python": "def transformEvent(e, m): return {{**e, 'by': {0}}}",
+    }
+    loaded = [transformations.load(codes[language].format(n), language, workers=pool) for n in range(2)]
+    seen: list[int] = []
+
+    def one(n: int) -> tuple[int, Any]:
+        events = loaded[n % 2].run([{"n": n}], [{}])[0].events
+        seen.append(pool.workers)
+        return n, events
+
+    with ThreadPoolExecutor(8) as threads:
+        results = list(threads.map(one, range(80)))
+
+    assert all(events == ({"n": n, "by": n % 2},) for n, events in results)
+    assert max(seen) <= 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_worker_that_dies_is_replaced(language: str, pools: dict[str, Pool]) -> None:
+    """A worker killed between two calls is not noticed by the caller."""
+    loaded = transformations.load(SAME[language], language, workers=pools[language])
+    (worker,) = pools[language]._free
+
+    os.kill(worker._process.pid, signal.SIGKILL)
+    worker._process.wait()
+
+    assert kinds(loaded.run([{"n": 1}], [{}])) == ["fine"]
+    assert pools[language].workers == 1
+
+
+def test_a_worker_that_speaks_unasked_is_ended(pools: dict[str, Pool]) -> None:
+    """An answer prepared for the next call is never taken for that call's answer."""
+    code = (
+        "import os, struct\n"
+        "def transformEvent(e, m):\n"
+        '    frame = b\'{"results":[{"events":[{"forged":1}]}]}\'\n'
+        "    if e.get('forge'):\n"
+        "        for fd in range(3, 20):\n"
+        "            try: os.write(fd, (struct.pack('<I', len(frame)) + frame) * 2)\n"
+        "            except OSError: pass\n"
+        "    return e"
+    )
+    loaded = transformations.load(code, "python", workers=pools["python"])
+    loaded.run([{"forge": True}], [{}])
+
+    assert loaded.run([{"n": 1}], [{}])[0].events == ({"n": 1},)
+
+
+@linux
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_their_parent(how: signal.Signals) -> None:
+    """Also one that loops, also when the parent is killed with -9, also when other threads of it have ended."""
+    code = (
+        "import threading, time\n"
+        "from svctoolkit import transformations as t\n"
+        "idle = t.load('export const transformEvent = (e) => e', 'javascript')\n"
+        "busy = t.load('def transformEvent(e, m):\\n  while True: pass', 'python', limits=t.Limits(time=60))\n"
+        "threading.Thread(target=busy.run, args=([{}], [{}])).start()\n"
+        "while idle.workers._free == [] or busy.workers._free: time.sleep(0.01)\n"
+        "print(*[c for c in open('/proc/self/stat').read().split()[:1]], flush=True)\n"
+        "time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    parent.stdout.readline()
+    children: list[int] = []
+    for task in os.listdir(f"/proc/{parent.pid}/task"):
+        with open(f"/proc/{parent.pid}/task/{task}/children") as text:
+            children += map(int, text.read().split())
+    watched = [os.pidfd_open(child) for child in children]
+
+    parent.send_signal(how)
+    parent.wait()
+    ended = [bool(select.select([child], [], [], 5)[0]) for child in watched]
+
+    for child in watched:
+        os.close(child)
+    parent.stdout.close()
+    assert ended == [True, True]
+
+
+@linux
+def test_a_worker_outlives_the_thread_that_asked_for_it(pools: dict[str, Pool]) -> None:
+    """A server's threads come and go; the workers that their requests started stay."""
+    asked = threading.Thread(target=run, args=(SAME["python"], "python", [{}]), kwargs={"workers": pools["python"]})
+    asked.start()
+    asked.join()
+    (worker,) = pools["python"]._free
+
+    run(SAME["python"], "python", [{}], workers=pools["python"])
+
+    assert pools["python"]._free == [worker]
+
+
+@linux
+def test_a_forked_child_has_workers_of_its_own() -> None:
+    """After a fork the child does not talk to the parent's workers."""
+    code = (
+        "import os\nfrom svctoolkit import transformations as t\n"
+        "code = 'def transformEvent(e, m): return e'\n"
+        "t.load(code, 'python'); mine = t._pool.pool('python')._free[0]._process.pid\n"
+        "if os.fork() == 0:\n"
+        "    t.load(code, 'python').run([{}], [{}]); other = t._pool.pool('python')._free[0]._process.pid\n"
+        "    print(mine != other, flush=True); t._pool.close(); os._exit(0)\n"
+        "os.wait()\n"
+        "print(t.load(code, 'python').run([{}], [{}])[0].error, flush=True)"
+    )
+
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["True", "None"]
+
+
+@linux
+def test_layers_tell_what_holds() -> None:
+    """On this machine the essential locks hold, and the words say what each is for."""
+    layers = transformations.layers()
+
+    assert layers.essential
+    assert "holds: seccomp: no files, network, processes" in str(layers)
+
+
+@linux
+@pytest.mark.parametrize("without", [("namespaces",), ("landlock",), ("namespaces", "landlock", "privileges")])
+def test_a_missing_layer_is_no_hole(without: tuple[str, ...]) -> None:
+    """Each lock holds by itself: without namespaces or landlock there is still no file and no network."""
+    pool = Pool("python", 1, without)
+    code = (
+        "def transformEvent(e, m):\n    found = []\n    for f in (lambda: open('/etc/passwd'), lambda: __import__('socket').socket()):\n"
+        "        try: f(); found.append('breach')\n        except BaseException: pass\n    return {'found': found}"
+    )
+
+    outputs = run(code, "python", [{}], workers=pool)
+    (worker,) = pool._free
+    described = _layers.described(worker.held)
+    pool.close()
+
+    assert outputs[0].events == ({"found": []},)
+    assert set(without) <= set(described.missing)
+    assert described.essential
+
+
+@linux
+def test_a_worker_that_is_not_locked_gets_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host looks for itself: a worker that only says that it is locked is ended."""
+    monkeypatch.setattr("svctoolkit.transformations._worker.unlocked_threads", lambda _process: [1])
+
+    with pytest.raises(TransformationError, match="the kernel says that it is not") as caught:
+        transformations.load(SAME["python"], "python", workers=Pool("python", 1))
+
+    assert caught.value.kind == "sandbox"
+
+
+@linux
+def test_the_kernel_shows_the_locks(pools: dict[str, Pool]) -> None:
+    """Every thread of a worker is filtered and can gain no rights; this test's own threads are not."""
+    for language in LANGUAGES:
+        run(SAME[language], language, [{}], workers=pools[language])
+        (worker,) = pools[language]._free
+        assert _layers.unlocked_threads(worker._process.pid) == []
+
+    assert _layers.unlocked_threads(os.getpid()) != []
+
+
+def test_results_are_plain_json(pools: dict[str, Pool]) -> None:
+    """What comes back can be written as JSON, whatever the code made of it."""
+    code = "export const transformEvent = () => ({ ['\\udfff']: '\\ud800', ['__proto__']: { a: 1 } })"
+
+    output = run(code, "javascript", [{}], workers=pools["javascript"])[0]
+
+    assert json.dumps(output.events, ensure_ascii=False).encode()

@@ -1,0 +1,258 @@
+"""Users' code through the pipeline and the command line: what teams really have, in both languages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import Pipeline, Secret, Workspace, events
+from svctoolkit.delivery import Answer
+from svctoolkit.errors import ConfigError, InvalidWorkspace
+from svctoolkit.server import _serve
+from svctoolkit.transformations import layers
+from svctoolkit.transformations._layers import described
+
+EVENT = events.sample("track")
+JS = """
+import { shout } from 'text';
+export async function transformEvent(event, metadata) {
+  log('got', event.event);
+  const answer = await fetchV2('https://crm.example/users/' + event.userId, { headers: { key: getCredential('crm') } });
+  return { ...event, event: shout(event.event), crm: answer.body.level, from: metadata(event).sourceName };
+}
+"""
+PY = """
+from text import shout
+def transformEvent(event, metadata):
+    log('got', event['event'])
+    answer = fetchV2('https://crm.example/users/' + event['userId'], {'headers': {'key': getCredential('crm')}})
+    known = {'crm': answer['body']['level'], 'from': metadata(event)['sourceName']}
+    return {**event, 'event': shout(event['event']), **known}
+"""
+LIBRARY = {
+    "javascript": "export function shout(text) { return text.toUpperCase() }",
+    "python": "def shout(text):\n    return text.upper()\n",
+}
+
+
+def shop(code: str, language: Any) -> Pipeline:
+    workspace = Workspace.loads(
+        json.dumps(
+            {
+                "workspace": "shop",
+                "sources": {"web": {"name": "Web shop", "destinations": ["hook"]}},
+                "destinations": {
+                    "hook": {"type": "WEBHOOK", "config": {"webhookUrl": "https://b.example"}, "transformation": "code"}
+                },
+                "transformations": {"code": {"language": language, "code": code}},
+                "libraries": {"text": {"language": language, "code": LIBRARY[language]}},
+                "credentials": {"crm": "$(env:CRM)"},
+            }
+        ),
+        environ={"CRM": "crm-s3cret"},
+    )
+    return Pipeline(workspace)
+
+
+@pytest.mark.parametrize(("code", "language"), [(JS, "javascript"), (PY, "python")])
+def test_code_has_its_libraries_credentials_metadata_logs_and_the_recorder(code: str, language: str) -> None:
+    """Everything that the contract gives to code comes through the pipeline; its requests stay on this machine."""
+    pipeline = shop(code, language)
+    pipeline.recorder.answer("crm.example", Answer(body={"level": "gold"}))
+    result = pipeline.test_source("web", EVENT)[0]
+
+    made = result.data[0].user_transformed_payload
+    (asked,) = pipeline.recorder.requests
+    assert (made["event"], made["crm"], made["from"]) == ("ORDER COMPLETED", "gold", "Web shop")
+    assert [log.text for log in result.data[0].logs] == ["got Order Completed"]
+    assert (asked.request.url, asked.request.headers["key"]) == ("https://crm.example/users/u-1001", "crm-s3cret")
+
+
+def test_a_credential_never_shows() -> None:
+    """Code that puts a credential into its event sends it, and no view of the result shows it."""
+    code = "export function transformEvent(e) { return {...e, k: 'Bearer ' + getCredential('crm')} }"
+    pipeline = shop(code, "javascript")
+    result = pipeline.test_destination("hook", EVENT)
+
+    assert "crm-s3cret" in json.dumps(result.to_dict())
+    assert "crm-s3cret" not in repr(result) + json.dumps(result.masked()) + result.frame().to_csv()
+    assert "crm-s3cret" not in repr(pipeline.workspace) + pipeline.workspace.dumps()
+
+
+def test_code_that_was_changed_runs_changed() -> None:
+    """The next event sees the new code, the new library, the new credential."""
+    pipeline = shop("export function transformEvent(e) { return {...e, v: 1} }", "javascript")
+    first = pipeline.test_destination("hook", EVENT).data[0].user_transformed_payload["v"]
+    pipeline.workspace.transformations["code"].code = "export function transformEvent(e) { return {...e, v: 2} }"
+    second = pipeline.test_destination("hook", EVENT).data[0].user_transformed_payload["v"]
+    pipeline.workspace.credentials["crm"] = Secret("other")
+    pipeline.workspace.transformations[
+        "code"
+    ].code = "export function transformEvent(e) { return {...e, v: getCredential('crm')} }"
+    third = pipeline.test_destination("hook", EVENT).data[0].user_transformed_payload["v"]
+
+    assert (first, second, third) == (1, 2, "other")
+
+
+def test_code_that_cannot_be_loaded_is_an_error_of_each_event() -> None:
+    """Name, text and place of the mistake; the later stages are aborted."""
+    pipeline = shop("export function transformEvent(event) {\n  return event\n", "javascript")
+    data = pipeline.test_destination("hook", EVENT).to_dict()["data"]
+
+    assert data[0]["user_transformed_payload"]["error"].startswith("SyntaxError: ")
+    assert "(code.js:" in data[0]["user_transformed_payload"]["error"]
+    assert data[0]["dest_transformed_payload"] == {"error": "error encountered in user_transformation stage. Aborting."}
+
+
+def test_code_that_the_service_keeps_says_what_to_do() -> None:
+    """A reference without code is no crash."""
+    workspace = Workspace.loads(
+        "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: 'https://b.example'}, transformation: t}}\n"
+        "transformations: {t: {versionId: v1}}"
+    )
+
+    error = Pipeline(workspace).test_destination("hook", EVENT).data[0].error
+    assert error == "ConfigError: the code of transformation 't' is kept by the service: give it as `code` or `file`"
+
+
+def test_a_transformation_runs_by_itself(tmp_path: Path) -> None:
+    """`workspace.transformation("clean").run(event)` gives events, logs or an error."""
+    (tmp_path / "clean.py").write_text(
+        "def transformEvent(event, metadata):\n    print('hello')\n    return event['a']\n"
+    )
+    workspace = Workspace(folder=tmp_path)
+    workspace.transformation("clean", file=Path("clean.py"))
+
+    good = workspace.transformation("clean").run({"type": "track", "a": {"type": "page"}})
+    bad = workspace.transformation("clean").run({"type": "track"})
+    assert (good.events, good.error, [log.text for log in good.logs]) == (({"type": "page"},), None, ["hello"])
+    assert bad.error is not None
+    assert (bad.error.name, bad.error.where) == ("KeyError", "clean.py:3:12")
+    with pytest.raises(InvalidWorkspace, match=r"nope\.py: cannot be read|nope\.py"):
+        workspace.transformation("other", file=Path("nope.py"))
+
+
+def test_limits_are_the_workspaces() -> None:
+    """A limit in the file holds for each call; a breach is an error of that event."""
+    pipeline = shop("export function transformEvent(e) { for (;;); }", "javascript")
+    pipeline.workspace.limits = Workspace.loads("limits: {time: 0.3, memory: 64}").limits
+
+    error = pipeline.test_destination("hook", EVENT).data[0].error
+    assert "timed out. One call may take 0.3 s." in error
+
+
+def test_lines_that_ran_are_counted() -> None:
+    """With `coverage`, each line that can run has its count, by file."""
+    code = "export function transformEvent(e) {\n  if (e.never) {\n    e.x = 1;\n  }\n  return e;\n}"
+    pipeline = Pipeline(shop(code, "javascript").workspace, coverage=True)
+    pipeline.test_destination("hook", EVENT)
+    pipeline.test_destination("hook", EVENT)
+
+    hits = pipeline.user_code.coverage()["code.js"]
+    assert (hits[2], hits[3], hits[5]) == (2, 0, 2)
+
+
+def test_geolocation_asks_the_configured_service() -> None:
+    """`geolocation(ip)` is one request to `<service>/geoip/<ip>`, answered by the recorder here."""
+    code = "export async function transformEvent(e) { return {...e, geo: (await geolocation('203.0.113.7')).country} }"
+    pipeline = shop(code, "javascript")
+    pipeline.workspace.delivery.geolocation = "https://geo.example/"
+    pipeline.recorder.answer("geo.example", Answer(body={"country": "DE"}))
+    made = pipeline.test_destination("hook", EVENT).data[0].user_transformed_payload
+
+    assert made["geo"] == "DE"
+    assert pipeline.recorder.requests[0].request.url == "https://geo.example/geoip/203.0.113.7"
+
+
+def test_without_the_essential_layers_only_loopback_is_served() -> None:
+    """The refusal says which layers are missing and what to do; nothing listens afterwards."""
+    weak = described({"limits": "set"})
+    bound = _serve._bound("127.0.0.1", 0)
+
+    with pytest.raises(ConfigError, match=r"--trust-code(.|\n)*missing: seccomp"):
+        _serve._check_sandbox(bound, lambda: weak)
+    assert bound.fileno() == -1
+
+
+def test_this_machine_has_the_essential_layers() -> None:
+    """Where the tests run, the sandbox is whole; it says so in words."""
+    assert layers().essential
+    assert "holds: seccomp" in str(layers())
+
+
+def cli(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "svctoolkit", *args], cwd=cwd, capture_output=True, text=True, timeout=60
+    )
+
+
+def test_the_transform_command_shows_output_changes_logs_and_time(tmp_path: Path) -> None:
+    """One event through a file: what came out, path by path what is different, what was logged."""
+    code = "export function transformEvent(e) { log('seen'); e.properties.total = 1; delete e.channel; return e }"
+    (tmp_path / "clean.js").write_text(code)
+    done = cli("transform", "clean.js", cwd=tmp_path)
+
+    assert done.returncode == 0
+    for line in ["info: seen", "  ~ properties.total: 133.9 -> 1", '  - channel: "web"', '  "type": "track",']:
+        assert line in done.stdout.splitlines()
+    assert " ms, with starting the sandbox" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "code_of_exit", "says"),
+    [
+        ("a.py", "def transformEvent(event, metadata):\n    return None\n", 0, "dropped  the transformation returned"),
+        (
+            "a.py",
+            "def transformEvent(event, metadata):\n    return 1/0\n",
+            1,
+            "ZeroDivisionError: division by zero (a.py:2",
+        ),
+        ("a.rb", "", 4, "a transformation is a .py, .js or .mjs file"),
+        ("a.py", None, 4, "a.py: cannot be read: No such file"),
+    ],
+)
+def test_the_transform_command_tells_what_went_wrong(
+    tmp_path: Path, name: str, code: str | None, code_of_exit: int, says: str
+) -> None:
+    """A drop is no failure; an error of the code is 1, a file that is wrong is 4."""
+    if code is not None:
+        (tmp_path / name).write_text(code)
+    done = cli("transform", name, cwd=tmp_path)
+
+    assert done.returncode == code_of_exit
+    assert says in done.stdout + done.stderr
+
+
+def test_watching_runs_again_after_each_change(tmp_path: Path) -> None:
+    """Save the file, see the new outcome; a mistake in between does not end the watch."""
+    file = tmp_path / "clean.py"
+    texts = [
+        "def transformEvent(e, m):\n    return 'one'\n",
+        "def transformEvent(",
+        "def transformEvent(e, m):\n    return None\n",
+    ]
+    file.write_text(texts[0])
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "svctoolkit", "transform", "clean.py", "--watch"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    seen: list[str] = []
+    for text, wanted in zip([*texts[1:], ""], ["TypeError", "SyntaxError", "dropped"], strict=True):
+        while not seen or wanted not in seen[-1]:
+            seen.append(process.stdout.readline())
+            assert seen[-1], "".join(seen)
+        file.write_text(text)
+    process.terminate()
+    process.stdout.close()
+    process.wait(10)
+
+    assert sum(line.startswith("--- ") for line in seen) >= 3
