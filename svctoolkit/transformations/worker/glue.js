@@ -139,10 +139,9 @@
     return all;
   };
   const metadata = (event) => {
-    const id = event === null || event === undefined ? undefined : event.messageId;
-    if (id !== undefined && run !== null)
+    if (event !== null && typeof event === 'object' && run !== null)
       for (let i = 0; i < run.inputs.length; i++)
-        if (run.inputs[i].id === id) return known(run.inputs[i].metadata);
+        if (run.inputs[i].id === event.messageId) return known(run.inputs[i].metadata); // undefined: an event without one
     return known(undefined);
   };
 
