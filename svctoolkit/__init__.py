@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from svctoolkit.pipeline import Pipeline as Pipeline
     from svctoolkit.results import DestinationResult as DestinationResult
     from svctoolkit.results import frame as frame
+    from svctoolkit.sdk import ServiceClient as ServiceClient
     from svctoolkit.secrets import Secret as Secret
     from svctoolkit.workspace import Workspace as Workspace
 
@@ -37,6 +38,7 @@ _HOME = {
     "Pipeline": "pipeline",
     "Recorder": "delivery",
     "Secret": "secrets",
+    "ServiceClient": "sdk",
     "TestApiClient": "client",
     "ToolkitError": "errors",
     "Workspace": "workspace",

@@ -15,6 +15,8 @@ ToolkitError                   catch this to catch everything below
 ├── DeliveryError              a request could not be sent or answered; `code` names the cause
 │   └── Forbidden              the network policy refused the address
 ├── RequestError               the Test API refused a request; `status` and `body` are its answer
+├── InvalidCall                a call of the client SDK got an argument it cannot take; also a ValueError
+├── StorageError               the client SDK cannot write its queue to disk
 └── Unsupported                the type exists, but cannot be tested (streams, object stores, warehouses...)
 """
 
@@ -152,6 +154,14 @@ class RequestError(ToolkitError):
     def __init__(self, status: int, body: Mapping[str, Any]) -> None:
         self.status, self.body = status, body
         super().__init__(str(body.get("message", body)))
+
+
+class InvalidCall(ToolkitError, ValueError):
+    """A call of the client SDK got an argument that it cannot take. The text names the call and the argument."""
+
+
+class StorageError(ToolkitError):
+    """The client SDK's queue cannot be read or written (full disk, no permission, damaged file)."""
 
 
 class Unsupported(ToolkitError):

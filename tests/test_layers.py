@@ -14,6 +14,7 @@ MAY_IMPORT = {
     "secrets": "",
     "registry": "errors",
     "events": "errors",
+    "sdk": "errors events",
     "yamlfile": "errors",
     "mapping": "errors events",
     "destinations": "errors secrets registry events yamlfile mapping",

@@ -1,0 +1,89 @@
+"""`context`: what every event says about the application, the machine and the user."""
+
+from __future__ import annotations
+
+import json
+import locale
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit import __version__
+from svctoolkit.sdk._identity import Identity
+from svctoolkit.sdk._settings import Settings
+
+
+class Context:
+    """Renders the context as JSON text. What does not change between two events is rendered once.
+
+    There are no `network` and `screen`: a Python process does not know them.
+    """
+
+    def __init__(self, settings: Settings, device_id: str) -> None:
+        import platform
+
+        app = {
+            "build": str(settings.application_build),
+            "name": settings.application_name,
+            "namespace": settings.application_namespace,
+            "version": settings.application_version,
+        }
+        system = platform.system()
+        self._device = {"id": device_id, "model": platform.machine(), "type": system}
+        self._app = _json({k: v for k, v in app.items() if v})
+        rest = {
+            "library": {"name": "svctoolkit", "version": __version__},
+            "os": {"name": system, "version": platform.release()},
+            "userAgent": f"svctoolkit/{__version__} Python/{platform.python_version()}",
+            "locale": _locale(),
+            "timezone": _timezone(),
+        }
+        self._rest = _json({k: v for k, v in rest.items() if v})[1:-1]
+        self._rendered: dict[int, tuple[Identity, str]] = {}
+
+    def forget(self, identity: Identity) -> None:
+        """The identity has changed."""
+        self._rendered.pop(id(identity), None)
+
+    def text(self, identity: Identity, session: str, external_ids: Mapping[str, str | int]) -> str:
+        """The context for one event. `session` is JSON members; `external_ids` already includes the identity's."""
+        found = self._rendered.get(id(identity))
+        if found is None or found[0] is not identity:
+            if len(self._rendered) > 100:  # one per request under way in a web application
+                self._rendered.clear()
+            found = self._rendered[id(identity)] = (identity, self._head(identity))
+        listed = ""
+        if external_ids:
+            listed = ',"externalId":' + _json([{"type": k, "id": v} for k, v in external_ids.items()])
+        return f"{found[1]}{session}{listed}}}"
+
+    def _head(self, identity: Identity) -> str:
+        device: dict[str, Any] = dict(self._device)
+        if identity.device_token:
+            device["token"] = identity.device_token
+        if identity.advertising_id:
+            device |= {"adTrackingEnabled": True, "advertisingId": identity.advertising_id}
+        return f'{{"app":{self._app},"traits":{_json(identity.wire_traits())},{self._rest},"device":{_json(device)}'
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
+
+
+def _locale() -> str:
+    try:
+        name = locale.getlocale()[0] or ""
+    except ValueError:
+        return ""
+    return name.replace("_", "-") if "_" in name else ""
+
+
+def _timezone() -> str:
+    """The IANA name, where the system tells it."""
+    name = os.environ.get("TZ", "").lstrip(":")
+    if not name:
+        try:
+            name = os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
+        except OSError:
+            return ""
+    return name if "/" in name or name == "UTC" else ""

@@ -1,0 +1,182 @@
+"""The SQLite file: opening it, sharing it, and what happens when it is damaged or cannot be written.
+
+Durability: write-ahead log with `synchronous=NORMAL`. A committed event survives the end of the process, however it
+ends (kill -9 too). A power cut can take the last commits that the system had not written, never damage the file.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from svctoolkit.errors import StorageError
+from svctoolkit.sdk._report import Reporter
+from svctoolkit.sdk._settings import MEMORY
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS events(
+    id INTEGER PRIMARY KEY, source TEXT NOT NULL, at REAL NOT NULL,
+    cloud INTEGER NOT NULL DEFAULT 0, device INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS parked(
+    id INTEGER PRIMARY KEY, source TEXT NOT NULL, at REAL NOT NULL,
+    status INTEGER NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS claims(
+    token TEXT PRIMARY KEY, kind TEXT NOT NULL, source TEXT NOT NULL,
+    last INTEGER NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS state(key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS refused(source TEXT PRIMARY KEY, application TEXT NOT NULL);
+"""
+_BUSY_SECONDS = 2.0
+_CHECKPOINT_PAGES = 2000  # of 4 KB
+_PAGES_OF_A_TRANSACTION = 8
+_LOG_BYTES = 4 << 20
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+#: Connections that a forked child got from its parent. SQLite forbids to use them, and even to close them.
+_INHERITED: list[object] = []
+
+
+class Database:
+    """One connection for all threads, used with `lock` held, and a second one for checkpoints."""
+
+    def __init__(self, path: str, reporter: Reporter) -> None:
+        self.path = path
+        self.lock = threading.Lock()
+        self._reporter = reporter
+        self._connection: sqlite3.Connection | None = None
+        self._checkpointer: sqlite3.Connection | None = None
+        self.pages = 0  # written to the log since the last checkpoint, roughly
+        self._inode = 0
+        self._closed_until = 0.0
+
+    def connection(self) -> sqlite3.Connection:
+        """The open connection. Raises `StorageError` when there cannot be one; asked again within a second, at once."""
+        if self._connection is None:
+            if time.monotonic() < self._closed_until:
+                raise StorageError(f"{self.path} cannot be opened")
+            try:
+                self._connection = self._opened()
+            except (OSError, sqlite3.Error) as error:
+                self._closed_until = time.monotonic() + 1.0
+                raise StorageError(f"{self.path} cannot be opened: {error}") from error
+        return self._connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One write transaction. Raises `StorageError` or `sqlite3.Error`, and then nothing of it is stored."""
+        connection = self.connection()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+            self.pages += _PAGES_OF_A_TRANSACTION
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+
+    def repaired(self, error: Exception) -> bool:
+        """Whether it is worth trying again: `error` said the file is damaged, and a new one is in its place."""
+        if not isinstance(error, sqlite3.Error) or not _damaged(error) or self.path == MEMORY:
+            return False
+        self.close()
+        self._set_aside()
+        return True
+
+    def moved(self) -> bool:
+        """Whether the file was replaced or removed by somebody else. It is opened again on the next use."""
+        if self.path == MEMORY or self._connection is None or _inode(self.path) == self._inode:
+            return False
+        self.close()
+        return True
+
+    def checkpoint(self) -> None:
+        """Copy the log into the file when it is long. Runs beside writers: no call of the host waits for the disk."""
+        if self.path == MEMORY or self.pages < _CHECKPOINT_PAGES:
+            return
+        self.pages = 0
+        try:
+            if self._checkpointer is None:
+                self._checkpointer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except sqlite3.Error:
+            return  # the writer's own checkpoint at 32 MB takes over
+
+    def close(self) -> None:
+        for connection in (self._checkpointer, self._connection):
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
+        self._connection = self._checkpointer = None
+
+    def after_fork(self) -> None:
+        _INHERITED.extend((self._connection, self._checkpointer))
+        self._connection = self._checkpointer = None
+        self.lock = threading.Lock()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self.path != MEMORY:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        try:
+            return self._prepared()
+        except sqlite3.DatabaseError as error:
+            if not _damaged(error):
+                raise
+            self._set_aside()
+            return self._prepared()
+
+    def _prepared(self) -> sqlite3.Connection:
+        self._inode = _inode(self.path)
+        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            _set_up(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._inode = _inode(self.path)
+        return connection
+
+    def _set_aside(self) -> None:
+        if _inode(self.path) != self._inode:  # another process was faster
+            return
+        aside = f"{self.path}.damaged-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.replace(self.path + suffix, aside + suffix)
+        self._reporter.error(StorageError(f"{self.path} is damaged; it is kept as {aside}, and a new one was started"))
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
+    give_up = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+            break
+        except sqlite3.OperationalError:
+            # SQLite's own waiting does not cover the switch to WAL when several processes start together.
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+    connection.execute("PRAGMA synchronous=NORMAL")
+    # Some builds of SQLite overwrite every freed page; that costs more than all the rest of a delivery.
+    connection.execute("PRAGMA secure_delete=FAST").fetchall()
+    connection.execute("PRAGMA wal_autocheckpoint=8000")
+    connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in _SCHEMA.split(";"):
+        connection.execute(statement)
+    connection.execute("COMMIT")
+
+
+def _damaged(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0

@@ -1,0 +1,27 @@
+"""The queue as a DataFrame."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_STORED = ["id", "stored_at", "state", "status", "reason"]
+_EVENT = ["message_id", "type", "event", "user_id", "anonymous_id", "bytes", "payload"]
+
+
+def frame(listing: Sequence[tuple[int, float, str, int, str, bytes]]) -> pd.DataFrame:
+    """One row per event of `Queue.listing`, with the columns that `ServiceClient.frame` documents."""
+    import pandas as pd
+
+    rows = []
+    for id, at, state, status, reason, body in listing:
+        event = json.loads(body)
+        names = (event.get(key) for key in ("messageId", "type", "event", "userId", "anonymousId"))
+        rows.append((id, at, state, status, reason, *names, len(body), event))
+    made = pd.DataFrame(rows, columns=[*_STORED, *_EVENT])
+    made["stored_at"] = pd.to_datetime(made["stored_at"].astype(float), unit="s", utc=True)
+    return made

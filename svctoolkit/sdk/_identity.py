@@ -1,0 +1,121 @@
+"""Who the user is: IDs, traits, session. The state that every event carries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SESSION_SECONDS = 300.0
+
+
+@dataclass(slots=True)
+class Identity:
+    """The user of the application, or of one request of a web application.
+
+    `identify` with the user's own ID, or the first one, merges traits; with another user's ID it replaces them and
+    forgets the external IDs.
+    """
+
+    anonymous_id: str
+    user_id: str = ""
+    traits: dict[str, Any] = field(default_factory=dict)
+    external_ids: dict[str, str | int] = field(default_factory=dict)
+    advertising_id: str = ""
+    device_token: str = ""
+    opted_out: bool = False  # of one request only; the installation's is kept apart
+
+    def take(self, other: Identity) -> None:
+        """Become `other`'s user."""
+        self.user_id, self.traits, self.external_ids = other.user_id, other.traits, other.external_ids
+
+    def identify(self, user_id: str, traits: Mapping[str, Any], external_ids: Mapping[str, str | int]) -> None:
+        if self.user_id and self.user_id != user_id:
+            self.traits, self.external_ids = {}, {}
+        self.user_id = user_id
+        self.traits = {**self.traits, **traits}
+        self.external_ids = {**self.external_ids, **external_ids}
+
+    def alias(self, new_id: str) -> str:
+        """Take the new ID; the one that the user had before."""
+        previous = self.user_id or self.anonymous_id
+        self.user_id = new_id
+        return previous
+
+    def reset(self) -> None:
+        """Forget the user: ID, traits, external IDs. The device stays who it is."""
+        self.user_id, self.traits, self.external_ids = "", {}, {}
+
+    def wire_traits(self) -> dict[str, Any]:
+        """`context.traits` as the mobile SDKs send them: with the IDs, which win over traits of that name."""
+        ids = {"anonymousId": self.anonymous_id}
+        if self.user_id:
+            ids |= {"userId": self.user_id, "id": self.user_id}
+        return {**ids, **self.traits, **ids}
+
+    def dumped(self) -> str:
+        return json.dumps(
+            {
+                "anonymousId": self.anonymous_id,
+                "userId": self.user_id,
+                "traits": self.traits,
+                "externalIds": self.external_ids,
+                "advertisingId": self.advertising_id,
+                "deviceToken": self.device_token,
+            }
+        )
+
+
+def loaded(text: str | None, device_id: str) -> Identity:
+    """The identity that was kept, else a new one under the device's ID."""
+    try:
+        kept = json.loads(text or "{}")
+        return Identity(
+            str(kept.get("anonymousId") or device_id),
+            str(kept.get("userId") or ""),
+            dict(kept.get("traits") or {}),
+            dict(kept.get("externalIds") or {}),
+            str(kept.get("advertisingId") or ""),
+            str(kept.get("deviceToken") or ""),
+        )
+    except (ValueError, TypeError, AttributeError):
+        return Identity(device_id)
+
+
+class Session:
+    """A stretch of use: its ID is the second it began. It ends after five minutes without an event.
+
+    That is looked at when the client starts and when the application comes to the foreground, as the mobile SDKs do.
+    """
+
+    def __init__(self, kept: str | None, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.id, self.last, self._fresh = 0, 0.0, False
+        try:
+            values = json.loads(kept or "{}")
+            self.id, self.last = int(values["id"]), float(values["last"])
+        except (ValueError, TypeError, KeyError):
+            self.id = 0
+
+    def resume(self) -> None:
+        """Go on with the session, or begin one if there is none or it has ended."""
+        if not self.id or self._clock() - self.last > SESSION_SECONDS:
+            self.renew()
+
+    def renew(self) -> None:
+        self.id, self._fresh = int(self._clock()), True
+        self.last = float(self.id)
+
+    def context(self) -> str:
+        """JSON members for the context of one event; empty without a session."""
+        if not self.id:
+            return ""
+        return f',"sessionId":{self.id}' + (',"sessionStart":true' if self._fresh else "")
+
+    def used(self, now: float) -> None:
+        """An event with this session is stored."""
+        self.last, self._fresh = now, False
+
+    def dumped(self) -> str:
+        return json.dumps({"id": self.id, "last": self.last})

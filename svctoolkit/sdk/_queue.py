@@ -1,0 +1,452 @@
+"""The events that wait, on disk: stored, claimed, finished, parked, counted.
+
+Several processes share one file. A process claims the events it is about to send; the others take later ones. A claim
+ends when its events are settled, after a minute, or when its process is gone, so nothing gets stuck.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from svctoolkit.errors import StorageError
+from svctoolkit.sdk._database import Database
+from svctoolkit.sdk._report import Reporter
+from svctoolkit.sdk._settings import MEMORY, LogLevel, new_id
+
+Kind = Literal["cloud", "device"]
+BATCH_BYTES = 500 * 1024
+MEMORY_EVENTS = 1000
+_CLAIM_SECONDS = 60.0
+_OWNERS: set[str] = set()
+_FAILURES = (sqlite3.Error, StorageError)
+_T = TypeVar("_T")
+
+
+class Row(NamedTuple):
+    """One event. IDs below zero are events that stand in memory, because the disk does not take them."""
+
+    id: int
+    body: bytes
+
+
+class Parked(NamedTuple):
+    """An event that the data plane refuses: its answer, and why."""
+
+    row: Row
+    status: int
+    reason: str
+
+
+class Batch(NamedTuple):
+    rows: Sequence[Row]
+    kind: Kind
+    token: str
+
+
+class _Kept:
+    """An event in memory; `cloud` and `device` as in the table."""
+
+    __slots__ = ("at", "body", "cloud", "device", "id")
+
+    def __init__(self, id: int, at: float, device: int, body: bytes) -> None:
+        self.id, self.at, self.device, self.body, self.cloud = id, at, device, body, 0
+
+
+class Queue:
+    """The queue of one source. `limit` events are kept; over it the oldest go. No method raises for the disk's sake."""
+
+    def __init__(
+        self, database: Database, reporter: Reporter, *, source: str, limit: int, clock: Callable[[], float]
+    ) -> None:
+        self.source = source
+        self.count = 0
+        self._database, self._reporter, self._limit, self._clock = database, reporter, limit, clock
+        self._memory: deque[_Kept] = deque()
+        self._last_kept = 0
+        self._sent: dict[str, set[int]] = {}  # by claim: delivered, but the disk would not let us delete them
+        self._version = -1
+        self._troubled = False
+        self._enlist()
+
+    def close(self) -> None:
+        """Close the file. It opens again when the queue is used again. A queue in memory stays until it is empty."""
+        with self._database.lock:
+            self._to_disk_if_possible()
+            if self._database.path != MEMORY or not self.count:
+                self._database.close()
+
+    def after_fork(self) -> None:
+        self._memory.clear()  # they are the parent's
+        self._sent.clear()
+        self._enlist()
+        self._version = -1
+
+    def add(self, body: bytes, at: float, *, for_devices: bool) -> None:
+        """Store one event. When this returns it survives the process - or, if the disk is full, waits in memory."""
+        device = 0 if for_devices else 1
+        database = self._database
+        with database.lock:
+            try:
+                if self._memory:
+                    self._to_disk()
+                self._insert(at, device, body)
+            except _FAILURES as error:
+                try:
+                    if not database.repaired(error):
+                        raise
+                    self._insert(at, device, body)
+                except _FAILURES as again:
+                    self._keep(at, device, body, again)
+            if self.count > self._limit:
+                self._delete_oldest()
+
+    def claim(self, kind: Kind, limit: int) -> Batch | None:
+        """The oldest events that nobody else is sending: up to `limit`, up to 500 KB. None when there are none."""
+        with self._database.lock:
+            batch = self._guarded(lambda: self._claimed(kind, limit), None)
+            return batch or self._from_memory(kind, limit)
+
+    def renew(self, batch: Batch) -> None:
+        """Keep the claim for another minute."""
+        if batch.token:
+            with self._database.lock:
+                until = self._clock() + _CLAIM_SECONDS
+                self._guarded(
+                    lambda: self._execute("UPDATE claims SET until=? WHERE token=?", (until, batch.token)), None
+                )
+
+    def finish(self, batch: Batch, done: Iterable[Row], parked: Sequence[Parked] = ()) -> None:
+        """`done` is delivered and `parked` is set aside; the rest of the batch waits for the next attempt."""
+        ids = {row.id for row in done} | {p.row.id for p in parked}
+        with self._database.lock:
+            self._finish_in_memory(batch.kind, ids)
+            if self._guarded(lambda: self._finished(batch, ids, parked), False):
+                return
+            if batch.kind == "cloud" and batch.token:
+                self._sent[batch.token] = ids
+            if parked:
+                self._reporter.drop("refused", [p.row.body for p in parked if p.row.id < 0])
+
+    @property
+    def waiting(self) -> int:
+        """How many events wait, without asking the disk."""
+        return self.count + len(self._memory)
+
+    def retry_parked(self) -> int:
+        """Put every parked event back into the queue; their number."""
+        with self._database.lock:
+            return self._guarded(self._unparked, 0)
+
+    def last_id(self) -> int:
+        """The number of the newest event, as a mark for `pending`."""
+        with self._database.lock:
+            return self._guarded(lambda: self._value("SELECT coalesce(max(id), 0) FROM events"), 0)
+
+    def pending(self, upto: int) -> bool:
+        """Whether an event not newer than `upto` still has to be sent."""
+        query = "SELECT id FROM events WHERE source=? AND cloud=0 AND id<=? ORDER BY id LIMIT ?"
+        with self._database.lock:
+            if any(not kept.cloud for kept in self._memory):
+                return True
+            sent = {id for ids in self._sent.values() for id in ids}
+            values = (self.source, upto, len(sent) + 1)
+            ids: list[Any] = self._guarded(lambda: self._execute(query, values).fetchall(), [])
+            return any(id not in sent for (id,) in ids)
+
+    def numbers(self) -> tuple[int, int, int]:
+        """How many events wait (on disk and in memory), are parked, and are in memory."""
+        with self._database.lock:
+            waiting = self._guarded(
+                lambda: self._value("SELECT count(*) FROM events WHERE source=? AND cloud=0", self.source), 0
+            )
+            parked = self._guarded(lambda: self._value("SELECT count(*) FROM parked WHERE source=?", self.source), 0)
+            return waiting + len(self._memory), parked, len(self._memory)
+
+    def listing(self) -> list[tuple[int, float, str, int, str, bytes]]:
+        """Every event of the queue: id, time stored, state, status, reason, JSON."""
+        waiting = "SELECT id, at, CASE cloud WHEN 0 THEN 'waiting' ELSE 'device' END, 0, '', body FROM events"
+        parked = "SELECT id, at, 'parked', status, reason, body FROM parked"
+        with self._database.lock:
+            rows: list[Any] = self._guarded(
+                lambda: [
+                    row
+                    for query in (waiting, parked)
+                    for row in self._execute(f"{query} WHERE source=? ORDER BY id", (self.source,))
+                ],
+                [],
+            )
+            return rows + [(k.id, k.at, "memory", 0, "", k.body) for k in self._memory]
+
+    def refresh(self) -> bool:
+        """Notice what other processes did: a replaced file, other events. True when anything changed."""
+        with self._database.lock:
+            self._to_disk_if_possible()
+            moved = self._database.moved()
+            version = self._guarded(lambda: self._value("PRAGMA data_version"), self._version)
+            if not moved and version == self._version:
+                return False
+            self._version = version
+            self.count = self._guarded(self._counted, self.count)
+            return True
+
+    def checkpoint(self) -> None:
+        self._database.checkpoint()
+
+    def state(self, key: str) -> str | None:
+        """A text that is kept beside the events."""
+        with self._database.lock:
+            query = "SELECT value FROM state WHERE key=?"
+            row = self._guarded(lambda: self._execute(query, (key,)).fetchone(), None)
+            return None if row is None else str(row[0])
+
+    def set_state(self, key: str, value: str) -> bool:
+        """Keep the text; whether the disk took it."""
+        with self._database.lock:
+            statement = "INSERT OR REPLACE INTO state VALUES(?,?)"
+            return self._guarded(lambda: bool(self._execute(statement, (key, value))), False)
+
+    def state_once(self, key: str, value: str) -> str:
+        """What is kept under `key`; `value` if nothing was. Processes that start together get the same."""
+
+        def kept() -> str:
+            self._execute("INSERT OR IGNORE INTO state VALUES(?,?)", (key, value))
+            return str(self._execute("SELECT value FROM state WHERE key=?", (key,)).fetchone()[0])
+
+        with self._database.lock:
+            return self._guarded(kept, value)
+
+    def replace_state(self, key: str, value: str) -> str | None:
+        """Set it and give what stood there, in one step: of several processes only one sees the old value."""
+
+        def exchanged() -> str | None:
+            with self._database.transaction() as connection:
+                row = connection.execute("SELECT value FROM state WHERE key=?", (key,)).fetchone()
+                connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", (key, value))
+                return None if row is None else str(row[0])
+
+        with self._database.lock:
+            return self._guarded(exchanged, None)
+
+    def refuse_key(self, application: str) -> None:
+        """Remember that the data plane does not know this write key."""
+        with self._database.lock:
+            statement = "INSERT OR REPLACE INTO refused VALUES(?,?)"
+            self._guarded(lambda: self._execute(statement, (self.source, application)), None)
+
+    def adopt(self, application: str) -> None:
+        """Take over what this application stored under write keys that were refused: a corrected key sends it."""
+
+        def adopted() -> None:
+            with self._database.transaction() as connection:
+                connection.execute("DELETE FROM refused WHERE source=?", (self.source,))
+                connection.execute(
+                    "UPDATE events SET source=? WHERE source IN (SELECT source FROM refused WHERE application=?)",
+                    (self.source, application),
+                )
+                connection.execute("DELETE FROM refused WHERE application=?", (application,))
+
+        with self._database.lock:
+            self._guarded(adopted, None)
+            self.count = self._guarded(self._counted, self.count)
+
+    # Below: with the lock held.
+
+    def _enlist(self) -> None:
+        self._owner = f"{_host()}|{os.getpid()}|{new_id()}"
+        _OWNERS.add(self._owner)
+
+    def _guarded(self, work: Callable[[], _T], otherwise: _T) -> _T:
+        try:
+            try:
+                found = work()
+            except _FAILURES as error:
+                if not self._database.repaired(error):
+                    raise
+                found = work()
+        except _FAILURES as error:
+            self._trouble(error)
+            return otherwise
+        return found
+
+    def _trouble(self, error: Exception) -> None:
+        # One report per trouble, not one per event.
+        level = LogLevel.DEBUG if self._troubled else LogLevel.ERROR
+        if not self._troubled:
+            self._reporter.error(StorageError(f"the queue cannot be written: {error}"), level)
+        self._troubled = True
+
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        return self._database.connection().execute(statement, values)
+
+    def _value(self, statement: str, *values: Any) -> int:
+        return int(self._execute(statement, values).fetchone()[0])
+
+    def _counted(self) -> int:
+        return self._value("SELECT count(*) FROM events WHERE source=?", self.source)
+
+    def _insert(self, at: float, device: int, body: bytes) -> None:
+        self._execute("INSERT INTO events(source, at, device, body) VALUES(?,?,?,?)", (self.source, at, device, body))
+        self._database.pages += 1
+        self.count += 1
+        self._troubled = False
+
+    def _keep(self, at: float, device: int, body: bytes, error: Exception) -> None:
+        self._trouble(error)
+        self._last_kept -= 1
+        self._memory.append(_Kept(self._last_kept, at, device, body))
+        if len(self._memory) > MEMORY_EVENTS:
+            self._reporter.drop("memory full", [self._memory.popleft().body])
+
+    def _from_memory(self, kind: Kind, limit: int) -> Batch | None:
+        rows = _within_size([Row(k.id, k.body) for k in self._memory if not getattr(k, kind)][:limit])
+        return Batch(rows, kind, "") if rows else None
+
+    def _finish_in_memory(self, kind: Kind, ids: set[int]) -> None:
+        for kept in self._memory:
+            if kept.id in ids:
+                setattr(kept, kind, 1)
+        self._memory = deque(k for k in self._memory if not (k.cloud and k.device))
+
+    def _to_disk(self) -> None:
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO events(source, at, cloud, device, body) VALUES(?,?,?,?,?)",
+                [(self.source, k.at, k.cloud, k.device, k.body) for k in self._memory],
+            )
+        self.count += len(self._memory)
+        self._reporter.log(LogLevel.INFO, "the queue can be written again; %d event(s) stored", len(self._memory))
+        self._memory.clear()
+        self._troubled = False
+
+    def _to_disk_if_possible(self) -> None:
+        if self._memory:
+            self._guarded(self._to_disk, None)
+
+    def _delete_oldest(self) -> None:
+        surplus = self.count - self._limit
+        bodies = self._guarded(lambda: self._deleted(surplus), None)
+        if bodies is not None:
+            self.count -= surplus
+            self._reporter.drop("queue full", bodies if self._reporter.wants_bodies else [], surplus)
+
+    def _deleted(self, number: int) -> list[bytes]:
+        oldest = "SELECT id FROM events WHERE source=? ORDER BY id LIMIT ?"
+        values = (self.source, number)
+        bodies: list[bytes] = []
+        with self._database.transaction() as connection:
+            if self._reporter.wants_bodies:
+                bodies = [b for (b,) in connection.execute(f"SELECT body FROM events WHERE id IN ({oldest})", values)]
+            connection.execute(f"DELETE FROM events WHERE id IN ({oldest})", values)
+        return bodies
+
+    def _claimed(self, kind: Kind, limit: int) -> Batch | None:
+        now = self._clock()
+        if self._memory:
+            self._to_disk()
+        with self._database.transaction() as connection:
+            self._forget_sent(connection)
+            _end_dead_claims(connection, now)
+            query = f"""SELECT id, body FROM events WHERE source=? AND {kind}=0 AND id >
+                (SELECT coalesce(max(last), 0) FROM claims WHERE kind=? AND source=?) ORDER BY id LIMIT ?"""
+            found = connection.execute(query, (self.source, kind, self.source, limit)).fetchall()
+            rows = _within_size(list(map(Row._make, found)))
+            if not rows:
+                return None
+            batch = Batch(rows, kind, new_id())
+            claim = (batch.token, kind, self.source, rows[-1].id, self._owner, now + _CLAIM_SECONDS)
+            connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", claim)
+        return batch
+
+    def _forget_sent(self, connection: sqlite3.Connection) -> None:
+        for token, ids in self._sent.items():
+            self.count -= _settle(connection, token, "cloud", ids)
+        self._sent.clear()
+
+    def _finished(self, batch: Batch, ids: set[int], parked: Sequence[Parked]) -> bool:
+        now = self._clock()
+        with self._database.transaction() as connection:
+            gone = _settle(connection, batch.token, batch.kind, {id for id in ids if id > 0})
+            connection.executemany(
+                "INSERT INTO parked(source, at, status, reason, body) VALUES(?,?,?,?,?)",
+                [(self.source, now, p.status, p.reason, p.row.body) for p in parked],
+            )
+            if parked:
+                self._limit_parked(connection)
+        self.count -= gone
+        return True
+
+    def _limit_parked(self, connection: sqlite3.Connection) -> None:
+        statement = """DELETE FROM parked WHERE source=? AND id NOT IN
+            (SELECT id FROM parked WHERE source=? ORDER BY id DESC LIMIT ?) RETURNING body"""
+        bodies = [body for (body,) in connection.execute(statement, (self.source, self.source, self._limit))]
+        if bodies:
+            self._reporter.drop("refused", bodies)
+
+    def _unparked(self) -> int:
+        with self._database.transaction() as connection:
+            number = connection.execute(
+                "INSERT INTO events(source, at, device, body) SELECT source, at, 1, body FROM parked WHERE source=?",
+                (self.source,),
+            ).rowcount
+            connection.execute("DELETE FROM parked WHERE source=?", (self.source,))
+        self.count += number
+        return number
+
+
+def _settle(connection: sqlite3.Connection, token: str, kind: Kind, ids: set[int]) -> int:
+    """End the claim, mark `ids` done for `kind`, delete those with nothing left to do; how many were deleted.
+
+    If the claim had already ended, another process may have settled these events, and SQLite may have given their
+    numbers to new ones: nothing is touched, and what was sent twice has the same messageId.
+    """
+    ended = connection.execute("DELETE FROM claims WHERE token=?", (token,)).rowcount
+    if not ids or not ended:
+        return 0
+    other = "device" if kind == "cloud" else "cloud"
+    values, marks = tuple(ids), ",".join("?" * len(ids))
+    gone = connection.execute(f"DELETE FROM events WHERE id IN ({marks}) AND {other}=1", values).rowcount
+    if gone < len(ids):
+        connection.execute(f"UPDATE events SET {kind}=1 WHERE id IN ({marks})", values)
+    return gone
+
+
+def _within_size(rows: list[Row]) -> list[Row]:
+    if sum([len(row.body) for row in rows]) + 40 * len(rows) < BATCH_BYTES - 64:
+        return rows
+    taken: list[Row] = []
+    size = 0
+    for row in rows:
+        size += len(row.body) + 40  # its sentAt and comma
+        if taken and size > BATCH_BYTES - 64:
+            break
+        taken.append(row)
+    return taken
+
+
+def _end_dead_claims(connection: sqlite3.Connection, now: float) -> None:
+    for token, owner, until in connection.execute("SELECT token, owner, until FROM claims").fetchall():
+        if until < now or until > now + 2 * _CLAIM_SECONDS or not _alive(owner):
+            connection.execute("DELETE FROM claims WHERE token=?", (token,))
+
+
+def _host() -> str:
+    return os.uname().nodename if os.name == "posix" else ""
+
+
+def _alive(owner: str) -> bool:
+    host, pid, _ = owner.split("|")
+    if not host or host != _host():
+        return True
+    if int(pid) == os.getpid():  # in a container every process may have the same number
+        return owner in _OWNERS
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,279 @@
+"""What a client can be told: names, defaults, ranges, spellings."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from svctoolkit.errors import ConfigError, Problem, ToolkitError, did_you_mean
+
+if TYPE_CHECKING:
+    from svctoolkit.sdk._device import Factory
+    from svctoolkit.sdk._transport import Plane, Transport
+
+#: Used when neither `dataPlaneUrl` nor SVCTOOLKIT_DATA_PLANE_URL says otherwise: the address of `svctoolkit serve`.
+DEFAULT_DATA_PLANE_URL = "http://127.0.0.1:8091"
+MEMORY = ":memory:"
+
+
+class LogLevel(IntEnum):
+    """How much the SDK logs. The specified `None` is a keyword in Python: write `NONE`, `"None"` or `None`."""
+
+    NONE = 0
+    ERROR = 1
+    WARN = 2
+    INFO = 3
+    DEBUG = 4
+    VERBOSE = 5
+
+
+def new_id() -> str:
+    """A random UUID, version 4. (Formatted here: `uuid.uuid4` takes three times as long.)"""
+    raw = bytearray(os.urandom(16))
+    raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def backoff(failures: int) -> float:
+    """Seconds to wait after `failures` failed attempts in a row: 3, 6, 12... with jitter, at most 300."""
+    base: float = min(3.0 * 2.0 ** min(failures - 1, 10), 300.0)
+    return min(base + random.random() * base, 300.0)
+
+
+class Configuration(TypedDict, total=False):
+    """Every setting in its Python spelling. `initialize` takes these names and the specified camelCase ones."""
+
+    log_level: LogLevel | int | str | None
+    data_plane_url: str
+    control_plane_url: str
+    flush_queue_size: int
+    db_threshold_count: int
+    sleep_timeout: int
+    config_refresh_interval: int
+    auto_collect_advert_id: bool
+    track_lifecycle_events: bool
+    record_screen_views: bool
+    data_residency: Literal["US", "EU"]
+    data_directory: str | os.PathLike[str] | None
+    application_name: str
+    application_version: str
+    application_build: str | int
+    application_namespace: str
+    gzip: bool
+    transport: Transport | Plane | None
+    factories: Sequence[Factory]
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
+    backoff: Callable[[int], float]
+    on_error: Callable[[ToolkitError], object] | None
+    on_drop: Callable[[dict[str, Any], str], object] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Checked settings. The docstring of `ServiceClient` explains each."""
+
+    log_level: LogLevel = LogLevel.NONE
+    data_plane_url: str = DEFAULT_DATA_PLANE_URL
+    control_plane_url: str = ""
+    flush_queue_size: int = 30
+    db_threshold_count: int = 10_000
+    sleep_timeout: int = 10
+    config_refresh_interval: int = 2
+    auto_collect_advert_id: bool = False
+    track_lifecycle_events: bool = True
+    record_screen_views: bool = False
+    data_residency: str = "US"
+    data_directory: str | None = None
+    application_name: str = ""
+    application_version: str = ""
+    application_build: str | int = ""
+    application_namespace: str = ""
+    gzip: bool = True
+    transport: Transport | None = None
+    factories: tuple[Factory, ...] = ()
+    clock: Callable[[], float] = time.time
+    new_id: Callable[[], str] = new_id
+    backoff: Callable[[int], float] = backoff
+    on_error: Callable[[ToolkitError], object] | None = None
+    on_drop: Callable[[dict[str, Any], str], object] | None = None
+
+
+def settings(*given: Mapping[str, Any] | None) -> Settings:
+    """The settings that `given` says, later mappings over earlier ones.
+
+    Raises `ConfigError` with every problem: unknown names (with the nearest known one), wrong types, values out of
+    range.
+    """
+    problems: list[Problem] = []
+    values: dict[str, Any] = {}
+    if url := os.environ.get("SVCTOOLKIT_DATA_PLANE_URL"):
+        values["data_plane_url"] = url
+    for mapping in given:
+        values |= _named(mapping, problems)
+    checked: dict[str, Any] = {}
+    for name, value in values.items():
+        try:
+            checked[name] = _CHECKS[name](value)
+        except ValueError as error:
+            problems.append(Problem(f"{error}; got {_shown(value)}", _camel(name)))
+    if problems:
+        raise ConfigError(problems)
+    return Settings(**checked)
+
+
+def _named(mapping: Mapping[str, Any] | None, problems: list[Problem]) -> dict[str, Any]:
+    if mapping is None:
+        return {}
+    if not isinstance(mapping, Mapping):
+        raise ConfigError(f"configuration must be a mapping, got {type(mapping).__name__}")
+    found: dict[str, Any] = {}
+    for spelling, value in mapping.items():
+        name = _SPELLINGS.get(spelling)
+        if name is None:
+            hint = did_you_mean(str(spelling), _SPELLINGS)
+            problems.append(Problem(f"the client has no setting {spelling!r}.{hint}"))
+        elif name in found and found[name] != value:
+            problems.append(Problem(f"{_camel(name)} is given twice, with different values"))
+        else:
+            found[name] = value
+    return found
+
+
+def _shown(value: Any) -> str:
+    try:
+        return json.dumps(value)[:60]
+    except (TypeError, ValueError):
+        return type(value).__name__
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def _whole(low: int, high: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"must be a whole number from {low} to {high}")
+        return value
+
+    return check
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")
+    return value
+
+
+def _url(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[^/\s?#]+(/[^\s?#]*)?", value):
+        raise ValueError("must be a URL such as https://plane.example.com, without a query")
+    return value.rstrip("/")
+
+
+def _level(value: Any) -> LogLevel:
+    if value is None:
+        return LogLevel.NONE
+    if isinstance(value, str) and value.upper() in LogLevel.__members__:
+        return LogLevel[value.upper()]
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 5:
+        return LogLevel(value)
+    raise ValueError("must be one of NONE, ERROR, WARN, INFO, DEBUG, VERBOSE or 0 to 5")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a text")
+    return value
+
+
+def _build(value: Any) -> str | int:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError("must be a text or a whole number")
+    return value
+
+
+def _region(value: Any) -> str:
+    if value not in ("US", "EU"):
+        raise ValueError("must be US or EU")
+    return str(value)
+
+
+def _directory(value: Any) -> str | None:
+    if value is None or value == MEMORY:
+        return MEMORY if value else None
+    if not isinstance(value, str | os.PathLike) or not str(value):
+        raise ValueError(f"must be a directory, or {MEMORY!r}")
+    return os.path.abspath(os.path.expanduser(value))
+
+
+def _callback(value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise ValueError("must be a function or None")
+    return value
+
+
+def _function(value: Any) -> Any:
+    if not callable(value):
+        raise ValueError("must be a function")
+    return value
+
+
+def _transport(value: Any) -> Any:
+    if callable(getattr(value, "ingest", None)):
+        from svctoolkit.sdk._transport import PlaneTransport
+
+        return PlaneTransport(value)
+    if value is not None and not callable(getattr(value, "send", None)):
+        raise ValueError("must be a DataPlane, or have a method send(request)")
+    return value
+
+
+def _factories(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, Sequence) or not all(callable(getattr(f, "create", None)) for f in value):
+        raise ValueError("must be a list of objects with a method create(config, client)")
+    return tuple(value)
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "log_level": _level,
+    "data_plane_url": _url,
+    "control_plane_url": _url,
+    "flush_queue_size": _whole(1, 100),
+    "db_threshold_count": _whole(1, 10_000_000),
+    "sleep_timeout": _whole(1, 86_400),
+    "config_refresh_interval": _whole(1, 24),
+    "auto_collect_advert_id": _flag,
+    "track_lifecycle_events": _flag,
+    "record_screen_views": _flag,
+    "data_residency": _region,
+    "data_directory": _directory,
+    "application_name": _text,
+    "application_version": _text,
+    "application_build": _build,
+    "application_namespace": _text,
+    "gzip": _flag,
+    "transport": _transport,
+    "factories": _factories,
+    "clock": _function,
+    "new_id": _function,
+    "backoff": _function,
+    "on_error": _callback,
+    "on_drop": _callback,
+}
+_SPELLINGS = {spelling: f.name for f in fields(Settings) for spelling in (f.name, _camel(f.name))} | {
+    "dbCountThreshold": "db_threshold_count",
+    "db_count_threshold": "db_threshold_count",
+    "sleepTimeOut": "sleep_timeout",
+    "loglevel": "log_level",
+}

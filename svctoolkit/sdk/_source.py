@@ -1,0 +1,131 @@
+"""The source's configuration: fetched from the control plane, cached beside the queue, refreshed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from svctoolkit import __version__
+from svctoolkit.errors import DeliveryError
+from svctoolkit.sdk._queue import Queue
+from svctoolkit.sdk._sender import Verdict, basic, verdict
+from svctoolkit.sdk._settings import Settings
+from svctoolkit.sdk._transport import Request, Transport
+
+_STATE = "source_config"
+_TIMEOUT = 5.0
+
+
+class DeviceDestination(NamedTuple):
+    """A destination as device mode needs it. `allowed` is None without a list; `denied` is then what is left out."""
+
+    display_name: str
+    config: Mapping[str, Any]
+    allowed: frozenset[str] | None
+    denied: frozenset[str]
+
+    def takes(self, event: Mapping[str, Any]) -> bool:
+        """Whether the event filter lets it through. Only track events with a name are filtered."""
+        name = str(event.get("event") or "").strip()
+        if event.get("type") != "track" or not name:
+            return True
+        return name in self.allowed if self.allowed is not None else name not in self.denied
+
+
+class SourceConfig(NamedTuple):
+    """What the control plane says about the source."""
+
+    enabled: bool
+    destinations: tuple[DeviceDestination, ...]
+    data_planes: Mapping[str, str]
+
+    def url(self, region: str, otherwise: str) -> str:
+        """The data plane of the region; a region without one uses that of the US; else `otherwise`."""
+        return self.data_planes.get(region) or self.data_planes.get("US") or otherwise
+
+
+def parsed(text: str | bytes) -> SourceConfig:
+    """Raises `ValueError` when it is no source configuration."""
+    source = _object(json.loads(text)).get("source")
+    if not isinstance(source, Mapping):
+        raise ValueError("it has no source")
+    planes = {
+        region: plane["url"].rstrip("/")
+        for region, listed in _object(source.get("dataplanes")).items()
+        for plane in _objects(listed)
+        if plane.get("default") is True and str(plane.get("url", "")).startswith(("https://", "http://"))
+    }
+    return SourceConfig(
+        enabled=source.get("enabled", True) is not False,
+        destinations=tuple(_destinations(_objects(source.get("destinations")))),
+        data_planes=planes,
+    )
+
+
+def _destinations(given: list[Mapping[str, Any]]) -> list[DeviceDestination]:
+    found: dict[str, DeviceDestination] = {}
+    for destination in given:
+        name = _object(destination.get("destinationDefinition")).get("displayName")
+        if not isinstance(name, str) or destination.get("enabled") is not True:
+            continue
+        config = _object(destination.get("config"))
+        option = config.get("eventFilteringOption")
+        allowed = _names(config.get("whitelistedEvents")) if option == "whitelistedEvents" else None
+        denied = _names(config.get("blacklistedEvents")) if option == "blacklistedEvents" else frozenset()
+        # Of several with one name the first starts, and the first with a filter filters.
+        first = found.get(name)
+        if first is None:
+            found[name] = DeviceDestination(name, config, allowed, denied)
+        elif first.allowed is None and not first.denied:
+            found[name] = DeviceDestination(name, first.config, allowed, denied)
+    return list(found.values())
+
+
+def _names(listed: Any) -> frozenset[str]:
+    return frozenset(str(entry.get("eventName") or "").strip() for entry in _objects(listed)) - {""}
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+class SourceConfigs:
+    """Where the configuration comes from: the control plane, else the copy of the last time."""
+
+    def __init__(self, queue: Queue, transport: Transport, settings: Settings, write_key: str) -> None:
+        self._queue, self._transport, self._settings, self._key = queue, transport, settings, write_key
+
+    def cached(self) -> SourceConfig | None:
+        """The copy on disk, if it belongs to this source."""
+        text = self._queue.state(f"{_STATE}:{self._queue.source}")
+        try:
+            return parsed(text) if text else None
+        except ValueError:
+            return None
+
+    def fetched(self) -> SourceConfig:
+        """What the control plane says now. Raises `DeliveryError`; its `code` is EKEY when the write key is unknown."""
+        control = self._settings.control_plane_url or self._settings.data_plane_url
+        version = ".".join(map(str, sys.version_info[:2]))
+        url = f"{control}/sourceConfig?p=python&v={__version__}&bv={version}"
+        request = Request("GET", url, {"Authorization": basic(self._key)}, timeout=_TIMEOUT)
+        try:
+            response = self._transport.send(request)
+        except Exception as error:
+            raise DeliveryError(f"no source configuration: {error}", code="ENOCONFIG") from error
+        if verdict(response) is Verdict.KEY:
+            raise DeliveryError("the control plane does not know the write key", code="EKEY", status=response.status)
+        if response.status != 200:
+            raise DeliveryError(f"no source configuration: answer {response.status}", code="ENOCONFIG")
+        try:
+            config = parsed(response.body)
+        except ValueError as error:
+            raise DeliveryError(f"the source configuration cannot be read: {error}", code="ENOCONFIG") from error
+        self._queue.set_state(f"{_STATE}:{self._queue.source}", response.body.decode("utf-8", "replace"))
+        return config

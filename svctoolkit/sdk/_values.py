@@ -1,0 +1,180 @@
+"""Python values as JSON text.
+
+| value | in the event |
+|---|---|
+| datetime, pandas Timestamp | ISO 8601 in UTC with milliseconds; without a zone it is local time, as in all of Python |
+| date, time | ISO 8601 |
+| timedelta | seconds |
+| Decimal | a number (as a float); UUID: its text; Enum: its value; dataclass: an object |
+| numpy and pandas scalars | the Python value; NaT and NA: null; Period: its text |
+| NaN, Infinity | the texts "NaN", "Infinity", "-Infinity", as the mobile SDKs send them |
+| tuple, set, any Mapping | array, array, object |
+| keys: numbers, booleans, None | as JSON spells them; UUID, Enum, dates: as above |
+| lone surrogates | U+FFFD |
+| anything else, cycles, more than 100 levels | left out; `on_error` gets the field's name, the event goes without it |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from svctoolkit.errors import EventError
+
+_DEEPEST = 100
+_LEFT_OUT = object()
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def encoded(value: Any, where: str, refuse: Callable[[EventError], None]) -> str:
+    """`value` as JSON text that encodes to UTF-8. `refuse` hears of each field that had to be left out."""
+    try:
+        text = _encode(value)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return _encode(_Converter(refuse).converted(value, where))
+    return text
+
+
+def iso(when: Any) -> str:
+    """A datetime in UTC, with milliseconds and `Z`."""
+    from datetime import UTC
+
+    if when.tzinfo is None:
+        when = when.astimezone()
+    return str(when.astimezone(UTC).isoformat(timespec="milliseconds")).replace("+00:00", "Z")
+
+
+class _Converter:
+    def __init__(self, refuse: Callable[[EventError], None]) -> None:
+        self._refuse = refuse
+        self._open: set[int] = set()
+
+    def converted(self, value: Any, where: str) -> Any:
+        """The JSON value; where it cannot be one, `null`."""
+        found = self._value(value, where)
+        return None if found is _LEFT_OUT else found
+
+    def _value(self, value: Any, where: str) -> Any:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, dict | list | tuple | set | frozenset | Mapping):
+            return self._container(value, where)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return self._container(
+                {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, where, id(value)
+            )
+        found = _scalar(value)
+        return self._left_out(where, f"a {_kind(value)} cannot be sent") if found is _LEFT_OUT else found
+
+    def _container(self, value: Any, where: str, identity: int | None = None) -> Any:
+        identity = id(value) if identity is None else identity
+        if identity in self._open:
+            return self._left_out(where, "the value contains itself")
+        if len(self._open) >= _DEEPEST:
+            return self._left_out(where, f"more than {_DEEPEST} levels deep")
+        self._open.add(identity)
+        try:
+            return self._object(value, where) if isinstance(value, Mapping) else self._array(value, where)
+        finally:
+            self._open.discard(identity)
+
+    def _object(self, value: Mapping[Any, Any], where: str) -> dict[str, Any]:
+        made = {}
+        for key, item in value.items():
+            name = _key(key)
+            if name is None:
+                self._left_out(where, f"a key of type {_kind(key)} cannot be sent")
+                continue
+            found = self._value(item, f"{where}.{name}")
+            if found is not _LEFT_OUT:
+                made[name] = found
+        return made
+
+    def _array(self, value: Any, where: str) -> list[Any]:
+        # An element that cannot be sent becomes null, so that the others keep their places.
+        return [self.converted(item, f"{where}[{place}]") for place, item in enumerate(value)]
+
+    def _left_out(self, where: str, why: str) -> object:
+        self._refuse(EventError(f"{where}: {why}; the event goes without it", field=where))
+        return _LEFT_OUT
+
+
+def _scalar(value: Any) -> Any:
+    import enum
+
+    if isinstance(value, enum.Enum):
+        return _scalar(value.value)
+    if isinstance(value, str):
+        return sound(str(value))
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return _number(float(value))
+    return _from_library(value)
+
+
+def _from_library(value: Any) -> Any:
+    import datetime as dt
+    import decimal
+    import uuid
+
+    if isinstance(value, decimal.Decimal):
+        return _number(float(value)) if not value.is_snan() else "NaN"
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if type(value).__name__ in ("NaTType", "NAType"):
+        return None
+    if isinstance(value, dt.datetime):
+        return iso(value)
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds()
+    return _from_numpy(value)
+
+
+def _from_numpy(value: Any) -> Any:
+    module, kind = type(value).__module__.partition(".")[0], type(value).__name__
+    if module == "pandas" and kind == "Period":
+        return str(value)
+    if module != "numpy" or getattr(value, "ndim", 1) != 0:
+        return _LEFT_OUT
+    if kind in ("datetime64", "timedelta64"):
+        value = value.astype(f"{kind}[us]")  # finer ones would come out as plain numbers
+    item = value.item()
+    if item is None:  # numpy's NaT
+        return None
+    if kind == "datetime64" and item.tzinfo is None:
+        return f"{item.isoformat(timespec='milliseconds')}Z"  # numpy's times are UTC by definition
+    return _scalar(item) if type(item).__module__ != "numpy" else _LEFT_OUT
+
+
+def _number(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _key(key: Any) -> str | None:
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    found = _scalar(key)
+    return None if found is _LEFT_OUT or found is None else str(found)
+
+
+def sound(text: str) -> str:
+    """`text` with U+FFFD in place of each lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _kind(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

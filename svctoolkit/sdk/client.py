@@ -1,0 +1,427 @@
+"""`ServiceClient`: the calls that an application makes."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+
+from svctoolkit.errors import DeliveryError, InvalidCall, ToolkitError
+from svctoolkit.sdk import _lifecycle
+from svctoolkit.sdk._identity import Identity
+from svctoolkit.sdk._options import NONE, Options
+from svctoolkit.sdk._options import options as checked_options
+from svctoolkit.sdk._ready import Ready
+from svctoolkit.sdk._report import Reporter, Stats
+from svctoolkit.sdk._running import Call, Running
+from svctoolkit.sdk._screen import ScreenView
+from svctoolkit.sdk._settings import Configuration, LogLevel, settings
+from svctoolkit.sdk._values import encoded, sound
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_EARLY_CALLS = 1000
+_EXIT_SECONDS = 5.0
+_CLIENTS: weakref.WeakSet[ServiceClient] = weakref.WeakSet()
+_Options = Mapping[str, Any] | None
+
+
+class _Early(NamedTuple):
+    """A call made before `initialize`."""
+
+    is_event: bool
+    work: Callable[[Running], None]
+
+
+class ServiceClient:
+    """Records what users do and brings it to a data plane, without ever getting in the application's way.
+
+    An event is on disk when its call returns; a daemon thread sends it. Calls raise `InvalidCall` for an argument of
+    the wrong type or an empty ID, at the call, and nothing else ever: network, disk and data plane are the client's
+    own affair, told to `on_error` and `on_drop`, counted in `stats()`.
+
+    >>> from svctoolkit.sdk import ServiceClient
+    >>> client = ServiceClient(application_name="shop", application_version="1.4.0")
+    >>> client.initialize("WRITE_KEY", {"dataPlaneUrl": "http://127.0.0.1:8080"})      # doctest: +SKIP
+    >>> client.identify("u-1", {"email": "ada@example.com"})                           # doctest: +SKIP
+    >>> client.track("Order Completed", {"revenue": 12.5})                             # doctest: +SKIP
+
+    Settings can be given here (Python spelling) and to `initialize` (either spelling), which wins:
+
+    | setting | default | |
+    |---|---|---|
+    | logLevel | NONE | how much goes to the standard logger `svctoolkit.sdk`; VERBOSE is level 5 |
+    | dataPlaneUrl | SVCTOOLKIT_DATA_PLANE_URL, else http://127.0.0.1:8080 | where events go |
+    | controlPlaneUrl | the data plane's | where the source configuration is |
+    | flushQueueSize | 30 | events in one request, 1 to 100 |
+    | dbThresholdCount | 10000 | events kept on disk; over it the oldest are deleted, counted and told to `on_drop` |
+    | sleepTimeout | 10 | seconds after which fewer events than `flushQueueSize` are sent too |
+    | configRefreshInterval | 2 | hours, 1 to 24, after which the source configuration is fetched again |
+    | autoCollectAdvertId | False | taken for compatibility: a computer has no advertising ID to collect |
+    | trackLifecycleEvents | True | Application Installed, Updated, Opened, Backgrounded; sessions |
+    | recordScreenViews | False | whether `screen_view` records |
+    | dataResidency | "US" | which of the source's data planes is used, if its configuration names any: "US" or "EU" |
+    | dataDirectory | the platform's | where the queue and the identity live; ":memory:" keeps nothing |
+    | applicationName, -Version, -Build, -Namespace | "" | `context.app`, and what lifecycle events compare |
+    | gzip | True | whether requests are compressed (never to this machine: it would only cost time) |
+    | transport | HTTP | a `DataPlane` of this process, or anything with `send(request)`; see `Transport` |
+    | factories | () | device mode; see `Factory` |
+    | clock, newId, backoff | time.time, random, 3 s doubling to 300 s | for tests that want no surprises |
+    | on_error(error) | None | what went wrong, as a `ToolkitError`; called without locks, mostly in the worker |
+    | on_drop(event, reason) | None | every event that is given up |
+    """
+
+    LogLevel = LogLevel
+    SPEC_VERSION = "1.3.0"
+
+    def __init__(self, **configuration: Unpack[Configuration]) -> None:
+        """Raises `ConfigError` with every problem of `configuration`. Nothing is opened before `initialize`."""
+        settings(configuration)
+        self._configuration = configuration
+        self._reporter = Reporter()
+        self._lock = threading.RLock()
+        self._running: Running | None = None
+        self._early: deque[_Early] = deque()
+        self._launched = False
+        self._in_background = False
+        self._scope: ContextVar[Identity | None] = ContextVar("svctoolkit_identity", default=None)
+        _CLIENTS.add(self)
+
+    def initialize(
+        self, write_key: str, configuration: Mapping[str, Any] | None = None, options: _Options = None
+    ) -> Ready:
+        """Start: open the queue, record the application's start, let the worker run.
+
+        `options` hold for every event unless its call says otherwise. Gives back a `Ready` to `await` or `wait` for;
+        there is no need to. Initializing again replaces key, settings and options; what waits is kept. Raises
+        `InvalidCall` and `ConfigError`.
+        """
+        key, initial = _text("initialize", "writeKey", write_key), checked_options("initialize", options)
+        found = settings(self._configuration, configuration)
+        with self._lock:
+            self._reporter.use(found)
+            before, self._running = self._running, None
+            if before is not None:
+                before.close(1.0)
+            running = Running(self, found, key, initial, self._reporter)
+            early, self._early = list(self._early), deque()
+            first_event = next((place for place, call in enumerate(early) if call.is_event), len(early))
+            for call in early[:first_event]:
+                self._safely(running, call.work)
+            if not self._launched:
+                self._launched = True
+                self._safely(running, Running.launched)
+            for call in early[first_event:]:
+                self._safely(running, call.work)
+            self._running = running
+        self._safely(running, Running.start)
+        self._reporter.publish()
+        return running.ready
+
+    # The specified calls
+
+    def identify(self, user_id: str, traits: Mapping[str, Any] | None = None, options: _Options = None) -> None:
+        """This user is `user_id` from now on. Traits are merged into those known of the same user, and kept."""
+        self._event("identify", ("userId", user_id), ("traits", traits), options)
+
+    def track(self, name: str, properties: Mapping[str, Any] | None = None, options: _Options = None) -> None:
+        """The user did something."""
+        self._event("track", ("name", name), ("properties", properties), options)
+
+    def group(self, group_id: str, group_traits: Mapping[str, Any] | None = None, options: _Options = None) -> None:
+        """The user belongs to an organisation. Later events do not carry it."""
+        self._event("group", ("groupId", group_id), ("groupTraits", group_traits), options)
+
+    def screen(self, screen_name: str, properties: Mapping[str, Any] | None = None, options: _Options = None) -> None:
+        """The user saw a screen. Its name stands in `properties.name` too."""
+        self._event("screen", ("screenName", screen_name), ("property", properties), options)
+
+    def alias(self, new_id: str, options: _Options = None) -> None:
+        """The user's ID is `new_id` from now on; the event names the old one."""
+        self._event("alias", ("newId", new_id), ("", None), options)
+
+    def reset(self) -> None:
+        """Forget user ID, traits and external IDs, as at a logout. Anonymous ID, opt-out and stored events stay."""
+        scoped = self._scope.get()
+        self._do(False, lambda running: running.reset(scoped))
+
+    def opt_out(self, flag: bool) -> None:
+        """True: record nothing from now on, also after a restart; what is stored still goes. False: record again."""
+        if not isinstance(flag, bool):
+            raise InvalidCall(f"optOut: flag must be true or false, got {type(flag).__name__}")
+        scoped = self._scope.get()
+        self._do(False, lambda running: running.opt_out(flag, scoped))
+
+    def put_anonymous_id(self, id: str) -> None:
+        """Use this anonymous ID instead of the device's."""
+        self._put("putAnonymousId", "anonymous_id", "id", id)
+
+    def put_advertising_id(self, id: str) -> None:
+        """Set the advertising ID (`context.device.advertisingId`). May come before `initialize`."""
+        self._put("putAdvertisingId", "advertising_id", "id", id)
+
+    def put_device_token(self, token: str) -> None:
+        """Set the push token (`context.device.token`)."""
+        self._put("putDeviceToken", "device_token", "token", token)
+
+    optOut = opt_out  # noqa: N815 - the specified names
+    putAnonymousId = put_anonymous_id  # noqa: N815
+    putAdvertisingId = put_advertising_id  # noqa: N815
+    putDeviceToken = put_device_token  # noqa: N815
+
+    # Sending
+
+    def flush(self, timeout: float = 10.0) -> bool:
+        """Send everything that waits, now. True when all of it is delivered (or parked) within `timeout` seconds.
+
+        Failures are tried again within the timeout. False at once while the client is paused, and before `initialize`.
+        """
+        running = self._running
+        if running is None:
+            return False
+        return bool(self._answered(False, lambda: running.worker.flush(timeout)))
+
+    async def flush_async(self, timeout: float = 10.0) -> bool:
+        """`flush` without blocking the event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(self.flush, timeout)
+
+    def shutdown(self, timeout: float = 10.0) -> bool:
+        """Flush, end the worker, close the files; whether everything was delivered. A later call starts it all again.
+
+        Happens at the end of the process by itself, with one attempt and at most 5 seconds: what is not delivered
+        then is sent at the next start.
+        """
+        return self._shutdown(timeout, patient=True)
+
+    def retry_parked(self) -> int:
+        """Put events that the data plane refused back into the queue; how many."""
+        running = self._running
+        return 0 if running is None else int(self._answered(0, running.queue.retry_parked))
+
+    def stats(self) -> Stats:
+        """Counts since the client was made, and the queue's state now."""
+        running, report = self._running, self._reporter
+        waiting, parked, in_memory = (0, 0, 0) if running is None else running.queue.numbers()
+        return Stats(
+            recorded=report.counts["recorded"],
+            delivered=report.counts["delivered"],
+            retried=report.counts["retried"],
+            refused_fields=report.counts["refused_fields"],
+            dropped=dict(report.dropped),
+            waiting=waiting + sum(call.is_event for call in list(self._early)),
+            parked=parked,
+            in_memory=in_memory,
+            paused="" if running is None else running.sender.pause.value,
+            last_error=report.last_error,
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """The queue, one row per event, oldest first.
+
+        Columns: id, stored_at (UTC), state (waiting, device, parked, memory), status and reason (of parked events),
+        message_id, type, event, user_id, anonymous_id, bytes, and the `payload` as a dict.
+        """
+        from svctoolkit.sdk._frame import frame
+
+        return frame([] if self._running is None else self._running.queue.listing())
+
+    # Around the calls
+
+    def foreground(self) -> None:
+        """The application came to the front: Application Opened, and a new session if the last one is old."""
+        if self._in_background:
+            self._in_background = False
+            self._lifecycle(_lifecycle.OPENED, {"from_background": True})
+
+    def background(self) -> None:
+        """The application went to the back: Application Backgrounded."""
+        if not self._in_background:
+            self._in_background = True
+            self._lifecycle(_lifecycle.BACKGROUNDED, None)
+
+    def screen_view(self, name: str) -> ScreenView:
+        """Records a screen when entered, if `recordScreenViews` is on: `with client.screen_view("Basket"):`, or above
+        a function, also an async one."""
+        return ScreenView(self, _text("screen_view", "name", name))
+
+    def scope(self, *, anonymous_id: str, user_id: str = "") -> AbstractContextManager[None]:
+        """Inside the `with`, calls concern this user and not the installation's: for servers with many users.
+
+        Threads and tasks do not see each other's. Nothing of it is kept afterwards; `identify`, `reset` and
+        `opt_out` inside concern this scope only. There is no session.
+        """
+        return self._scoped(_visitor(anonymous_id, user_id))
+
+    def enter_scope(self, *, anonymous_id: str, user_id: str = "") -> None:
+        """`scope` until the current `contextvars` context ends: for servers that give each request its own."""
+        self._scope.set(_visitor(anonymous_id, user_id))
+
+    @contextmanager
+    def _scoped(self, identity: Identity) -> Iterator[None]:
+        token = self._scope.set(identity)
+        try:
+            yield
+        finally:
+            self._scope.reset(token)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.shutdown)
+
+    # Inside
+
+    def record_page(self, name: str, properties: Mapping[str, Any]) -> None:
+        """A page event, as the web middlewares record it."""
+        self._event("page", ("name", name), ("properties", properties), None)
+
+    def record_screen_view(self, name: str) -> None:
+        """An automatic screen event, if `recordScreenViews` is on."""
+        running = self._running
+        if running is not None and running.settings.record_screen_views:
+            self._event("screen", ("name", name), ("properties", {"automatic": True}), None)
+
+    def _event(
+        self, kind: str, named: tuple[str, str], bodied: tuple[str, Mapping[str, Any] | None], options: _Options
+    ) -> None:
+        name = _text(kind, *named)
+        member, content = bodied
+        if content is not None and not isinstance(content, Mapping):
+            raise InvalidCall(f"{kind}: {member} must be a mapping or None, got {type(content).__name__}")
+        found = NONE if options is None else checked_options(kind, options)
+        try:
+            call = self._call(kind, name, member, content, found)
+        except Exception as error:  # noqa: BLE001 - odd objects of the host (a failing __iter__...) must not reach it
+            self._fault(error)
+            self._reporter.drop("unreadable", [], 1)
+            self._reporter.publish()
+            return
+        self._do(True, lambda running: running.record(call))
+
+    def _call(self, kind: str, name: str, member: str, content: Mapping[str, Any] | None, options: Options) -> Call:
+        if kind == "screen":
+            content = {**(content or {}), "name": name}
+        body = "" if content is None else encoded(content, member, self._refuse_field)
+        return Call(kind, self._now(), name, body, options, self._scope.get())
+
+    def _now(self) -> float:
+        running = self._running
+        return running.settings.clock() if running else settings(self._configuration).clock()
+
+    def _refuse_field(self, error: ToolkitError) -> None:
+        self._reporter.counts["refused_fields"] += 1
+        self._reporter.error(error, LogLevel.WARN)
+
+    def _put(self, call: str, member: str, argument: str, value: str) -> None:
+        text, scoped = _text(call, argument, value), self._scope.get()
+        self._do(False, lambda running: running.put(member, text, scoped))
+
+    def _lifecycle(self, name: str, properties: Mapping[str, Any] | None) -> None:
+        def record(running: Running) -> None:
+            if running.settings.track_lifecycle_events:
+                running.resume_session()
+                running.lifecycle(name, properties)
+                running.worker.wake()
+
+        self._do(True, record)
+
+    def _do(self, is_event: bool, work: Callable[[Running], None]) -> None:
+        running = self._running
+        if running is None:
+            running = self._kept_for_later(is_event, work)
+        if running is not None:
+            self._safely(running, work)
+        self._reporter.publish()
+
+    def _kept_for_later(self, is_event: bool, work: Callable[[Running], None]) -> Running | None:
+        with self._lock:
+            if self._running is None:
+                if len(self._early) < _EARLY_CALLS:
+                    self._early.append(_Early(is_event, work))
+                else:
+                    self._reporter.drop("too many before initialize", [], 1)
+            return self._running
+
+    def _safely(self, running: Running, work: Callable[[Running], None]) -> None:
+        try:
+            work(running)
+        except Exception as error:  # noqa: BLE001 - the host application must not suffer from a fault of ours
+            self._fault(error)
+
+    def _answered(self, otherwise: Any, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001 - as in _safely
+            self._fault(error)
+            return otherwise
+        finally:
+            self._reporter.publish()
+
+    def _fault(self, error: Exception) -> None:
+        self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
+
+    def _shutdown(self, timeout: float, *, patient: bool) -> bool:
+        running = self._running
+        if running is None:
+            return True
+        delivered = self._answered(False, lambda: running.worker.flush(timeout, patient=patient))
+        self._answered(None, lambda: running.close(1.0))
+        return bool(delivered)
+
+    def _at_exit(self) -> None:
+        running = self._running
+        if running is not None and running.worker.alive:
+            self._shutdown(_EXIT_SECONDS, patient=False)
+
+    def _after_fork(self) -> None:
+        self._lock = threading.RLock()
+        if self._running is not None:
+            self._running.after_fork()
+
+
+def _visitor(anonymous_id: str, user_id: str) -> Identity:
+    made = Identity(_text("scope", "anonymous_id", anonymous_id))
+    if user_id:
+        made.user_id = _text("scope", "user_id", user_id)
+    return made
+
+
+def _text(call: str, argument: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidCall(f"{call}: {argument} must be a text, got {type(value).__name__}")
+    if not value.strip():
+        raise InvalidCall(f"{call}: {argument} must not be empty")
+    return sound(value)
+
+
+def _flush_all_at_exit() -> None:
+    for client in list(_CLIENTS):
+        client._at_exit()
+
+
+def _renew_all_after_fork() -> None:
+    for client in list(_CLIENTS):
+        client._after_fork()
+
+
+atexit.register(_flush_all_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all_after_fork)

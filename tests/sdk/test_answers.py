@@ -1,0 +1,323 @@
+"""What the client does with each answer of the data plane."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import time
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit.sdk import Request, Response, ServiceClient
+from svctoolkit.sdk._sender import retry_after
+from svctoolkit.sdk._settings import backoff
+
+from .gateway import KEY, Gateway, until
+
+
+class Plane:
+    """An embedded data plane."""
+
+    embedded = True
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.requests: list[Request] = []
+
+    def send(self, request: Request) -> Response:
+        if request.method == "GET":
+            return Response(404)
+        self.requests.append(request)
+        body = gzip.decompress(request.body) if "Content-Encoding" in request.headers else request.body
+        self.events += [event["event"] for event in json.loads(body)["batch"]]
+        return Response(200, {}, b"ok")
+
+
+def test_the_request_is_the_mobile_sdks(make, gateway: Gateway):
+    """A batch goes to /v1/batch with Basic key, AnonymousId, and `sentAt` on the envelope and on every event."""
+    client = make()
+    client.put_anonymous_id("anon-1")
+    client.track("one")
+    client.track("two")
+    assert client.flush()
+
+    path, headers, _ = gateway.requests[-1]
+    (batch,) = gateway.batches
+    assert path == "/v1/batch"
+    assert headers["authorization"] == "Basic " + base64.b64encode(f"{KEY}:".encode()).decode()
+    assert base64.b64decode(headers["anonymousid"]) == b"anon-1"
+    assert headers["content-type"] == "application/json"
+    assert [event["event"] for event in batch] == ["one", "two"]
+    assert all(event["sentAt"] >= event["originalTimestamp"] for event in batch)
+
+
+@pytest.mark.parametrize(
+    ("url", "on", "compressed"),
+    [
+        ("https://plane.example", True, True),
+        ("https://plane.example", False, False),
+        ("http://127.0.0.1:8080", True, False),
+        ("http://localhost", True, False),
+        ("http://localhost.example", True, True),
+    ],
+)
+def test_requests_are_compressed_unless_that_gains_nothing(make, url: str, on: bool, compressed: bool):
+    """Requests are gzipped, but not with `gzip: False`, and not to this machine."""
+    plane = Plane()
+    client = make(transport=plane, data_plane_url=url, gzip=on)
+    client.track("one")
+
+    assert plane.events == ["one"]
+    assert (plane.requests[-1].headers.get("Content-Encoding") == "gzip") is compressed
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204])
+def test_any_success_counts_once(make, gateway: Gateway, status: int):
+    """Every 2xx is a delivery: nothing is sent again."""
+    gateway.answers = [(status, {}, b"")]
+    client = make()
+    client.track("one")
+    assert client.flush()
+
+    assert len(gateway.batches) == 1
+    assert client.stats().delivered == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, {}, b"x"),
+        (503, {}, b"x"),
+        (504, {}, b"x"),
+        (429, {}, b"x"),
+        (302, {}, b""),
+        (418, {}, b'{"a": 1}'),
+        "close",
+    ],
+)
+def test_a_passing_failure_is_tried_again(make, gateway: Gateway, answer):
+    """5xx, 429, an odd status, JSON without a code, a lost connection: the same events again, delivered once."""
+    gateway.answers = [answer, answer]
+    client = make()
+    client.track("one")
+    assert client.flush()
+
+    assert gateway.names == ["one"]
+    assert len({e["messageId"] for batch in gateway.batches for e in batch}) == 1
+    assert client.stats().delivered == 1
+    assert client.stats().retried >= 1
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+@pytest.mark.parametrize("bad", [{"5"}, {"0", "1", "19"}, set(map(str, range(20)))])
+def test_one_bad_event_does_not_block_the_others(make, gateway: Gateway, status: int, bad: set[str]):
+    """A refused batch is halved until the refused events are alone; they are parked, the rest arrives."""
+    gateway.rule = lambda events: (status, {}, b"no good") if bad & {e["event"] for e in events} else None
+    client = make()
+    for number in range(20):
+        client.track(str(number))
+    assert client.flush()
+
+    frame = client.frame()
+    assert gateway.names == [str(n) for n in range(20) if str(n) not in bad]
+    assert set(frame["event"]) == bad
+    assert set(frame["state"]) == {"parked"}
+    assert set(frame["status"]) == {status}
+    assert "no good" in frame["reason"][0]
+    assert (client.stats().parked, client.stats().waiting) == (len(bad), 0)
+
+
+def test_parked_events_can_be_sent_again(make, gateway: Gateway):
+    """`retry_parked` puts them back, and they are delivered when the data plane takes them."""
+    gateway.rule = lambda events: (400, {}, b"no")
+    client = make()
+    client.track("one")
+    client.flush()
+    gateway.rule = None
+
+    assert client.retry_parked() == 1
+    assert client.flush()
+    assert gateway.names == ["one"]
+
+
+def test_a_wrong_key_pauses_until_another_one(make, gateway: Gateway):
+    """401: one request, the events are kept, nothing more is sent; the right key delivers them."""
+    gateway.config = (404, {}, b"")
+    errors = []
+    client = make("WRONG", on_error=errors.append)
+    client.track("one")
+
+    assert not client.flush()
+    assert not client.flush()
+    assert len(gateway.batches) == 1
+    assert "write key was refused" in client.stats().paused
+    assert any("write key was refused" in str(error) for error in errors)
+    assert all("WRONG" not in str(error) for error in errors)
+    client.initialize(KEY)
+    assert client.flush()
+    assert gateway.names == ["one"]
+
+
+def test_a_key_corrected_in_the_next_run_delivers_too(make, gateway: Gateway):
+    """Events stored under a refused key go out with the next key of the same application."""
+    wrong = make("WRONG", application_name="shop")
+    wrong.track("one")
+    wrong.shutdown(1)
+    client = make(application_name="shop")
+    assert client.flush()
+
+    assert gateway.names == ["one"]
+
+
+def test_two_sources_in_one_directory_do_not_mix(make, gateway: Gateway):
+    """Each key sends its own events only."""
+    gateway.keys.add("OTHER")
+    one, two = make(), make("OTHER")
+    one.track("one")
+    two.track("two")
+    assert one.flush()
+
+    assert gateway.names == ["one"]
+
+
+def test_a_source_disabled_at_the_data_plane_is_kept_waiting(make, gateway: Gateway):
+    """404: stop and keep; `flush` asks again, and delivers once the source is enabled."""
+    gateway.answers = [(404, {}, b"source is disabled\n")]
+    gateway.config = (500, {}, b"")
+    client = make()
+    client.track("one")
+
+    assert not client.flush()
+    assert client.stats().paused == "the source is disabled"
+    assert client.stats().waiting == 1
+    assert client.flush()
+    assert gateway.names == ["one"]
+
+
+def test_retry_after_is_respected(make, gateway: Gateway):
+    """After 429 with Retry-After nothing is sent before the time has passed, then everything."""
+    gateway.answers = [(429, {"Retry-After": "1"}, b"")]
+    client = make()
+    client.track("one")
+    began = time.monotonic()
+
+    assert client.flush(10)
+    assert time.monotonic() - began >= 1.0
+    assert len(gateway.batches) == 2
+
+
+def test_a_flush_does_not_outlast_its_timeout(make, gateway: Gateway):
+    """While the server asks to wait for an hour, `flush(0.2)` is over after 0.2 s and says False."""
+    gateway.answers = [(503, {"Retry-After": "3600"}, b"")]
+    client = make()
+    client.track("one")
+    began = time.monotonic()
+
+    assert not client.flush(0.2)
+    assert time.monotonic() - began < 2
+
+
+@given(st.text(max_size=20))
+def test_no_retry_after_breaks_the_client(text: str):
+    """Whatever stands in the header, it is a number of seconds up to a day, or nothing."""
+    found = retry_after({"retry-after": text}, 1000.0)
+
+    assert found is None or 0 <= found <= 86_400
+
+
+def test_retry_after_as_a_date():
+    """An HTTP date is understood; one in the past means now."""
+    assert retry_after({"retry-after": formatdate(1060, usegmt=True)}, 1000.0) == 60.0
+    assert retry_after({"retry-after": formatdate(10, usegmt=True)}, 1000.0) == 0.0
+
+
+@given(st.integers(1, 100_000))
+def test_back_off_grows_with_jitter_to_a_cap(failures: int):
+    """3 s, doubled each time, up to twice of it by chance, never over 300 s, also after days offline."""
+    base = min(3.0 * 2 ** min(failures - 1, 20), 300.0)
+
+    assert base <= backoff(failures) <= min(2 * base, 300.0)
+
+
+def test_a_full_batch_goes_by_itself(make, gateway: Gateway):
+    """With `flushQueueSize` events waiting nobody has to flush; fewer wait."""
+    client = make(flush_queue_size=5)
+    for number in range(6):
+        client.track(str(number))
+    until(lambda: client.stats().delivered == 5)
+
+    assert gateway.names == ["0", "1", "2", "3", "4"]
+    assert client.stats().waiting == 1
+
+
+def test_time_sends_the_rest(make, gateway: Gateway):
+    """With `sleepTimeout` seconds past, a single event goes by itself."""
+    client = make(sleep_timeout=1)
+    client.track("one")
+    until(lambda: client.stats().delivered == 1)
+
+    assert gateway.names == ["one"]
+
+
+def test_a_batch_is_at_most_500_kb(make, gateway: Gateway):
+    """Large events go in several requests, none above 500 KB."""
+    client = make(flush_queue_size=100)
+    for _ in range(40):
+        client.track("large", {"text": "x" * 30_000})
+    assert client.flush()
+
+    bodies = [body for path, _, body in gateway.requests if path == "/v1/batch"]
+    assert len(bodies) == 3
+    assert max(map(len, bodies)) <= 500 * 1024
+    assert len(gateway.names) == 40
+
+
+def test_a_transport_that_raises_anything_is_no_answer(make):
+    """An exception of a transport is a failure like any other: the event waits, the worker lives."""
+
+    class Broken:
+        def send(self, request: Request) -> Response:
+            raise KeyError("surprise")
+
+    client = make(transport=Broken())
+    client.track("one")
+
+    assert not client.flush(0.1)
+    assert client.stats().waiting == 1
+    assert "surprise" in client.stats().last_error
+
+
+def test_an_embedded_transport_needs_no_waiting(tmp_path):
+    """With a transport in the same process every event is delivered when its call returns, and no file is made."""
+
+    plane = Plane()
+    client = ServiceClient(transport=plane, track_lifecycle_events=False)
+    assert client.initialize(KEY).wait(0)
+    client.track("one")
+
+    assert plane.events == ["one"]
+    assert client.stats().delivered == 1
+    client.shutdown()
+
+
+def test_callbacks_may_do_anything(make, gateway: Gateway):
+    """`on_error` that raises, tracks and flushes from the worker neither ends nor blocks it."""
+    holder: list[ServiceClient] = []
+
+    def on_error(error: Exception) -> None:
+        if len(gateway.batches) < 3:
+            holder[0].track("from the callback")
+        holder[0].flush(0.01)
+        raise RuntimeError("host bug")
+
+    gateway.answers = [(500, {}, b"")]
+    client = make(on_error=on_error)
+    holder.append(client)
+    client.track("one")
+    until(lambda: client.flush() and set(gateway.names) == {"one", "from the callback"})
+
+    assert client.stats().waiting == 0

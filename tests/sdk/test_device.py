@@ -1,0 +1,255 @@
+"""The source's configuration, device mode and its factories."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit.sdk.factories import LoggingFactory, NdjsonFactory
+
+from .gateway import Gateway, serving, until
+
+
+class Spy:
+    """A factory and its integration in one: keeps what it is given."""
+
+    def __init__(self, display_name: str, fails: str = "") -> None:
+        self.display_name, self.fails = display_name, fails
+        self.events: list[str] = []
+        self.calls: list[Any] = []
+
+    def create(self, config, client):
+        self.calls.append(("create", config))
+        if self.fails == "create":
+            raise RuntimeError("no SDK")
+        return self
+
+    def dump(self, event):
+        if self.fails == "dump":
+            raise RuntimeError("no network")
+        self.events.append(event.get("event"))
+        event.clear()
+
+    def reset(self):
+        self.calls.append("reset")
+
+    def flush(self):
+        self.calls.append("flush")
+
+
+def _config(*destinations: dict, **source: Any) -> dict:
+    return {"source": {"id": "s", "enabled": True, "destinations": list(destinations), **source}}
+
+
+def _destination(name: str, enabled: bool = True, **config: Any) -> dict:
+    return {"enabled": enabled, "config": config, "destinationDefinition": {"displayName": name}}
+
+
+def test_factories_start_by_display_name(make, gateway: Gateway):
+    """A factory starts with the configuration of the enabled destination of its display name, exactly spelt."""
+    gateway.config = _config(_destination("Amplitude", apiKey="k"), _destination("AppsFlyer", enabled=False))
+    amplitude, flyer, spelt, own = Spy("Amplitude"), Spy("AppsFlyer"), Spy("amplitude"), Spy("")
+    client = make(factories=[amplitude, flyer, spelt, own])
+    client.track("one")
+    assert client.flush()
+
+    assert amplitude.calls[0] == ("create", {"apiKey": "k"})
+    assert (amplitude.events, flyer.events, spelt.events, own.events) == (["one"], [], [], ["one"])
+    assert gateway.names == ["one"]
+
+
+def test_event_filters(make, gateway: Gateway):
+    """Allowlist and denylist hold for track events, by trimmed exact name; the data plane gets all."""
+    allow = _destination(
+        "Allow", eventFilteringOption="whitelistedEvents", whitelistedEvents=[{"eventName": " A "}, {"eventName": ""}]
+    )
+    deny = _destination("Deny", eventFilteringOption="blacklistedEvents", blacklistedEvents=[{"eventName": "A"}])
+    empty = _destination("Empty", eventFilteringOption="whitelistedEvents", whitelistedEvents=[])
+    off = _destination("Off", eventFilteringOption="disable", whitelistedEvents=[{"eventName": "A"}])
+    gateway.config = _config(allow, deny, empty, off)
+    spies = [Spy(name) for name in ("Allow", "Deny", "Empty", "Off")]
+    client = make(factories=spies)
+    client.track("A")
+    client.track("a")
+    client.screen("S")
+    assert client.flush()
+
+    assert [spy.events for spy in spies] == [["A", "S"], ["a", "S"], ["S"], ["A", "a", "S"]]
+    assert gateway.names == ["A", "a", "S"]
+
+
+def test_integrations_choose_factories(make, gateway: Gateway):
+    """`integrations` decides by display name, else by `All`."""
+    gateway.config = _config(_destination("One"), _destination("Two"))
+    one, two, own = Spy("One"), Spy("Two"), Spy("")
+    client = make(factories=[one, two, own])
+    client.track("only one", {}, {"integrations": {"All": False, "One": True}})
+    client.track("not one", {}, {"integrations": {"One": False}})
+    assert client.flush()
+
+    assert (one.events, two.events, own.events) == (["only one"], ["not one"], ["not one"])
+
+
+def test_events_stored_before_are_replayed(make, gateway: Gateway):
+    """Events that came before the factories were ready reach them later, once - and the data plane once."""
+    gateway.config = (500, {}, b"")
+    first = make(factories=[Spy("One")])
+    first.track("early")
+    assert first.flush()
+    first.shutdown()
+    gateway.config = _config(_destination("One"))
+    spy = Spy("One")
+    second = make(factories=[spy])
+    second.track("late")
+    assert second.flush()
+    second.shutdown()
+    third_spy = Spy("One")
+    third = make(factories=[third_spy])
+    third.initialize("2RdemoWriteKey").wait(5)
+    third.flush()
+
+    assert (spy.events, third_spy.events) == (["early", "late"], [])
+    assert gateway.names == ["early", "late"]
+
+
+@pytest.mark.parametrize("fails", ["create", "dump"])
+def test_a_failing_integration_harms_nobody(make, gateway: Gateway, fails: str):
+    """What it raises goes to `on_error`; other integrations and the data plane get the event."""
+    errors = []
+    gateway.config = _config(_destination("Bad"), _destination("Good"))
+    good = Spy("Good")
+    client = make(factories=[Spy("Bad", fails), good], on_error=errors.append)
+    client.track("one")
+    client.track("two")
+    assert client.flush()
+
+    assert good.events == gateway.names == ["one", "two"]
+    assert f"device mode, Bad: {fails} failed: RuntimeError: no" in str(errors[0])
+
+
+def test_reset_and_flush_reach_integrations(make, gateway: Gateway):
+    """The client's `reset` and `flush` are passed on."""
+    spy = Spy("")
+    client = make(factories=[spy])
+    client.initialize("2RdemoWriteKey").wait(5)
+    client.reset()
+    client.flush()
+
+    assert "reset" in spy.calls
+    assert "flush" in spy.calls
+
+
+def test_the_shipped_factories(make, gateway: Gateway, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    """The logging factory logs type and name with the event at hand; the NDJSON one writes a line per event."""
+    caplog.set_level(logging.INFO, "shop.events")
+    gateway.config = _config(_destination("Log"))
+    client = make(
+        factories=[LoggingFactory("Log", logger="shop.events"), NdjsonFactory(tmp_path / "out/events.ndjson")]
+    )
+    client.track("Örder", {"n": 1})
+    client.identify("u1")
+    assert client.flush()
+
+    lines = [json.loads(line) for line in (tmp_path / "out/events.ndjson").read_text("utf-8").splitlines()]
+    assert [r.getMessage() for r in caplog.records] == ["track Örder", "identify identify"]
+    assert caplog.records[0].event["properties"] == {"n": 1}  # type: ignore[attr-defined]
+    assert [line["messageId"] for line in lines] == [event["messageId"] for event in gateway.events]
+
+
+def test_an_ndjson_file_that_cannot_be_opened_is_told(make, gateway: Gateway, tmp_path: Path):
+    """The client goes on without it."""
+    errors = []
+    client = make(factories=[NdjsonFactory(tmp_path)], on_error=errors.append)
+    client.track("one")
+    assert client.flush()
+
+    assert gateway.names == ["one"]
+    assert "NdjsonFactory: create failed: IsADirectoryError" in str(errors[0])
+
+
+def test_a_disabled_source_sends_nothing_and_keeps_everything(make, gateway: Gateway):
+    """`enabled: false` in the source configuration: stored, not sent; enabled again, `flush` delivers."""
+    gateway.config = _config(enabled=False)
+    client = make()
+    client.track("one")
+
+    assert not client.flush()
+    assert client.stats().paused == "the source is disabled"
+    assert gateway.batches == []
+    gateway.config = _config()
+    assert client.flush()
+    assert gateway.names == ["one"]
+
+
+def test_the_configuration_is_refreshed(make, gateway: Gateway):
+    """After configRefreshInterval hours it is fetched again, and what it says holds."""
+    now = [1_800_000_000.0]
+    client = make(clock=lambda: now[0])
+    client.initialize("2RdemoWriteKey").wait(5)
+    fetched = gateway.paths().count("/sourceConfig")
+    gateway.config = _config(enabled=False)
+    client.track("one")
+    assert client.flush()
+    now[0] += 2 * 3600 + 1
+    until(lambda: client.stats().paused)
+
+    assert gateway.paths().count("/sourceConfig") == fetched + 1
+    assert gateway.requests[0][0].startswith("/sourceConfig?p=python&v=")
+
+
+def test_the_configuration_is_cached(make, gateway: Gateway):
+    """Offline, the copy of the last time holds."""
+    gateway.config = _config(_destination("One", apiKey="k"))
+    make(factories=[Spy("One")]).initialize("2RdemoWriteKey").wait(5)
+    spy = Spy("One")
+    client = make(factories=[spy], control_plane_url="http://127.0.0.1:9")
+    client.track("one")
+    assert client.flush()
+
+    assert spy.calls[0] == ("create", {"apiKey": "k"})
+
+
+@pytest.mark.parametrize("region", ["US", "EU"])
+def test_data_residency(make, gateway: Gateway, region: str):
+    """The source's data plane of the region takes the place of the configured one; without one the US one does."""
+    with serving() as us:
+        gateway.config = _config(
+            dataplanes={
+                "US": [{"url": us.url, "default": True}],
+                "EU": [{"url": "http://127.0.0.1:9", "default": False}],
+            }
+        )
+        client = make(data_residency=region)
+        client.track("one")
+        assert client.flush()
+
+        assert us.names == ["one"]
+        assert gateway.names == []
+
+
+@pytest.mark.parametrize(
+    "config", [[], "text", {"source": 5}, {"source": {"destinations": 5, "dataplanes": [1]}}, (200, {}, b"<html>")]
+)
+def test_an_odd_configuration_stops_nothing(make, gateway: Gateway, config):
+    """Whatever the control plane says, events are delivered."""
+    gateway.config = config
+    client = make(factories=[Spy("One")])
+    client.track("one")
+    assert client.flush()
+
+    assert gateway.names == ["one"]
+
+
+def test_a_key_that_the_control_plane_does_not_know_pauses(make, gateway: Gateway):
+    """ "Invalid write key" of the control plane: nothing is sent, everything kept."""
+    gateway.config = (400, {}, b'{"message":"Invalid write key"}')
+    client = make()
+    client.track("one")
+
+    assert not client.flush()
+    assert gateway.batches == []
+    assert client.stats().waiting == 1

@@ -1,0 +1,320 @@
+"""No event is lost: kills, forks, damaged files, full disks, several processes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.sdk import ServiceClient
+
+from .gateway import KEY, Gateway, until
+
+ROOT = Path(__file__).parents[2]
+posix = pytest.mark.skipif(os.name != "posix", reason="needs fork and signals")
+
+
+def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@posix
+def test_no_event_is_lost_when_the_process_is_killed(gateway: Gateway, make, tmp_path: Path):
+    """After kill -9 under load every event whose call returned arrives; twice only with one messageId."""
+    kills = os.environ.get("SVCTOOLKIT_KILLS", "20")
+    returned, data = tmp_path / "returned", tmp_path / "killed"
+    _python(str(Path(__file__).with_name("victim.py")), str(data), gateway.url, str(returned), kills, "7")
+    client = make(data_directory=data, flush_queue_size=100, db_threshold_count=1_000_000)
+    assert client.flush(300)
+
+    ids = defaultdict(set)
+    for event in gateway.events:
+        ids[event["event"]].add(event["messageId"])
+    numbers = returned.read_text().split()
+    assert len(numbers) > 20 * int(kills)
+    assert [n for n in numbers if f"event {n}" not in ids] == []
+    assert [name for name, found in ids.items() if len(found) > 1] == []
+
+
+def test_events_of_a_killed_process_go_out_in_order(make, gateway: Gateway):
+    """What one process stored arrives in the order of its calls."""
+    client = make(flush_queue_size=7)
+    for number in range(50):
+        client.track(f"{number}")
+    assert client.flush()
+
+    assert gateway.names == [str(n) for n in range(50)]
+
+
+@posix
+@pytest.mark.parametrize("share", [0.999, 0.6, 0.3, 0.0])
+def test_a_truncated_log_costs_only_its_tail(make, gateway: Gateway, tmp_path: Path, share: float):
+    """After a power cut that cut the log short, the client starts and delivers the events before the cut."""
+    program = f"""
+import os
+from svctoolkit.sdk import ServiceClient
+c = ServiceClient(data_directory={str(tmp_path / "cut")!r}, track_lifecycle_events=False, data_plane_url="http://127.0.0.1:9")
+c.initialize({KEY!r})
+for n in range(200): c.track(str(n))
+os._exit(0)"""
+    _python("-c", program)
+    log = tmp_path / "cut" / "queue-1.db-wal"
+    os.truncate(log, int(log.stat().st_size * share))
+    client = make(data_directory=tmp_path / "cut")
+    client.track("after")
+    assert client.flush()
+
+    assert gateway.names[-1] == "after"
+    assert gateway.names[:-1] == [str(n) for n in range(len(gateway.names) - 1)]
+    assert len(gateway.names) > 200 * share * 0.8
+
+
+@posix
+def test_a_full_disk_moves_events_to_memory_and_back(make, gateway: Gateway, tmp_path: Path):
+    """When the disk is full events wait in memory, `on_error` hears it once, and with room again they are stored."""
+    errors = []
+    client = make(on_error=errors.append, data_plane_url="http://127.0.0.1:9", backoff=lambda failures: 3600.0)
+    client.track("before")
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "data/queue-1.db-wal").stat().st_size, limit[1]))
+        for number in range(5):
+            client.track(f"full {number}")
+        full = client.stats()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handler)
+    client.track("after")
+
+    assert (full.in_memory, full.waiting, full.recorded, full.dropped) == (5, 6, 6, {})
+    assert sum("cannot be written" in str(error) for error in errors) == 1
+    assert client.stats().in_memory == 0
+    assert list(client.frame()["event"]) == ["before", *[f"full {n}" for n in range(5)], "after"]
+
+
+@posix
+def test_the_memory_buffer_is_bounded(make, tmp_path: Path):
+    """With a disk that stays full 1000 events wait in memory; the oldest go, counted and told to `on_drop`."""
+    dropped = []
+    file = tmp_path / "file"
+    file.write_text("not a directory")
+    client = make(
+        data_directory=file / "data",
+        data_plane_url="http://127.0.0.1:9",
+        on_drop=lambda e, r: dropped.append((e["event"], r)),
+    )
+    for number in range(1003):
+        client.track(str(number))
+
+    assert client.stats().in_memory == 1000
+    assert client.stats().dropped == {"memory full": 3}
+    assert dropped == [(str(n), "memory full") for n in range(3)]
+
+
+def test_without_a_disk_events_are_still_delivered(make, gateway: Gateway, tmp_path: Path):
+    """A data directory that cannot be made is told to `on_error`; events go out from memory."""
+    errors = []
+    (tmp_path / "file").write_text("not a directory")
+    client = make(data_directory=tmp_path / "file" / "data", on_error=errors.append)
+    client.track("one")
+    assert client.flush()
+
+    assert gateway.names == ["one"]
+    assert "cannot be opened" in str(errors[0])
+
+
+def test_a_damaged_file_is_set_aside(make, gateway: Gateway, tmp_path: Path):
+    """A queue file that is no database is kept under another name, told, and a new one is used."""
+    errors = []
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/queue-1.db").write_bytes(b"garbage " * 4096)
+    client = make(on_error=errors.append)
+    client.track("one")
+    assert client.flush()
+
+    assert gateway.names == ["one"]
+    (aside,) = (tmp_path / "data").glob("queue-1.db.damaged-*")
+    assert aside.read_bytes() == b"garbage " * 4096
+    assert "is damaged; it is kept as" in str(errors[0])
+
+
+def test_a_file_damaged_while_it_is_used_loses_no_new_event(make, gateway: Gateway, tmp_path: Path):
+    """Damage that shows while the client runs is set aside too, and the call that met it is not lost."""
+    first = make()
+    for number in range(300):
+        first.track(str(number), {"pad": "x" * 2000})
+    first._running.close(1)  # as at the end of the process, without sending
+    path = tmp_path / "data/queue-1.db"
+    content = bytearray(path.read_bytes())
+    content[4096 : len(content)] = os.urandom(len(content) - 4096)
+    path.write_bytes(content)
+    errors = []
+    client = make(on_error=errors.append)
+    client.track("after")
+    assert client.flush()
+
+    assert gateway.names[-1] == "after"
+    assert list((tmp_path / "data").glob("queue-1.db.damaged-*"))
+
+
+def test_a_file_that_was_removed_is_made_again(make, gateway: Gateway, tmp_path: Path):
+    """When somebody deletes the data directory under a running client, later events are stored in a new one."""
+    client = make()
+    for file in (tmp_path / "data").iterdir():
+        file.unlink()
+    client.flush()
+    client.track("after")
+
+    connection = sqlite3.connect(tmp_path / "data/queue-1.db")
+    assert connection.execute("SELECT count(*) FROM events").fetchone() == (1,)
+    connection.close()
+
+
+def test_over_the_limit_the_oldest_go_and_are_told(make):
+    """Over dbThresholdCount the oldest events are deleted, counted, and handed to `on_drop` with the reason."""
+    dropped = []
+    client = make(
+        db_threshold_count=10, data_plane_url="http://127.0.0.1:9", on_drop=lambda e, r: dropped.append((e["event"], r))
+    )
+    for number in range(13):
+        client.track(str(number))
+
+    assert list(client.frame()["event"]) == [str(n) for n in range(3, 13)]
+    assert client.stats().dropped == {"queue full": 3}
+    assert dropped == [("0", "queue full"), ("1", "queue full"), ("2", "queue full")]
+
+
+def test_threads_share_a_client(make, gateway: Gateway):
+    """Eight threads that track at once lose nothing and repeat nothing."""
+    client = make()
+    threads = [threading.Thread(target=lambda t=t: [client.track(f"{t}-{n}") for n in range(100)]) for t in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert client.flush()
+
+    assert sorted(gateway.names) == sorted(f"{t}-{n}" for t in range(8) for n in range(100))
+
+
+@posix
+def test_processes_share_a_file(gateway: Gateway, make, tmp_path: Path):
+    """Four processes on one file, each recording and sending, deliver every event exactly once."""
+    program = f"""
+import os
+from svctoolkit.sdk import ServiceClient
+os.fork(), os.fork()
+c = ServiceClient(data_directory={str(tmp_path / "shared")!r}, data_plane_url={gateway.url!r})
+c.initialize({KEY!r}, {{"trackLifecycleEvents": False}})
+for n in range(200): c.track(f"{{os.getpid()}} {{n}}")
+c.shutdown(20)
+try:
+    while True: os.wait()
+except ChildProcessError: pass"""
+    _python("-c", program)
+    make(data_directory=tmp_path / "shared").flush()
+
+    assert len(gateway.names) == len(set(gateway.names)) == 4 * 200
+
+
+@posix
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_sends_its_own_events(make, gateway: Gateway):
+    """After a fork the child's calls start a worker of its own: a pre-fork server loses nothing."""
+    client = make()
+    client.track("parent before")
+    assert client.flush()
+    child = os.fork()
+    if child == 0:
+        client.track("child")
+        os._exit(0 if client.flush(5) else 1)
+    _, status = os.waitpid(child, 0)
+    client.track("parent after")
+    assert client.flush()
+
+    assert status == 0
+    assert gateway.names == ["parent before", "child", "parent after"]
+
+
+def test_the_end_of_the_program_sends_what_waits(gateway: Gateway, tmp_path: Path):
+    """A script that tracks 50 events and ends delivers 50, without flush and with the largest batch of 1."""
+    settings = {"dataPlaneUrl": gateway.url, "dataDirectory": str(tmp_path / "script"), "flushQueueSize": 1}
+    program = f"""
+from svctoolkit import sdk
+sdk.initialize({KEY!r}, {settings | {"trackLifecycleEvents": False}})
+for n in range(50): sdk.track(str(n))"""
+    _python("-c", program)
+
+    assert gateway.names == [str(n) for n in range(50)]
+
+
+def test_the_end_of_the_program_does_not_wait_for_a_dead_network(tmp_path: Path):
+    """Offline, a script ends at once, and its events are in the file."""
+    settings = {"dataPlaneUrl": "http://127.0.0.1:9", "dataDirectory": str(tmp_path / "offline")}
+    program = f"""
+from svctoolkit import sdk
+sdk.initialize({KEY!r}, {settings | {"trackLifecycleEvents": False}})
+for n in range(50): sdk.track(str(n))"""
+    _python("-c", program)
+
+    connection = sqlite3.connect(tmp_path / "offline/queue-1.db")
+    assert connection.execute("SELECT count(*) FROM events").fetchone() == (50,)
+    connection.close()
+
+
+def test_a_claim_of_a_dead_process_ends(make, gateway: Gateway, tmp_path: Path):
+    """Events that a process was sending when it died are taken over at once, not after the claim's minute."""
+    client = make()
+    client.track("one")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    connection = sqlite3.connect(tmp_path / "data/queue-1.db", isolation_level=None)
+    host = os.uname().nodename
+    source = connection.execute("SELECT source FROM events").fetchone()[0]
+    claim = ("t", "cloud", source, 10**9, f"{host}|{gone.pid}|x", client._running.settings.clock() + 59)
+    connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", claim)
+    connection.close()
+
+    assert client.flush()
+    assert gateway.names == ["one"]
+
+
+def test_shutdown_is_not_the_end(make, gateway: Gateway):
+    """A call after `shutdown` is recorded and delivered like any other."""
+    client = make()
+    client.track("before")
+    assert client.shutdown()
+    client.track("after")
+    assert client.flush()
+
+    assert gateway.names == ["before", "after"]
+
+
+def test_events_wait_for_the_next_start(make, gateway: Gateway):
+    """What could not be delivered in one run is delivered in the next."""
+    first: ServiceClient = make(data_plane_url="http://127.0.0.1:9", control_plane_url=gateway.url)
+    first.track("offline")
+    assert not first.shutdown(0.1)
+    second = make()
+    assert second.flush()
+
+    assert gateway.names == ["offline"]
+    until(lambda: second.stats().waiting == 0)

@@ -1,0 +1,213 @@
+"""Odd values in properties: each has its documented outcome, and none costs the event or raises."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import json
+import os
+import time
+import types
+import uuid
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit.sdk._values import encoded
+
+from .gateway import Gateway
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+@dataclasses.dataclass
+class Money:
+    amount: decimal.Decimal
+    currency: str
+
+
+UTC = dt.UTC
+CASES = [
+    (dt.datetime(2026, 1, 2, 3, 4, 5, 678_900, UTC), "2026-01-02T03:04:05.678Z"),
+    (dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.timezone(dt.timedelta(hours=2))), "2026-01-02T01:04:05.000Z"),
+    (dt.date(2026, 1, 2), "2026-01-02"),
+    (dt.time(3, 4), "03:04:00"),
+    (dt.timedelta(minutes=1.5), 90.0),
+    (decimal.Decimal("19.99"), 19.99),
+    (decimal.Decimal("NaN"), "NaN"),
+    (decimal.Decimal("sNaN"), "NaN"),
+    (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    (Color.RED, "red"),
+    (Level.HIGH, 3),
+    (Money(decimal.Decimal("1.5"), "EUR"), {"amount": 1.5, "currency": "EUR"}),
+    (np.int64(5), 5),
+    (np.float64(1.5), 1.5),
+    (np.float32("nan"), "NaN"),
+    (np.bool_(True), True),
+    (np.str_("x"), "x"),
+    (np.datetime64("2026-01-02T03:04:05.123456789"), "2026-01-02T03:04:05.123Z"),
+    (np.datetime64("NaT"), None),
+    (np.timedelta64(1500, "ms"), 1.5),
+    (pd.Timestamp("2026-01-02T03:04:05.5Z"), "2026-01-02T03:04:05.500Z"),
+    (pd.NaT, None),
+    (pd.NA, None),
+    (pd.Timedelta("1min"), 60.0),
+    (pd.Period("2026-01"), "2026-01"),
+    (float("nan"), "NaN"),
+    (float("inf"), "Infinity"),
+    (float("-inf"), "-Infinity"),
+    ("a\ud800b", "a\ufffdb"),
+    ("😀", "😀"),
+    ((1, 2), [1, 2]),
+    ({5}, [5]),
+    (types.MappingProxyType({"a": 1}), {"a": 1}),
+    (10**30, 10**30),
+]
+
+
+@pytest.mark.parametrize(("value", "outcome"), CASES, ids=lambda v: type(v).__name__)
+def test_a_convertible_value_arrives(make, gateway: Gateway, value: object, outcome: object):
+    """The value of each kind arrives as documented, alone and inside lists and objects."""
+    client = make()
+    client.track("one", {"value": value, "list": [value], "object": {"deep": value}})
+    assert client.flush()
+
+    assert gateway.events[0]["properties"] == {"value": outcome, "list": [outcome], "object": {"deep": outcome}}
+    assert client.stats().refused_fields == 0
+
+
+def test_a_naive_datetime_is_local_time(monkeypatch: pytest.MonkeyPatch):
+    """Without a zone a datetime is taken as the machine's local time."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        text = encoded({"at": dt.datetime(2026, 1, 2, 3, 4, 5)}, "properties", pytest.fail)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert json.loads(text) == {"at": "2026-01-02T08:04:05.000Z"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), b"bytes", lambda: 1, np.array([1]), pd.DataFrame(), 1j, dict, pytest],
+    ids=lambda v: type(v).__name__,
+)
+def test_another_value_is_refused_by_the_name_of_its_field(make, gateway: Gateway, value: object):
+    """The event arrives without the field; `on_error` and the counts name it; nothing raises."""
+    errors = []
+    client = make(on_error=errors.append)
+    client.track("one", {"good": 1, "user": {"avatar": value}, "list": [1, value]})
+    assert client.flush()
+
+    assert gateway.events[0]["properties"] == {"good": 1, "user": {}, "list": [1, None]}
+    assert [error.field for error in errors] == ["properties.user.avatar", "properties.list[1]"]
+    assert client.stats().refused_fields == 2
+
+
+def test_a_cycle_is_cut(make, gateway: Gateway):
+    """A value that contains itself is left out where it closes the circle; the same value twice is no cycle."""
+    client = make()
+    cycle: dict = {"n": 1, "twice": [[], []]}
+    cycle["self"] = cycle
+    shared = [1]
+    client.track("one", {"cycle": cycle, "a": shared, "b": shared})
+    assert client.flush()
+
+    assert gateway.events[0]["properties"] == {"cycle": {"n": 1, "twice": [[], []]}, "a": [1], "b": [1]}
+
+
+def test_depth_without_end_is_cut(make, gateway: Gateway):
+    """A value thousands of levels deep neither raises nor blocks."""
+    deep: list = []
+    for _ in range(100_000):
+        deep = [deep]
+    client = make()
+    client.track("deep", {"deep": deep, "good": 1})
+    assert client.flush()
+
+    assert gateway.events[0]["properties"]["good"] == 1
+
+
+def test_keys_that_are_no_text(make, gateway: Gateway):
+    """Numbers, booleans, None, UUIDs and enums become their text; another key is refused with its value."""
+    client = make()
+    client.track("one", {2: "a", None: "b", True: "c", uuid.UUID(int=1): "d", Color.RED: "e", (1, 2): "f", 1.5: "g"})
+    assert client.flush()
+
+    assert gateway.events[0]["properties"] == {
+        "2": "a", "null": "b", "true": "c", "1.5": "g", "red": "e", "00000000-0000-0000-0000-000000000001": "d",
+    }  # fmt: skip
+    assert client.stats().refused_fields == 1
+
+
+def test_names_with_lone_surrogates(make, gateway: Gateway):
+    """An event name or ID that is no valid Unicode arrives with U+FFFD in the place."""
+    client = make()
+    client.identify("u\ud800")
+    client.track("n\udfff")
+    assert client.flush()
+
+    assert (gateway.events[1]["event"], gateway.events[1]["userId"]) == ("n\ufffd", "u\ufffd")
+
+
+def test_objects_that_fail_to_be_read_cost_only_themselves(make, gateway: Gateway):
+    """A mapping whose iteration raises is told and counted; the application does not notice."""
+
+    class Failing(dict):
+        def items(self):
+            raise RuntimeError("host bug")
+
+    client = make()
+    client.track("bad", Failing(a=object()))
+    client.track("good")
+    assert client.flush()
+
+    assert gateway.names[-1] == "good"
+    assert client.stats().dropped == {"unreadable": 1}
+
+
+_SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(st.characters()), st.binary(max_size=3),
+    st.decimals(), st.dates(), st.datetimes(), st.times(), st.timedeltas(), st.uuids(), st.complex_numbers(),
+)  # fmt: skip
+_KEYS = st.one_of(st.text(st.characters()), st.integers(), st.none(), st.booleans(), st.floats(), st.binary(max_size=2))
+_VALUES = st.recursive(
+    _SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_KEYS, inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@given(_VALUES)
+def test_whatever_comes_is_json(value: object):
+    """Any value gives JSON text in valid UTF-8, and every field left out was named."""
+    refused = []
+    text = encoded({"value": value}, "properties", refused.append)
+
+    json.loads(text.encode(), parse_constant=lambda name: pytest.fail(name))
+    assert all(error.field.startswith("properties") for error in refused)
+
+
+def test_the_local_time_zone_is_told():
+    """The zone in `context.timezone` is a name such as Europe/Berlin, from TZ if it is set."""
+    from svctoolkit.sdk._context import _timezone
+
+    before = os.environ.get("TZ")
+    os.environ["TZ"] = "Europe/Berlin"
+    try:
+        assert _timezone() == "Europe/Berlin"
+    finally:
+        os.environ.pop("TZ") if before is None else os.environ.update(TZ=before)

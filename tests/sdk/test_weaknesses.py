@@ -1,0 +1,131 @@
+"""Weaknesses of today's Python SDKs that no other test here already excludes.
+
+Elsewhere: lost at a crash, lost in a forked child, lost at the end of the program (test_durability); a whole batch lost
+to 401, 404 or 413, 202 taken for a failure, an error body without `code`, no Retry-After, flush without end
+(test_answers); the caller's dicts changed, no opt-out, no state, no asyncio, no types (test_calls).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.sdk import Response, ServiceClient
+
+from .gateway import KEY, Gateway, serving
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_proxy_is_used(make, gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
+    """HTTP_PROXY is honoured, NO_PROXY too."""
+    with serving() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        client = make(data_plane_url="http://plane.example:8080")
+        client.track("one")
+        client.flush()
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        direct = make(data_directory=":memory:")
+        direct.track("two")
+        direct.flush()
+
+        assert f"http://plane.example:8080{'/v1/batch'}" in proxy.paths()
+        assert gateway.names == ["two"]
+
+
+def test_importing_reads_no_env_file(tmp_path: Path):
+    """A `.env` in the current directory changes nothing."""
+    (tmp_path / ".env").write_text("SVCTOOLKIT_DATA_PLANE_URL=http://wrong.example\n")
+    program = "from svctoolkit.sdk._settings import settings; print(settings().data_plane_url)"
+    shown = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert shown.stdout.strip() == "http://127.0.0.1:8091"
+
+
+def test_a_second_attempt_sends_the_same_events(make, gateway: Gateway):
+    """Retries change nothing but `sentAt`."""
+    gateway.answers = [(500, {}, b""), (500, {}, b"")]
+    client = make()
+    client.track("one", {"text": 'ü 😀 " \\ \n', "number": 1e22})
+    assert client.flush()
+
+    sent = [{k: v for k, v in event.items() if k != "sentAt"} for batch in gateway.batches for event in batch]
+    assert len(sent) == 3
+    assert sent[0] == sent[1] == sent[2]
+
+
+def test_what_arrived_is_not_sent_again(make, gateway: Gateway):
+    """When a part of a batch is delivered and a later part fails, only the rest is tried again."""
+    refused = {"3"}
+    client = make()
+    for number in range(8):
+        client.track(str(number))
+
+    def rule(events: list[dict]) -> tuple | None:
+        names = {event["event"] for event in events}
+        if refused & names:
+            return (400, {}, b"no")
+        return (500, {}, b"") if "7" in names and len(gateway.batches) < 8 else None
+
+    gateway.rule = rule
+    assert client.flush()
+
+    assert sorted(gateway.names) == ["0", "1", "2", "4", "5", "6", "7"]
+    assert client.stats().parked == 1
+
+
+def test_the_newest_event_is_never_the_one_to_go(make):
+    """A full queue gives up the oldest event, visibly."""
+    client = make(db_threshold_count=1, data_plane_url="http://127.0.0.1:9")
+    client.track("old")
+    client.track("new")
+
+    assert list(client.frame()["event"]) == ["new"]
+    assert client.stats().dropped == {"queue full": 1}
+
+
+def test_every_client_flushes_at_shutdown_also_without_a_thread(gateway: Gateway, tmp_path: Path):
+    """`shutdown` works in every mode, twice, and before `initialize`."""
+
+    class Plane:
+        embedded = True
+
+        def send(self, request):
+            return Response(200, {}, b"{}")
+
+    embedded = ServiceClient(transport=Plane())
+    assert embedded.shutdown()
+    embedded.initialize(KEY)
+    embedded.track("one")
+
+    assert embedded.shutdown()
+    assert embedded.shutdown()
+    assert embedded.stats().delivered == 3
+
+
+def test_a_frame_shows_the_queue(make):
+    """`frame` has one typed row per event, and the same columns when it is empty."""
+    client = make(data_plane_url="http://127.0.0.1:9")
+    empty = client.frame()
+    client.identify("u1")
+    client.track("one", {"n": 1})
+    frame = client.frame()
+
+    assert len(empty) == 0
+    assert list(empty.columns) == list(frame.columns)
+    assert list(frame["type"]) == ["identify", "track"]
+    assert list(frame["state"]) == ["waiting", "waiting"]
+    assert str(frame["stored_at"].dt.tz) == "UTC"
+    assert frame["payload"][1]["properties"] == {"n": 1}
+    assert frame["bytes"][1] == len(json.dumps(frame["payload"][1], ensure_ascii=False, separators=(",", ":")).encode())
