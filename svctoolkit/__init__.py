@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from svctoolkit.results import frame as frame
     from svctoolkit.sdk import ServiceClient as ServiceClient
     from svctoolkit.secrets import Secret as Secret
+    from svctoolkit.server import DataPlane as DataPlane
     from svctoolkit.workspace import Workspace as Workspace
 
 __version__ = "0.1.0"
 
 _HOME = {
     "CATALOGUE": "destinations",
+    "DataPlane": "server",
     "DestinationResult": "results",
     "Pipeline": "pipeline",
     "Recorder": "delivery",

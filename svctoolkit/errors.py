@@ -14,6 +14,7 @@ ToolkitError                   catch this to catch everything below
 ├── TransformationError        the user's code failed; `where` is file:line:col
 ├── DeliveryError              a request could not be sent or answered; `code` names the cause
 │   └── Forbidden              the network policy refused the address
+├── StillWaiting               what was waited for did not happen in time; the text says what is still under way
 ├── RequestError               the Test API refused a request; `status` and `body` are its answer
 ├── InvalidCall                a call of the client SDK got an argument it cannot take; also a ValueError
 ├── StorageError               the client SDK cannot write its queue to disk
@@ -146,6 +147,10 @@ class Forbidden(DeliveryError):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="EFORBIDDEN", status=400)
+
+
+class StillWaiting(ToolkitError):
+    """A condition did not come true within the time given; the text says how things stand."""
 
 
 class RequestError(ToolkitError):

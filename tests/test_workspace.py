@@ -7,6 +7,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -542,7 +543,7 @@ def test_any_wrong_value(data: st.DataObject):
             owner = owner[step]
         match data.draw(st.sampled_from(["replace", "remove", "rename"])):
             case "replace":
-                owner[last] = data.draw(WRONG)
+                owner[last] = deepcopy(data.draw(WRONG))
             case "remove":
                 owner.pop(last)
             case "rename" if isinstance(owner, dict):

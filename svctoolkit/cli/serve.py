@@ -13,6 +13,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="FILE", help="the workspace file (default: a demonstration workspace)")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8091, help="the port; 0 takes a free one (default: %(default)s)")
+    parser.add_argument("--store", metavar="FILE", help="keep events in this SQLite file (default: in memory)")
     parser.add_argument("--live", action="store_true", help="send to the real destinations, whatever the file says")
     parser.add_argument(
         "--trust-code",
@@ -38,9 +39,11 @@ def _run(args: argparse.Namespace) -> int:
     if args.live:
         workspace.delivery.mode = "live"
     server.serve(
-        workspace,
+        # A file is read again when it changes; with --live it would undo what the option says.
+        workspace if args.workspace is None or args.live else Path(args.workspace),
         host=args.host,
         port=args.port,
+        store=args.store,
         trusted=args.trust_code,
         announce=lambda url: _terminal.out(server.banner(url, workspace, token)),
     )
@@ -48,10 +51,13 @@ def _run(args: argparse.Namespace) -> int:
 
 
 command = Command(
-    help="serve a workspace's Test API",
+    help="serve a workspace: data plane and Test API",
     description="""
-        Serves the Test API of a workspace until Ctrl-C: POST /v0/testDestination/ID, POST /v0/testSource/ID and
-        GET /destination-definitions, with a page to try them at /docs.
+        Serves a workspace until Ctrl-C. Event SDKs send to it (/v1/batch and the other routes of a data plane), its
+        destinations get the events, and /inspect shows what became of them. The Test API is there, too: POST
+        /v0/testDestination/ID, POST /v0/testSource/ID and GET /destination-definitions, with a page at /docs.
+
+        The workspace file is read again when it changes. Events are kept in memory, or in --store FILE.
 
         Without --workspace it serves a demonstration workspace and prints a token made for this run. Requests to
         destinations are recorded and do not leave this machine, unless the file or --live says so.

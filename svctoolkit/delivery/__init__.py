@@ -3,8 +3,8 @@
     payload -> request() -> HttpRequest -> Transport -> HttpResponse -> Delivered
 
 `Sender` does all of it. A `Transport` is any callable of that shape: `Recorder` keeps the requests and answers as
-told, `live.LiveTransport` uses the network within the limits of a `policy.NetworkPolicy`. `curl` shows a request as
-a command.
+told, `live.LiveTransport` uses the network within the limits of a `policy.NetworkPolicy`, `Cassette` records what it
+says and replays it. `curl` shows a request as a command.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._recorder import Answer, Recorded, Recorder
 from svctoolkit.delivery._request import request
 from svctoolkit.delivery._sender import Delivered, Sender
+from svctoolkit.delivery.cassette import Cassette
 
 __all__ = [
     "Answer",
+    "Cassette",
     "Delivered",
     "HttpRequest",
     "HttpResponse",

@@ -26,7 +26,7 @@ class Answer:
     """How the recorder answers one request.
 
     `body` is text, bytes, or a value that is sent as JSON; its kind gives the content type unless `headers` has one.
-    `delay` is in seconds; `close` closes the connection instead of an answer.
+    `delay` is in seconds; `close` closes the connection instead of an answer, `truncate` in the middle of its body.
     """
 
     status: int = 200
@@ -34,6 +34,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     close: bool = False
+    truncate: bool = False
 
     def response(self) -> HttpResponse:
         """The answer as it arrives."""
@@ -52,11 +53,17 @@ def _encoded(body: Any) -> tuple[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One request as it arrived, and its answer: None where the connection was closed or the sender gave up."""
+    """One request as it arrived, and its answer: None where the connection was closed or the sender gave up.
+
+    A data plane says whose request it is: the key of the `destination`, the `run`, and the message ids of the `events`.
+    """
 
     request: HttpRequest
     response: HttpResponse | None
     time: datetime
+    destination: str = ""
+    run: str = ""
+    events: tuple[str, ...] = ()
 
     @property
     def host(self) -> str:
@@ -117,6 +124,7 @@ class Recorder:
         self._kept: deque[Recorded] = deque(maxlen=limit)
         self._arrived = 0
         self._answers: dict[str, deque[Answer]] = {}
+        self._scripts: dict[tuple[str, str], deque[Answer]] = {}
         self._changed = threading.Condition()
 
     @property
@@ -146,6 +154,17 @@ class Recorder:
             else:
                 self._answers.pop(key, None)
 
+    def script(self, destination: str, *answers: Answer, run: str = "") -> None:
+        """As `answer`, for the requests that a data plane sends to a destination (its key), or those of one run only.
+
+        A script goes before what `answer` says, and that of a run before that of all runs.
+        """
+        with self._changed:
+            if answers:
+                self._scripts[destination, run] = deque(answers)
+            else:
+                self._scripts.pop((destination, run), None)
+
     def clear(self) -> None:
         """Forget all requests and their count. The answers stay as told."""
         with self._changed:
@@ -158,12 +177,25 @@ class Recorder:
             return self._changed.wait_for(lambda: self._arrived >= count, timeout)
 
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
+        return self.exchange(request, timeout=timeout)
+
+    def exchange(
+        self,
+        request: HttpRequest,
+        *,
+        timeout: float,
+        destination: str = "",
+        run: str = "",
+        events: tuple[str, ...] = (),
+        otherwise: Answer | None = None,
+    ) -> HttpResponse:
+        """The answer, within `timeout` seconds; `otherwise` where nobody said what it is. Raises `DeliveryError`."""
         url = Url.parse(request.url)
         with self._changed:
-            chosen = self._next(url)
+            chosen = self._scripted(destination, run) or self._next(url) or otherwise or Answer()
             gives_up = chosen.delay >= timeout
-            response = None if chosen.close or gives_up else chosen.response()
-            self._kept.append(Recorded(request, response, self._clock()))
+            response = None if chosen.close or chosen.truncate or gives_up else chosen.response()
+            self._kept.append(Recorded(request, response, self._clock(), destination, run, events))
             self._arrived += 1
             self._changed.notify_all()
         if chosen.delay > 0:
@@ -171,17 +203,28 @@ class Recorder:
         if gives_up:
             raise failure("ECONNABORTED", f"{url.place} gave no answer within {timeout:g} s")
         if response is None:
-            raise failure("ECONNRESET", f"{url.place} closed the connection without an answer")
+            when = "before its answer was complete" if chosen.truncate else "without an answer"
+            raise failure("ECONNRESET", f"{url.place} closed the connection {when}")
         return response
 
-    def _next(self, url: Url) -> Answer:
+    def _scripted(self, destination: str, run: str) -> Answer | None:
+        for key in ((destination, run), (destination, "")):
+            if destination and key in self._scripts:
+                return _next_of(self._scripts[key])
+        return None
+
+    def _next(self, url: Url) -> Answer | None:
         prefixes = [key for key in self._answers if "://" in key and str(url).startswith(key)]
         prefixes.sort(key=len, reverse=True)
         for key in (*prefixes, f"{url.host}:{url.port}", url.host, "*"):
             if key in self._answers:
-                answers = self._answers[key]
-                return answers.popleft() if len(answers) > 1 else answers[0]
-        return Answer()
+                return _next_of(self._answers[key])
+        return None
+
+
+def _next_of(answers: deque[Answer]) -> Answer:
+    """The next one; the last is repeated."""
+    return answers.popleft() if len(answers) > 1 else answers[0]
 
 
 def _key(to: str) -> str:

@@ -194,6 +194,9 @@ def unknown_variables(type: str, config: Mapping[str, Any]) -> list[str]:
     return [key for key in config if key not in known]
 
 
+_MOST = 50  # unknown variables that are told one by one
+
+
 def check_variables(type: str, config: Mapping[str, Any]) -> None:
     """Check names and JSON types of a configuration.
 
@@ -201,10 +204,12 @@ def check_variables(type: str, config: Mapping[str, Any]) -> None:
     type cannot be right; `UnknownName` for the type.
     """
     known = [*variables(type), *COMMON_VARIABLES]
+    unknown = unknown_variables(type, config)
     problems = [
-        Problem(f"{type} has no configuration variable {key!r}.{did_you_mean(key, known)}")
-        for key in unknown_variables(type, config)
+        Problem(f"{type} has no configuration variable {key!r}.{did_you_mean(key, known)}") for key in unknown[:_MOST]
     ]
+    if len(unknown) > _MOST:
+        problems.append(Problem(f"{type} does not have {len(unknown) - _MOST} more of these variables"))
     title = get(type).display_name if type in _definitions() else CATALOGUE[type].title
     problems += [Problem(f"{key}: {said}", where=f"{title} config") for key, said in _misfits(type, config)]
     if problems:

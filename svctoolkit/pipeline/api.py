@@ -9,7 +9,7 @@ from svctoolkit import events
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import RequestError, ToolkitError
-from svctoolkit.pipeline.route import route
+from svctoolkit.pipeline.route import Route, route
 from svctoolkit.pipeline.run import Stages, run
 from svctoolkit.results import DestinationResult, SourceResult
 from svctoolkit.workspace import Destination, Source, UserCode, Workspace
@@ -37,8 +37,9 @@ class Pipeline:
         self.workspace = workspace
         self.recorder = Recorder()
         self.user_code = UserCode(workspace, self.recorder, transport=transport, loopback=loopback, coverage=coverage)
+        self.context = context or Context()
         self.loopback = loopback
-        self._transport, self._context = transport, context or Context()
+        self._transport = transport
 
     def test_destination(
         self,
@@ -97,12 +98,19 @@ class Pipeline:
         if not destination.enabled and not force:
             error = f"Destination with id {destination.id} is disabled"
             return DestinationResult(destination.id, destination.name, error=error)
-        way = route(self.workspace, destination, self.user_code, config)
-        data = run(event, way, stages, self.sender(), self._context, source)
+        way = self.route(destination, config)
+        data = run(event, way, stages, self.sender(), self.context, source)
         return DestinationResult(destination.id, destination.name, destination.type, data, masker=way.masker)
 
-    def sender(self) -> Sender:
-        """What stage 3 sends with, by the workspace's delivery mode as it is now."""
+    def route(self, destination: Destination, config: Mapping[str, Any] | None = None) -> Route:
+        """The route to a destination as the workspace is now. Raises what `svctoolkit.pipeline.route` raises."""
+        return route(self.workspace, destination, self.user_code, config)
+
+    def transport(self) -> Transport:
+        """What answers the requests of stage 3, by the workspace's delivery mode as it is now."""
         delivery = self.workspace.delivery
-        transport = self._transport or delivery.transport(self.recorder, loopback=self.loopback)
-        return Sender(transport, timeout=delivery.timeout)
+        return self._transport or delivery.transport(self.recorder, loopback=self.loopback)
+
+    def sender(self) -> Sender:
+        """What stage 3 sends with."""
+        return Sender(self.transport(), timeout=self.workspace.delivery.timeout)

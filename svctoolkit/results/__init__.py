@@ -5,9 +5,17 @@ This package is the only one that imports pandas, and only when a frame is asked
 
 from __future__ import annotations
 
-from svctoolkit.results._model import ABSENT, DROPPED, NO_TRANSFORMATION, DestinationResult, EventResult, SourceResult
+from svctoolkit.results._model import (
+    ABSENT,
+    DROPPED,
+    NO_TRANSFORMATION,
+    DestinationResult,
+    EventResult,
+    SourceResult,
+    error_of,
+)
 from svctoolkit.results._rows import Row, rows
-from svctoolkit.results.frames import frame
+from svctoolkit.results.frames import flat, frame
 
 __all__ = [
     "ABSENT",
@@ -17,6 +25,8 @@ __all__ = [
     "EventResult",
     "Row",
     "SourceResult",
+    "error_of",
+    "flat",
     "frame",
     "rows",
 ]

@@ -1,4 +1,6 @@
-"""The Test API over HTTP: a Starlette application, and ways to serve it.
+"""The data plane: event SDKs in, deliveries out, the Test API, and ways to serve it all.
+
+    with DataPlane(workspace) as plane:    everything, in this process; `plane.url`, `plane.received`, `plane.delivered`
 
     serve(workspace)                       until it is stopped: the command line
     with running(workspace) as server:     in a thread, for tests and notebooks; `server.url`
@@ -11,6 +13,28 @@ from __future__ import annotations
 
 from svctoolkit.server._app import app
 from svctoolkit.server._demo import banner, demo
-from svctoolkit.server._serve import Running, running, serve
+from svctoolkit.server._foreground import serve
+from svctoolkit.server._inprocess import Answer
+from svctoolkit.server._serve import Running, running
+from svctoolkit.server.plane import DataPlane
+from svctoolkit.server.store import Retention
+from svctoolkit.server.views import Delivery, Fate, Received, Rejected, View
+from svctoolkit.server.worker import Backoff
 
-__all__ = ["Running", "app", "banner", "demo", "running", "serve"]
+__all__ = [
+    "Answer",
+    "Backoff",
+    "DataPlane",
+    "Delivery",
+    "Fate",
+    "Received",
+    "Rejected",
+    "Retention",
+    "Running",
+    "View",
+    "app",
+    "banner",
+    "demo",
+    "running",
+    "serve",
+]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,17 +20,25 @@ from svctoolkit.server.test_api import TestApi
 from svctoolkit.workspace import Workspace
 
 
-def app(workspace: Workspace, *, pipeline: Pipeline | None = None, timeout: float = 300.0) -> Starlette:
+def app(
+    workspace: Workspace,
+    *,
+    pipeline: Pipeline | None = None,
+    timeout: float = 300.0,
+    routes: Sequence[Route] = (),
+    documented: Sequence[Operation] = (),
+) -> Starlette:
     """The Test API of a workspace as an ASGI application. Changes to the workspace take effect at once.
 
     `pipeline` runs the events, by default `Pipeline(workspace)`; it is `app.state.pipeline`, with the recorder.
     A test that has no result after `timeout` seconds is answered 504. One destination's requests have their own time
-    limit, `workspace.delivery.timeout`.
+    limit, `workspace.delivery.timeout`. `routes` go before those of the Test API, `documented` says what they do.
     """
     runs = pipeline or Pipeline(workspace)
     operations = [*TestApi(runs, Lanes(timeout=timeout)).operations(), *Definitions().operations()]
-    routes = [_route(operation, workspace) for operation in operations]
-    made = Starlette(routes=[*routes, *Docs(operations).routes()], exception_handlers=ERROR_HANDLERS)
+    own = [_route(operation, workspace) for operation in operations]
+    docs = Docs([*operations, *documented]).routes()
+    made = Starlette(routes=[*routes, *own, *docs], exception_handlers=ERROR_HANDLERS)
     made.router.redirect_slashes = False
     made.state.pipeline = runs
     return made

@@ -1,4 +1,4 @@
-"""Serving: in the foreground until stopped, or in a thread beside the caller."""
+"""Serving the Test API in a thread beside the caller, and what every server here has in common."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import ipaddress
 import os
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -20,41 +19,19 @@ from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
     import uvicorn
+    from starlette.types import ASGIApp
 
 _GRACE = 5  # seconds
 
 
-def serve(
-    workspace: Workspace,
-    host: str = "127.0.0.1",
-    port: int = 8091,
-    *,
-    timeout: float = 300.0,
-    trusted: bool = False,
-    announce: Callable[[str], object] = print,
-) -> None:
-    """Serve the Test API of a workspace until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
-
-    `announce` is called with the URL as soon as connections are taken; port 0 is a free one. `timeout`: see `app`.
-    Served on an address that other machines can reach, live delivery refuses private targets unless
-    `workspace.delivery.allow` lists them. Raises `ConfigError` when the address cannot be used; also when it is such an
-    address, an essential layer of the sandbox is missing here, and the users' code is not `trusted`.
-    """
-    bound = _bound(host, port)
-    pipeline = _pipeline(workspace, bound)
-    if not pipeline.loopback and not trusted:
-        _check_sandbox(bound)
-    server = _server(pipeline, timeout)
-    announce(_url(bound))
-    with suppress(KeyboardInterrupt):  # raised again by the server, after it has stopped in order
-        server.run(sockets=[bound])
-
-
 def running(workspace: Workspace, host: str = "127.0.0.1", port: int = 0, *, timeout: float = 300.0) -> Running:
-    """A server in a thread: `with running(workspace) as server: server.url`. Arguments and errors as for `serve`."""
-    bound = _bound(host, port)
+    """A server of the Test API in a thread: `with running(workspace) as server: server.url`.
+
+    Arguments and errors as for `serve`.
+    """
+    bound = listening_at(host, port)
     pipeline = _pipeline(workspace, bound)
-    return Running(_url(bound), pipeline, _server(pipeline, timeout), bound)
+    return Running(url_of(bound), pipeline, _server(pipeline, timeout), bound)
 
 
 class Running:
@@ -84,7 +61,7 @@ class Running:
         return f"<svctoolkit server at {self.url}>"
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def listening_at(host: str, port: int) -> socket.socket:
     """A socket that listens already, so that nobody has to wait for the server before connecting."""
     where = f"{host}:{port}"
     if not 0 <= port <= 65535:
@@ -122,7 +99,7 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _url(bound: socket.socket) -> str:
+def url_of(bound: socket.socket) -> str:
     host, port = bound.getsockname()[:2]
     address = ipaddress.ip_address(host)
     if address.is_unspecified:  # every address of this machine; a client needs one
@@ -130,14 +107,19 @@ def _url(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if address.version == 6 else f"http://{host}:{port}"
 
 
+def is_loopback(bound: socket.socket) -> bool:
+    """Whether only this machine can reach the socket."""
+    return ipaddress.ip_address(bound.getsockname()[0]).is_loopback
+
+
 def _pipeline(workspace: Workspace, bound: socket.socket) -> Pipeline:
-    return Pipeline(workspace, loopback=ipaddress.ip_address(bound.getsockname()[0]).is_loopback)
+    return Pipeline(workspace, loopback=is_loopback(bound))
 
 
-def _check_sandbox(bound: socket.socket, layers: Callable[[], Layers] = layers) -> None:
+def check_sandbox(layers: Callable[[], Layers] = layers) -> None:
+    """Raises `ConfigError` where an essential layer of the sandbox is missing on this machine."""
     found = layers()
     if not found.essential:
-        bound.close()
         raise ConfigError(
             f"cannot serve on an address that other machines reach: the sandbox for user transformations is not whole "
             f"here. Serve on 127.0.0.1, or say that you trust the code (--trust-code).\n{found}"
@@ -145,14 +127,18 @@ def _check_sandbox(bound: socket.socket, layers: Callable[[], Layers] = layers) 
 
 
 def _server(pipeline: Pipeline, timeout: float) -> uvicorn.Server:
+    return uvicorn_server(app(pipeline.workspace, pipeline=pipeline, timeout=timeout))
+
+
+def uvicorn_server(made: ASGIApp) -> uvicorn.Server:
+    """A server for an application, with the settings that every server here has."""
     import uvicorn  # 0.1 s, and an application in process does without
 
-    from svctoolkit.server._protocol import Protocol
+    from svctoolkit.server._connections import TimedProtocol
 
-    made = app(pipeline.workspace, pipeline=pipeline, timeout=timeout)
     config = uvicorn.Config(
         made,
-        http=Protocol,
+        http=TimedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -52,7 +52,7 @@ class UserCode:
         """Never raises: code that cannot be loaded gives its error for each event."""
         if transformation.function is not None:
             return CallableTransformation(transformation.function)
-        now = self._written(transformation)
+        now = self.written(transformation)
         with self._lock:
             known = self._loaded.get(transformation.key)
             if known is None or known[0] != now:
@@ -67,11 +67,12 @@ class UserCode:
                 found |= loaded.coverage()
         return found
 
-    def _written(self, transformation: Transformation) -> Any:
-        """Everything that makes a loaded transformation what it is."""
+    def written(self, transformation: Transformation) -> Any:
+        """Everything that makes a loaded transformation what it is: equal as long as nothing of it has changed."""
         workspace = self._workspace
         libraries = {key: (made.language, made.code) for key, made in workspace.libraries.items()}
-        return transformation.language, transformation.code, libraries, dict(workspace.credentials), workspace.limits
+        code = transformation.function, transformation.language, transformation.code
+        return code, libraries, dict(workspace.credentials), workspace.limits
 
     def _load(self, transformation: Transformation) -> Runnable:
         try:

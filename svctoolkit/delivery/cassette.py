@@ -1,0 +1,138 @@
+"""Answers of real destinations, recorded once and replayed after."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from svctoolkit.delivery._failures import failure
+from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
+from svctoolkit.delivery._url import Url
+from svctoolkit.errors import ConfigError, DeliveryError
+from svctoolkit.secrets import MASK, Masker
+
+_VERSION = 1
+#: Headers of a request that often hold credentials which no configuration knows.
+_CREDENTIALS = ("authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
+_SECRET_ANSWERS = ("set-cookie", "www-authenticate")
+
+
+class Cassette:
+    """A transport that asks the real destination once, and from then on answers from the file `path`.
+
+    A request is known by its method, its URL and its body, with secrets masked; headers do not count. The same request
+    again gets the answers in the order in which they came, the last one from then on. `secrets` gives the texts to mask
+    in the file. Without `live` nothing is ever sent: a request that is not in the file is a `DeliveryError`.
+
+    The file is JSON, made for review and for version control; it is replaced as a whole after every new answer. Raises
+    `ConfigError` for a file that is no cassette.
+    """
+
+    def __init__(
+        self, path: Path | str, live: Transport | None = None, *, secrets: Callable[[], Iterable[str]] = tuple
+    ) -> None:
+        self._path, self._live, self._secrets = Path(path), live, secrets
+        self._lock = Lock()
+        self._entries = _read(self._path)
+        self._answers: dict[str, deque[dict[str, Any]]] = {}
+        for entry in self._entries:
+            self._answers.setdefault(entry["key"], deque()).append(entry["response"])
+
+    def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
+        masker = Masker(self._secrets())
+        key = _key(request, masker)
+        with self._lock:
+            known = self._answers.get(key)
+            if known:
+                return _response(known.popleft() if len(known) > 1 else known[0])
+        place = Url.parse(request.url).place
+        if self._live is None:
+            raise failure("ENOTRECORDED", f"the cassette {self._path.name} has no answer of {place} to this request")
+        try:
+            answer = self._live(request, timeout=timeout)
+        except DeliveryError as error:
+            self._keep(
+                key, request, {"error": masker.masked(str(error)), "code": error.code, "status": error.status}, masker
+            )
+            raise
+        self._keep(key, request, _written(answer, masker), masker)
+        return answer
+
+    def _keep(self, key: str, request: HttpRequest, response: dict[str, Any], masker: Masker) -> None:
+        with self._lock:
+            self._entries.append({"key": key, "request": _shown(request, masker), "response": response})
+            _write(self._path, self._entries)
+
+
+def _key(request: HttpRequest, masker: Masker) -> str:
+    shown = _shown(request, masker)
+    parts = "\n".join((shown["method"], shown["url"], json.dumps(shown["body"], sort_keys=True)))
+    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _shown(request: HttpRequest, masker: Masker) -> dict[str, Any]:
+    headers = {n: MASK if n.lower() in _CREDENTIALS else masker.masked(v) for n, v in request.headers.items()}
+    url = masker.masked(request.url)
+    return {"method": request.method, "url": url, "headers": headers, "body": masker.masked(_body(request.body))}
+
+
+def _body(raw: bytes) -> Any:
+    """The body for people: JSON as it is, else text, else base64."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(raw).decode()}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, dict | list) else text
+
+
+def _written(answer: HttpResponse, masker: Masker) -> dict[str, Any]:
+    headers = {n: v for n, v in answer.headers.items() if n not in _SECRET_ANSWERS}
+    body = masker.masked(_body(answer.body))
+    return {"status": answer.status, "headers": masker.masked(headers), "body": body}
+
+
+def _response(written: Mapping[str, Any]) -> HttpResponse:
+    if "error" in written:
+        raise DeliveryError(written["error"], code=written["code"], status=written["status"])
+    body = written["body"]
+    if isinstance(body, dict) and set(body) == {"base64"}:
+        raw = base64.b64decode(body["base64"])
+    else:
+        raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    return HttpResponse(written["status"], written["headers"], raw)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        if found["cassette"] != _VERSION or not all({"key", "request", "response"} <= set(e) for e in found["entries"]):
+            raise ValueError("it has another version or form")
+        return list(found["entries"])
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ConfigError(f"cannot read the cassette {path}: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise ConfigError(f"{path} is no cassette: {error}") from error
+
+
+def _write(path: Path, entries: list[dict[str, Any]]) -> None:
+    text = json.dumps({"cassette": _VERSION, "entries": entries}, indent=1, ensure_ascii=False)
+    beside = path.with_name(f"{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(f"{text}\n", "utf-8", "surrogatepass")
+        os.replace(beside, path)
+    except OSError as error:
+        raise ConfigError(f"cannot write the cassette {path}: {error.strerror}") from error

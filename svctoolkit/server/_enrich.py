@@ -1,0 +1,74 @@
+"""What the gateway and the processor add to an event before anyone transforms it."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+_VARIANT = "89ab"
+
+
+def identity(value: Any) -> str:
+    """A user id as text, trimmed and without invisible characters: what is no text as its JSON, null as nothing."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if not text.isprintable():
+        text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf"))
+    return text.strip()
+
+
+def rudder_id(user_id: str, anonymous_id: str) -> str:
+    """The MD5 of both ids as a UUID of version 4."""
+    text = f"{user_id}:{anonymous_id}".encode("utf-8", "surrogatepass")
+    digest = hashlib.md5(text, usedforsecurity=False).hexdigest()
+    variant = _VARIANT[int(digest[16], 16) & 3]
+    return f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:]}"
+
+
+def iso(moment: datetime) -> str:
+    """RFC 3339 in UTC with milliseconds: `2026-01-01T00:00:00.000Z`."""
+    return f"{moment.isoformat(timespec='milliseconds')[:23]}Z"
+
+
+def moment(value: Any) -> datetime | None:
+    """A time in UTC, or None for what is no time. A time without a zone is UTC."""
+    if not isinstance(value, str):
+        return None
+    try:
+        found = datetime.fromisoformat(value.strip())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def enrich(event: dict[str, Any], ids: tuple[str, str], received: datetime, ip: str, new_id: Callable[[], str]) -> None:
+    """Complete `event` in place. `ids` are its `identity` as user and as anonymous; `received` is in UTC.
+
+    `messageId` is made where it is blank or no text. `timestamp` stays if it is a time, else it is the time of receipt
+    less the time that the event had waited at the client, so that a wrong clock there does no harm. `originalTimestamp`
+    and `sentAt` default to the time of receipt. All times are rewritten in UTC with milliseconds.
+    """
+    message_id = event.get("messageId")
+    event["messageId"] = (message_id.strip() if isinstance(message_id, str) else "") or new_id()
+    event["rudderId"] = rudder_id(*ids)
+    if not event.get("request_ip"):
+        event["request_ip"] = ip
+    original = moment(event.get("originalTimestamp")) or received
+    sent = moment(event.get("sentAt")) or received
+    given = moment(event.get("timestamp"))
+    event["originalTimestamp"], event["sentAt"] = iso(original), iso(sent)
+    event["timestamp"] = iso(given or _corrected(received, sent - original))
+    event["receivedAt"] = iso(received)
+
+
+def _corrected(received: datetime, waited: timedelta) -> datetime:
+    try:
+        return received - waited
+    except OverflowError:
+        return received

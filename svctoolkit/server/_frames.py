@@ -1,0 +1,64 @@
+"""Records as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.delivery import HttpRequest
+from svctoolkit.results import flat
+from svctoolkit.secrets import Masker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CATEGORIES = ("type", "source", "destination", "by")
+
+
+def frame(records: Iterable[Any], masker: Masker) -> pd.DataFrame:
+    """One row per record, one column per field; objects are spread over columns with dotted names."""
+    import pandas as pd
+
+    found = list(records)
+    if not found:
+        return pd.DataFrame()
+    columns: dict[str, Any] = {}
+    for field in fields(found[0]):
+        values = [_plain(getattr(record, field.name), masker) for record in found]
+        if field.name.startswith("_"):
+            continue
+        if any(isinstance(value, dict) for value in values):
+            spread = flat(values, field.name)
+            for name, (places, leaves) in spread.items():
+                columns[name] = _column(len(found), places, leaves)
+        else:
+            columns[field.name] = _series(field.name, values)
+    return pd.DataFrame(columns)
+
+
+def _plain(value: Any, masker: Masker) -> Any:
+    if isinstance(value, HttpRequest):
+        body = value.body.decode("utf-8", "replace")
+        value = {"method": value.method, "url": value.url, "headers": dict(value.headers), "body": body}
+    return value if isinstance(value, datetime) else masker.masked(value)
+
+
+def _series(name: str, values: list[Any]) -> Any:
+    import pandas as pd
+
+    if isinstance(values[0], datetime):
+        return pd.to_datetime(values, utc=True)
+    if name in _CATEGORIES or (name == "status" and isinstance(values[0], str)):
+        return pd.Categorical(values)
+    return _column(len(values), list(range(len(values))), values)
+
+
+def _column(length: int, places: list[int], values: list[Any]) -> Any:
+    import pandas as pd
+
+    cells: list[Any] = [None] * length
+    for place, value in zip(places, values, strict=True):
+        cells[place] = value
+    return pd.Series(cells, dtype=object).convert_dtypes()

@@ -1,0 +1,89 @@
+"""Around the application: CORS for the SDKs' routes, the access log, and numbers for the metrics."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from svctoolkit.secrets import MASK
+
+_OPEN = ("/v1/", "/beacon/", "/pixel/", "/sourceConfig", "/health", "/version", "/rsaMetrics")
+_METHODS = ("GET", "POST", "HEAD")
+_LOG = logging.getLogger("svctoolkit.access")
+Count = Callable[[str, int, float], None]
+
+
+class Gate:
+    """The application as it is served. `count(path, status, seconds)` is told of every answer.
+
+    Any web page may send events and read the answers, errors too: without CORS headers a browser shows a 400 as a
+    network failure, and clients send again. Nothing else is open to other pages.
+    """
+
+    def __init__(self, app: ASGIApp, count: Count) -> None:
+        self._app, self._count = app, count
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, answered = perf_counter(), [0]
+        origin, open_to_all = _origin(scope), scope["path"].startswith(_OPEN)
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered[0] = message["status"]
+                if open_to_all and origin:
+                    _allow(MutableHeaders(scope=message), origin)
+            await send(message)
+
+        scope.setdefault("state", {})
+        try:
+            if open_to_all and scope["method"] == "OPTIONS" and origin:
+                await _preflight(scope, sending)
+            else:
+                await self._app(scope, receive, sending)
+        finally:
+            seconds = perf_counter() - started
+            self._count(scope["path"], answered[0], seconds)
+            if _LOG.isEnabledFor(logging.INFO):
+                _LOG.info("%s", json.dumps(_line(scope, answered[0], seconds)))
+
+
+def _origin(scope: Scope) -> str:
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"), "")
+
+
+def _allow(headers: MutableHeaders, origin: str) -> None:
+    headers["Access-Control-Allow-Origin"] = origin
+    headers["Access-Control-Allow-Credentials"] = "true"
+    headers["Access-Control-Expose-Headers"] = "Retry-After"
+    headers.add_vary_header("Origin")
+
+
+async def _preflight(scope: Scope, send: Send) -> None:
+    asked = Headers(scope=scope)
+    method = asked.get("access-control-request-method", "")
+    headers = MutableHeaders({"Vary": "Access-Control-Request-Method, Access-Control-Request-Headers"})
+    if method in _METHODS:
+        headers["Access-Control-Allow-Methods"] = method
+        headers["Access-Control-Max-Age"] = "900"
+        if "access-control-request-headers" in asked:
+            headers["Access-Control-Allow-Headers"] = asked["access-control-request-headers"]
+    await send({"type": "http.response.start", "status": 204, "headers": headers.raw})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _line(scope: Scope, status: int, seconds: float) -> dict[str, Any]:
+    """What the access log says of a request. Write keys stand in queries and paths, so both are left out."""
+    path: str = scope["path"]
+    if path.startswith("/v1/projects/"):
+        path = f"/v1/projects/{MASK}/settings"
+    line = {"method": scope["method"], "path": path, "status": status, "ms": round(seconds * 1000, 2)}
+    return line | {name: value for name, value in scope["state"].items() if name in ("source", "run", "events")}

@@ -1,0 +1,38 @@
+"""The gateway's own answers: status and body to the letter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+_TEXT = "text/plain; charset=utf-8"
+
+
+class Refused(Exception):
+    """A request that the gateway refuses, as it says it. `position` is the place of the bad event in the batch."""
+
+    def __init__(self, status: int, reason: str, position: int | None = None) -> None:
+        super().__init__(reason)
+        self.status, self.reason, self.position = status, reason, position
+
+    def response(self) -> Response:
+        headers = {"X-Content-Type-Options": "nosniff"}
+        return Response(f"{self.reason}\n", self.status, headers, _TEXT)
+
+
+NO_KEY = 401, "failed to read writekey from header"
+NO_KEY_IN_QUERY = 401, "failed to read writekey from query params"
+UNKNOWN_KEY = 401, "invalid write key"
+SOURCE_DISABLED = 404, "source is disabled"
+NO_JSON = 400, "invalid json"
+EMPTY_BATCH = 400, "empty batch payload"
+NO_EVENT = 400, "event is not a valid rudder event"
+NO_IDENTITY = 400, "request neither has anonymousId nor userId"
+TOO_LARGE = 413, "request size exceeds max limit"
+UNREADABLE = 500, "failed to read body from request"
+
+
+def ok(headers: Mapping[str, str] | None = None) -> Response:
+    """What the gateway answers since version 1.46; it was `OK` before."""
+    return Response("ok", 200, headers, _TEXT)

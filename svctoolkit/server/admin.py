@@ -1,0 +1,192 @@
+"""Changing a data plane while it runs: switches, a changed workspace file, dead events."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from svctoolkit.errors import RequestError, ToolkitError, UnknownName
+from svctoolkit.server._http import answer, json_object
+from svctoolkit.server._json import refuse
+from svctoolkit.server._operation import Answer, Handler, Operation, Parameter
+from svctoolkit.server.schemas import Refusal
+from svctoolkit.server.worker import Engine
+from svctoolkit.workspace import Workspace
+
+_LOG = logging.getLogger("svctoolkit.workspace")
+_SECONDS = 0.5  # between two looks at the workspace file
+
+
+class Switch(Struct, frozen=True, forbid_unknown_fields=True):
+    """The state of a source or a destination."""
+
+    enabled: bool
+
+
+class Replay(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which events to try again."""
+
+    status: Literal["dead", "failed"] = "dead"
+    destination: Annotated[str, Meta(description="Key or id; without it, all destinations.")] = ""
+    run: str = ""
+
+
+class Replayed(Struct, frozen=True):
+    """How many events are under way again."""
+
+    replayed: int
+
+
+class Control:
+    """Changes the workspace of an engine, one change at a time, and lets the lanes see it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._lock = engine, Lock()
+
+    def enable(self, *, source: str | None = None, destination: str | None = None, enabled: bool) -> None:
+        """Raises `UnknownName`."""
+        workspace = self._engine.workspace
+        with self._lock:
+            if source is not None:
+                workspace.source(source).enabled = enabled
+            if destination is not None:
+                workspace.destination(destination).enabled = enabled
+        self._engine.wake()
+        self._engine.bell.ring()
+
+    def replace(self, new: Workspace) -> None:
+        """Put what `new` has into the workspace. The object stays the same, so whoever holds it sees the change."""
+        workspace = self._engine.workspace
+        with self._lock:
+            # At no time does a source name a destination that is not there.
+            workspace.destinations = workspace.destinations | new.destinations
+            for field in fields(Workspace):
+                setattr(workspace, field.name, getattr(new, field.name))
+        self._engine.wake()
+        self._engine.bell.ring()
+
+    def replay(self, status: str, destination: str, run: str) -> int:
+        """Raises `UnknownName`."""
+        key = self._engine.workspace.destination(destination).key if destination else None
+        return self._engine.replay([status], key, run or None)
+
+
+class Reloader:
+    """Reads a workspace file again when it changes. A file with mistakes is not used; `problem` says why."""
+
+    def __init__(self, file: Path, control: Control) -> None:
+        self.problem = ""
+        self._file, self._control = file, control
+        self._seen = self._stamp()
+        self._stopped = Event()
+        self._thread = Thread(target=self._run, name="svctoolkit workspace", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(_SECONDS):
+            stamp = self._stamp()
+            if stamp != self._seen:
+                self._seen = stamp
+                self._load()
+
+    def _load(self) -> None:
+        try:
+            self._control.replace(Workspace.load(self._file))
+        except ToolkitError as error:
+            self.problem = str(error)
+            _LOG.error("the workspace stays as it was, because its file cannot be used:\n%s", error)
+        else:
+            self.problem = ""
+            _LOG.info("the workspace file %s was read again", self._file)
+
+    def _stamp(self) -> tuple[int, int, int]:
+        try:
+            found = self._file.stat()
+        except OSError:
+            return (0, 0, 0)
+        return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+class Admin:
+    """The operations under `/admin`. They need credentials, always."""
+
+    def __init__(self, control: Control, protected: Callable[[Handler], Handler]) -> None:
+        self._control, self._protected = control, protected
+
+    async def switch_source(self, request: Request) -> Response:
+        return await self._switched(request, "source")
+
+    async def switch_destination(self, request: Request) -> Response:
+        return await self._switched(request, "destination")
+
+    async def _switched(self, request: Request, kind: str) -> Response:
+        raw, _ = await json_object(request)
+        enabled = raw.get("enabled")
+        if set(raw) != {"enabled"} or not isinstance(enabled, bool):
+            refuse('the body must be {"enabled": true} or {"enabled": false}')
+        try:
+            chosen: dict[str, Any] = {kind: request.path_params["id"]}
+            self._control.enable(**chosen, enabled=enabled)
+        except UnknownName as error:
+            raise RequestError(404, {"message": str(error)}) from error
+        return answer({"enabled": enabled})
+
+    async def replay(self, request: Request) -> Response:
+        raw, _ = await json_object(request)
+        unknown = set(raw) - set(Replay.__struct_fields__)
+        texts = {
+            name: raw.get(name, default) for name, default in (("status", "dead"), ("destination", ""), ("run", ""))
+        }
+        if unknown or texts["status"] not in ("dead", "failed") or not all(isinstance(v, str) for v in texts.values()):
+            refuse('the body may have "status" ("dead" or "failed"), "destination" and "run"')
+        try:
+            return answer({"replayed": self._control.replay(**texts)})
+        except UnknownName as error:
+            raise RequestError(404, {"message": str(error)}) from error
+
+    def operations(self) -> list[Operation]:
+        refusals = {
+            400: Answer("The body is wrong.", (Refusal,)),
+            401: Answer("Credentials are absent or wrong.", (Refusal,)),
+            404: Answer("There is no such thing.", (Refusal,)),
+            413: Answer("The body is too large.", (Refusal,)),
+            415: Answer("The body is no JSON.", (Refusal,)),
+        }
+        switches = (("source", self.switch_source), ("destination", self.switch_destination))
+        made = [
+            Operation(
+                method="POST",
+                path=f"/admin/{kind}s/{{id:path}}",
+                id=f"switch{kind.title()}",
+                summary=f"Enable or disable a {kind}",
+                description="Takes effect at once. Events that wait for a disabled destination stay pending.",
+                handle=self._protected(handle),
+                parameters=(Parameter("id", "path", f"Key or id of the {kind}.", {"type": "string", "minLength": 1}),),
+                body=Switch,
+                answers={200: Answer("The new state.", (Switch,)), **refusals},
+            )
+            for kind, handle in switches
+        ]
+        replay = Operation(
+            method="POST",
+            path="/admin/replay",
+            id="replay",
+            summary="Try dead events again",
+            description="Puts events back that were tried too often, or (`failed`) that the destination refused.",
+            handle=self._protected(self.replay),
+            body=Replay,
+            answers={200: Answer("How many events are under way again.", (Replayed,)), **refusals},
+        )
+        return [*made, replay]

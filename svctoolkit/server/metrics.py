@@ -1,0 +1,91 @@
+"""Numbers for Prometheus, in its text format (version 0.0.4)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
+from typing import Any
+
+from svctoolkit.server.worker import Engine
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_AREAS = ("v1", "v0", "beacon", "pixel", "sourceConfig", "inspect", "admin", "metrics", "health")
+
+
+class Metrics:
+    """Counts since the start of the data plane."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._lock = engine, Lock()
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._buckets = [0] * (len(_BUCKETS) + 1)
+        self._seconds = 0.0
+        self._events: Counter[tuple[str, ...]] = Counter()
+        engine.bell.listen(self._told)
+
+    def count(self, path: str, status: int, seconds: float) -> None:
+        """One answered request. Paths are counted by their first part, which no client can make many of."""
+        area = path.split("/", 2)[1]
+        with self._lock:
+            self._requests[area if area in _AREAS else "other", status] += 1
+            self._buckets[bisect_left(_BUCKETS, seconds)] += 1
+            self._seconds += seconds
+
+    def _told(self, kind: str, changes: list[dict[str, Any]]) -> None:
+        with self._lock:
+            for change in changes:
+                if kind == "received":
+                    self._events["received", change.get("source", "")] += 1
+                elif kind == "rejected":
+                    self._events["rejected", change["source"], str(change["status"])] += 1
+                elif kind == "delivery":
+                    self._events["deliveries", change["destination"], str(change["status"])] += 1
+                elif change["status"] != "pending":
+                    self._events["fates", change["destination"], change["status"]] += 1
+
+    def text(self) -> str:
+        with self._lock:
+            lines = [line for family in self._families() for line in family]
+        return "\n".join(lines) + "\n"
+
+    def _families(self) -> Iterator[Iterable[str]]:
+        requests = {(area, str(status)): count for (area, status), count in self._requests.items()}
+        yield _family("http_requests_total", "Answered requests.", "counter", ("path", "status"), requests)
+        yield self._durations()
+        for kind, text, labels in (
+            ("received", "Accepted events.", ("source",)),
+            ("rejected", "Refused requests and events.", ("source", "status")),
+            ("deliveries", "Requests to destinations.", ("destination", "status")),
+            ("fates", "What became of events.", ("destination", "fate")),
+        ):
+            found = {key[1:]: count for key, count in self._events.items() if key[0] == kind}
+            yield _family(f"{kind}_total", text, "counter", labels, found)
+        pending = {(key,): count for key, count in self._engine.under_way().items()}
+        yield _family("pending", "Events under way to a destination.", "gauge", ("destination",), pending)
+
+    def _durations(self) -> Iterator[str]:
+        name = "svctoolkit_http_request_seconds"
+        yield f"# HELP {name} Time from the request's head to the end of the answer."
+        yield f"# TYPE {name} histogram"
+        total = 0
+        for limit, count in zip([*map(str, _BUCKETS), "+Inf"], self._buckets, strict=True):
+            total += count
+            yield f'{name}_bucket{{le="{limit}"}} {total}'
+        yield f"{name}_sum {self._seconds:.6f}"
+        yield f"{name}_count {total}"
+
+
+def _family(name: str, text: str, kind: str, labels: tuple[str, ...], values: Mapping[Any, int]) -> Iterator[str]:
+    name = f"svctoolkit_{name}"
+    yield f"# HELP {name} {text}"
+    yield f"# TYPE {name} {kind}"
+    for key, value in sorted(values.items()):
+        pairs = ",".join(f'{label}="{_escaped(part)}"' for label, part in zip(labels, key, strict=True))
+        yield f"{name}{{{pairs}}} {value}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,240 @@
+"""The data plane as a Python object."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from svctoolkit.delivery import Answer as RecorderAnswer
+from svctoolkit.delivery import Recorder, Transport
+from svctoolkit.destinations import Context
+from svctoolkit.errors import ConfigError, StillWaiting
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.server import _serve
+from svctoolkit.server._gate import Gate
+from svctoolkit.server._inprocess import Answer, Loop, call
+from svctoolkit.server._keys import RUN_HEADER
+from svctoolkit.server.admin import Control, Reloader
+from svctoolkit.server.ingest import new_id as _new_id
+from svctoolkit.server.metrics import Metrics
+from svctoolkit.server.routes import application
+from svctoolkit.server.store import Retention, Store
+from svctoolkit.server.views import View
+from svctoolkit.server.worker import Backoff, Engine
+from svctoolkit.workspace import Workspace
+
+_IN_MEMORY = Retention(events=20_000, seconds=float("inf"))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class DataPlane(View):
+    """A data plane in this process: events in over HTTP, deliveries out, everything in between to look at.
+
+    >>> workspace = Workspace("shop")
+    >>> hook = workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    >>> web = workspace.source("web", destinations=["hook"])
+    >>> with DataPlane(workspace) as plane:
+    ...     answer = plane.send({"type": "track", "event": "Signed Up", "userId": "u1"}, source="web")
+    ...     plane.drain()
+    ...     [delivery.payload["endpoint"] for delivery in plane.delivered]
+    ['https://hook.example/in']
+
+    It listens as soon as it is made, by default on a free port of 127.0.0.1; with `listen=False` there is no socket,
+    and `ingest` and `send` still work. Everything is kept in memory, or in the SQLite file `store`, from which the next
+    data plane goes on. `workspace` may be a path: the file is read again when it changes, and `reload_problem` says why
+    it was not. Changes to a workspace object take effect at once.
+
+    `transport` answers deliveries instead of what the workspace's delivery mode says. `backoff`, `width` (requests to
+    one destination at a time), `window` (seconds that a `messageId` counts as known) and `retention` are limits;
+    `lenient` sets a bad event of a batch aside and takes the rest; `timeout`: see `app`. `clock` and `new_id` make
+    times and ids.
+
+    Raises `ConfigError` when the address or the store cannot be used, `InvalidWorkspace` for a bad file.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace | Path | str,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        store: Path | str | None = None,
+        listen: bool = True,
+        lenient: bool = False,
+        transport: Transport | None = None,
+        backoff: Backoff | None = None,
+        width: int = 8,
+        window: float = 3600.0,
+        retention: Retention | None = None,
+        timeout: float = 300.0,
+        clock: Callable[[], datetime] = _now,
+        new_id: Callable[[], str] = _new_id,
+    ) -> None:
+        file = Path(workspace) if isinstance(workspace, Path | str) else None
+        self.workspace = workspace if isinstance(workspace, Workspace) else Workspace.load(workspace)
+        self.token = secrets.token_urlsafe(24)
+        self._socket = _serve.listening_at(host, port) if listen else None
+        self.url = _serve.url_of(self._socket) if self._socket else ""
+        self.loopback = self._socket is None or _serve.is_loopback(self._socket)
+        context = Context(clock=clock, new_id=new_id)
+        self._pipeline = Pipeline(self.workspace, transport=transport, context=context, loopback=self.loopback)
+        try:
+            kept = Store(Path(store) if store else None)
+        except ConfigError:
+            if self._socket:
+                self._socket.close()
+            raise
+        engine = Engine(
+            self._pipeline,
+            kept,
+            clock,
+            backoff=backoff or Backoff(),
+            width=width,
+            window=window,
+            retention=retention or (Retention() if store else _IN_MEMORY),
+        )
+        super().__init__(engine)
+        self._metrics = Metrics(engine)
+        self._control = Control(engine)
+        self._application = partial(
+            application,
+            engine,
+            self._pipeline,
+            self._metrics,
+            self._control,
+            lenient=lenient,
+            new_id=new_id,
+            loopback=self.loopback,
+            token=self.token,
+            timeout=timeout,
+        )
+        self._reloader = Reloader(file, self._control) if file else None
+        self._ended = asyncio.Event()
+        self._server: Any = None
+        self._loop = Loop(self._main, self._end)
+        self._stopped = False
+
+    @property
+    def port(self) -> int:
+        """The port it listens at; 0 without a socket."""
+        return int(self._socket.getsockname()[1]) if self._socket else 0
+
+    @property
+    def recorder(self) -> Recorder:
+        """The stand-in for every destination's server, in delivery mode `record`."""
+        return self._pipeline.recorder
+
+    @property
+    def reload_problem(self) -> str:
+        """Why the changed workspace file is not in use; empty if it is."""
+        return self._reloader.problem if self._reloader else ""
+
+    def write_key(self, source: str, *, run: str = "") -> str:
+        """The write key of a source, named by key or id. With `run`, one whose events belong to that run.
+
+        Raises `UnknownName`.
+        """
+        key = self.workspace.source(source).write_key
+        return f"{key}~{run}" if run else key
+
+    def ingest(self, method: str, path: str, *, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
+        """What the data plane answers to this request, without a socket. `path` may have a query. For any thread."""
+        return self._loop.submit(call(self.asgi, method, path, headers or {}, body)).result()
+
+    def send(self, event: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, source: str, run: str = "") -> Answer:
+        """The answer to one event or a batch of them, sent to `/v1/batch` with the source's write key."""
+        batch = [event] if isinstance(event, Mapping) else list(event)
+        login = base64.b64encode(f"{self.write_key(source)}:".encode()).decode()
+        headers = {"authorization": f"Basic {login}", "content-type": "application/json"}
+        if run:
+            headers[RUN_HEADER] = run
+        return self.ingest("POST", "/v1/batch", headers=headers, body=msgspec.json.encode({"batch": batch}))
+
+    def of_run(self, run: str) -> View:
+        """What belongs to one run: events sent with the header `X-Svctoolkit-Run` or with `write_key(..., run=run)`."""
+        return View(self._engine, run)
+
+    def drain(self, timeout: float = 10.0, *, run: str | None = None) -> None:
+        """Return when nothing is under way any more, scheduled retries included. Disabled destinations do not count.
+
+        Raises `StillWaiting`, which says what is under way and why, after `timeout` seconds.
+        """
+        self._engine.wake()
+        if not self._engine.bell.wait(lambda: self._engine.idle(run), timeout):
+            raise StillWaiting(f"after {timeout:g} s there are still events under way: {self._engine.describe(run)}")
+
+    def wait(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
+        """Return when `condition()` is true; it is asked anew after every change. Raises `StillWaiting`."""
+        if not self._engine.bell.wait(lambda: bool(condition()), timeout):
+            raise StillWaiting(f"the condition is not true after {timeout:g} s: {self._engine.describe(None)}")
+
+    def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
+        """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.
+
+        With `run`, only requests of that run; without answers, as by default again. Raises `UnknownName`.
+        """
+        self.recorder.script(self.workspace.destination(destination).key, *answers, run=run)
+
+    def replay(self, destination: str | None = None, *, run: str | None = None, status: str = "dead") -> int:
+        """Try dead events again (or, with `status`, `failed` ones): how many there are. Raises `UnknownName`."""
+        key = self.workspace.destination(destination).key if destination else None
+        return self._engine.replay([status], key, run)
+
+    def enable(self, *, source: str | None = None, destination: str | None = None, enabled: bool = True) -> None:
+        """Enable or disable a source or a destination. Events that wait for a disabled destination stay pending.
+
+        Raises `UnknownName`.
+        """
+        self._control.enable(source=source, destination=destination, enabled=enabled)
+
+    def stop(self) -> None:
+        """Stop listening and delivering; what is under way gets a few seconds. A `store` file keeps pending events."""
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._reloader:
+            self._reloader.stop()
+        self._loop.close()
+        if self._socket:
+            self._socket.close()
+        self._engine.stop()
+
+    def __enter__(self) -> DataPlane:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<svctoolkit data plane at {self.url or 'no address'}>"
+
+    @cached_property
+    def asgi(self) -> Gate:
+        """The whole application, for other servers and for clients that call it in process."""
+        return Gate(self._application(), self._metrics.count)
+
+    async def _main(self) -> None:
+        if self._socket is None:
+            await self._ended.wait()
+            return
+        self._server = _serve.uvicorn_server(self.asgi)
+        if self._ended.is_set():
+            return
+        await self._server.serve(sockets=[self._socket])
+
+    def _end(self) -> None:
+        self._ended.set()
+        if self._server is not None:
+            self._server.should_exit = True

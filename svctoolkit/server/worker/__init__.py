@@ -1,0 +1,11 @@
+"""Accepted events on their way to the destinations: routing, lanes, attempts, and what became of each event.
+
+block -> router -> (event, destination) -> lane of the destination -> attempt -> fate
+"""
+
+from __future__ import annotations
+
+from svctoolkit.server.worker.backoff import Backoff
+from svctoolkit.server.worker.engine import Engine
+
+__all__ = ["Backoff", "Engine"]

@@ -1,0 +1,94 @@
+"""When to try again, and a thread that remembers to."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import count
+from threading import Condition, Thread
+from time import monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How often and when a delivery is tried.
+
+    The n-th failure is followed by a pause of `first * factor ** (n - 1)` seconds, at most `most`, of which a random
+    part up to the half is taken off, so that what failed together does not come back together. A `Retry-After` of the
+    destination is kept to where it is longer, up to `most_asked`. After `attempts` failures the event is dead.
+
+    `scale` multiplies every pause: 0 makes a test wait for nothing.
+    """
+
+    attempts: int = 8
+    first: float = 0.5
+    factor: float = 2.0
+    most: float = 300.0
+    most_asked: float = 3600.0
+    scale: float = 1.0
+
+    def pause(self, failures: int, asked: float | None, chance: Callable[[], float] = random.random) -> float:
+        """Seconds until the next attempt. `asked` is what the destination asked for; `chance` gives 0 to 1."""
+        whole = min(self.most, self.first * self.factor ** min(failures - 1, 60))
+        own = whole * (1 - chance() / 2)
+        return self.scale * (own if asked is None else max(own, min(asked, self.most_asked)))
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """The seconds that `Retry-After` asks for, as a number or as a date; None where it does not."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        moment = parsedate_to_datetime(text)
+    except (TypeError, ValueError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - now).total_seconds())
+
+
+class Timers:
+    """Calls functions when their time comes, in one thread, which starts with the first of them."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._due: list[tuple[float, int, Callable[[], object]]] = []
+        self._order = count()
+        self._changed = Condition()
+        self._thread: Thread | None = None
+        self._stopped = False
+
+    def after(self, seconds: float, call: Callable[[], object]) -> None:
+        """Call `call()` in `seconds`. It must be short and must not raise."""
+        with self._changed:
+            heapq.heappush(self._due, (self._now() + seconds, next(self._order), call))
+            if self._thread is None and not self._stopped:
+                self._thread = Thread(target=self._run, name="svctoolkit timers", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def stop(self) -> None:
+        """Forget what is due, and end the thread."""
+        with self._changed:
+            self._stopped = True
+            self._due.clear()
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._stopped:
+                    return
+                wait = self._due[0][0] - self._now() if self._due else None
+                if wait is None or wait > 0:
+                    self._changed.wait(wait)
+                    continue
+                call = heapq.heappop(self._due)[2]
+            call()

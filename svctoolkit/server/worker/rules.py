@@ -1,0 +1,138 @@
+"""Which destinations an event goes to, and why not to the others. Rules of the real data plane's processor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from svctoolkit.destinations import CATALOGUE, definitions
+from svctoolkit.errors import UnknownName
+from svctoolkit.events import EVENT_TYPES
+from svctoolkit.secrets import revealed
+from svctoolkit.workspace import Destination, Source
+
+#: Which event types the servers still send where the rest goes from the device: type -> source type -> event types.
+HYBRID_EVENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "ACTIVE_CAMPAIGN": {"web": ("track", "screen", "identify")},
+    "BRAZE": {"web": ("identify", "track", "page")},
+    "GA4": {"web": ("track", "group")},
+    "GA4_V2": {"web": ("track", "group")},
+    "LEANPLUM": dict.fromkeys(("android", "ios", "flutter"), ("identify", "page", "screen", "track", "group")),
+    "ROCKERBOX": {"web": ("track",)},
+}
+
+
+def filtered(event: Mapping[str, Any], source: Source, destination: Destination) -> str:
+    """Why the destination does not get the event, or an empty text."""
+    if not destination.enabled:
+        return "the destination is disabled"
+    try:
+        definition = definitions.get(destination.type)
+    except UnknownName:  # a type of the user's own; its mapping says what it takes
+        own = CATALOGUE[destination.type].title if destination.type in CATALOGUE else destination.type
+        return _by_integrations(event.get("integrations"), own)
+    config = destination.config
+    kind = event.get("type")
+    event_type = kind.strip().lower() if isinstance(kind, str) else ""
+    return (
+        _by_integrations(event.get("integrations"), definition.display_name)
+        or _by_type(event_type, definition, config)
+        or _by_mode(event_type, source.type, definition, config)
+        or _by_consent(event, config)
+        or _by_conversions(event, event_type, config)
+    )
+
+
+def _by_integrations(integrations: Any, title: str) -> str:
+    """The key is the display name, in exact case. A boolean decides, an object means true, all else is as `All`."""
+    if integrations is None:
+        return ""
+    if not isinstance(integrations, Mapping):
+        return "the event's integrations are no object, which means no destination"
+    own = integrations.get(title)
+    if isinstance(own, bool):
+        return "" if own else f"the event's integrations switch {title} off"
+    everyone = integrations.get("All", True)
+    if not isinstance(everyone, bool):
+        return "the event's integrations.All is neither true nor false, which means no destination"
+    if everyone or isinstance(own, Mapping):
+        return ""
+    return f"the event's integrations switch all off, and do not name {title}"
+
+
+def _by_type(event_type: str, definition: definitions.Definition, config: Mapping[str, Any]) -> str:
+    if event_type not in EVENT_TYPES:
+        return ""  # not a matter of the destination: `stages` refuse it
+    listed = (definition.supported_message_types or {}).get("cloud")
+    if isinstance(listed, list):
+        takes = [str(name).strip().lower() for name in listed]
+        if config.get("enableServerSideIdentify") is False:
+            takes = [name for name in takes if name != "identify"]
+        if event_type not in takes:
+            return f"Message type not supported: {definition.display_name} takes no {event_type} events (298)"
+    return ""
+
+
+def _by_mode(event_type: str, source_type: str, definition: definitions.Definition, config: Mapping[str, Any]) -> str:
+    if definition.modes and not {"cloud", "hybrid"} & set(definition.modes):
+        return f"{definition.display_name} has device mode only: the client's SDK sends to it"
+    mode = _of_source(config.get("connectionMode"), source_type)
+    if mode is None and _of_source(config.get("useNativeSDK"), source_type) is True:
+        mode = "device"
+    if mode == "device":
+        return "the destination is in device mode: the client's SDK sends to it"
+    if mode == "hybrid":
+        takes = HYBRID_EVENTS.get(definition.name, {}).get(source_type)
+        if takes is not None and event_type not in takes:
+            return f"the destination is in hybrid mode: the client's SDK sends its {event_type} events"
+    return ""
+
+
+def _of_source(value: Any, source_type: str) -> Any:
+    """A setting that may be given for each type of source."""
+    return value.get(source_type) if isinstance(value, Mapping) else value
+
+
+def _by_consent(event: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    context = event.get("context")
+    given = context.get("consentManagement") if isinstance(context, Mapping) else None
+    if not isinstance(given, Mapping) or not isinstance(given.get("deniedConsentIds"), list):
+        return ""
+    denied = {text.strip() for text in given["deniedConsentIds"] if isinstance(text, str) and text.strip()}
+    provider = given.get("provider") or ""
+    if denied and _without_consent(denied, provider, given, config):
+        return f"the user denied the consents that the destination needs: {', '.join(sorted(denied))}"
+    return ""
+
+
+def _without_consent(denied: set[str], provider: Any, given: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
+    for entry in _rows(config.get("consentManagement")):
+        needed = _names(_rows(entry.get("consents")), "consent")
+        if entry.get("provider") == provider and needed:
+            strategy = (entry if provider == "custom" else given).get("resolutionStrategy")
+            return needed <= denied if strategy == "or" else bool(needed & denied)
+    if provider in ("", "oneTrust"):
+        needed = _names(_rows(config.get("oneTrustCookieCategories")), "oneTrustCookieCategory")
+        if needed:
+            return bool(needed & denied)
+    if provider in ("", "ketch"):
+        needed = _names(_rows(config.get("ketchConsentPurposes")), "purpose")
+        return bool(needed) and needed <= denied
+    return False
+
+
+def _by_conversions(event: Mapping[str, Any], event_type: str, config: Mapping[str, Any]) -> str:
+    """`listOfConversions` restricts the names of track events."""
+    listed = _names(_rows(config.get("listOfConversions")), "conversions")
+    if event_type == "track" and listed and event.get("event") not in listed:
+        return f"the destination takes no events called {event.get('event')!r}: it is not in listOfConversions"
+    return ""
+
+
+def _rows(value: Any) -> list[Mapping[str, Any]]:
+    return [row for row in revealed(value) if isinstance(row, Mapping)] if isinstance(value, list) else []
+
+
+def _names(rows: Iterable[Mapping[str, Any]], member: str) -> set[str]:
+    found = (row.get(member) for row in rows)
+    return {text.strip() for text in found if isinstance(text, str) and text.strip()}

@@ -1,0 +1,240 @@
+"""Changing a data plane while it runs, and what it tells about itself."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.errors import InvalidWorkspace, UnknownName
+from svctoolkit.server import Backoff, _connections
+from svctoolkit.workspace import Person
+from tests.data_plane.conftest import basic
+
+EVENT = {"type": "track", "event": "E", "userId": "u1"}
+
+
+def admin(plane: DataPlane, path: str, body: Any, token: str | None = None) -> Any:
+    headers = {"Authorization": f"Bearer {token or plane.token}"}
+    return plane.ingest("POST", f"/admin/{path}", headers=headers, body=json.dumps(body).encode())
+
+
+def test_switching_by_http(plane: DataPlane) -> None:
+    """Sources and destinations go off and on at once."""
+    off = admin(plane, "sources/web", {"enabled": False})
+    refused = plane.send(EVENT, source="web")
+    on = admin(plane, "sources/web", {"enabled": True})
+    admin(plane, "destinations/crm", {"enabled": False})
+    taken = plane.send(EVENT, source="web")
+    plane.drain()
+
+    assert (off.json, on.json) == ({"enabled": False}, {"enabled": True})
+    assert (refused.status, taken.status) == (404, 200)
+    assert [(f.destination, f.status) for f in plane.fates] == [("crm", "filtered"), ("mail", "delivered")]
+
+
+def test_switching_in_python(plane: DataPlane) -> None:
+    """`enable` is the same in Python; a name that is not there is told with the nearest one."""
+    plane.enable(source="web", enabled=False)
+    off = plane.send(EVENT, source="web").status
+    plane.enable(source="web")
+
+    assert (off, plane.send(EVENT, source="web").status) == (404, 200)
+    with pytest.raises(UnknownName, match="Did you mean 'mail'"):
+        plane.enable(destination="mial")
+
+
+def test_admin_always_needs_credentials(workspace: Workspace, plane: DataPlane) -> None:
+    """Also on loopback: any page can make a browser send a POST."""
+    workspace.people.append(Person.with_token("dev@example.com", "t0ken"))
+    paths = ["sources/web", "destinations/crm", "replay"]
+    without = [plane.ingest("POST", f"/admin/{path}", body=b'{"enabled": false}').status for path in paths]
+    wrong = [admin(plane, path, {"enabled": False}, token="wrong").status for path in paths]
+
+    assert (without, wrong) == ([401] * 3, [401] * 3)
+    assert workspace.sources["web"].enabled
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("sources/nobody", {"enabled": True}, 404),
+        ("sources/web", {"enabled": "yes"}, 400),
+        ("sources/web", {}, 400),
+        ("sources/web", {"enabled": True, "more": 1}, 400),
+        ("sources/web", [], 400),
+        ("replay", {"destination": "nobody"}, 404),
+        ("replay", {"status": "delivered"}, 400),
+        ("replay", {"run": 5}, 400),
+    ],
+)
+def test_mistakes_change_nothing(plane: DataPlane, path: str, body: Any, status: int) -> None:
+    """They are answered with what is right."""
+    answer = admin(plane, path, body)
+
+    assert answer.status == status
+    assert answer.json["message"]
+
+
+FILE = """
+sources:
+  web:
+    destinations: [crm]
+destinations:
+  crm:
+    type: WEBHOOK
+    config: {webhookUrl: "https://crm.example/in"}
+"""
+TWO = FILE.replace("[crm]", "[crm, mail]") + FILE[FILE.index("  crm:") :].replace("crm", "mail")
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    """A changed workspace takes effect while events come in, none of them is lost; a file with mistakes does not."""
+    file = tmp_path / "workspace.yaml"
+    file.write_text(FILE)
+    sent, stop = [0], threading.Event()
+    with DataPlane(file, listen=False, backoff=Backoff(scale=0)) as plane:
+
+        def load() -> None:
+            while not stop.is_set():
+                assert plane.send({**EVENT, "userId": f"u{sent[0]}"}, source="web").status == 200
+                sent[0] += 1
+
+        thread = threading.Thread(target=load)
+        thread.start()
+        file.write_text(TWO)
+        plane.wait(lambda: any(d.destination == "mail" for d in plane.delivered))
+        file.write_text("sources: [")
+        _until(lambda: plane.reload_problem)
+        problem = plane.reload_problem
+        still_there = "mail" in plane.workspace.destinations
+        file.write_text(FILE)
+        _until(lambda: not plane.reload_problem)
+        stop.set()
+        thread.join()
+        plane.drain()
+
+        assert "workspace.yaml" in problem
+        assert still_there
+        assert "mail" not in plane.workspace.destinations
+        assert len(plane.received) == sent[0]
+        assert len({d.seq for d in plane.delivered if d.destination == "crm"}) == sent[0]
+
+
+def _until(condition: Any) -> None:
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_a_bad_file_does_not_start(tmp_path: Path) -> None:
+    """At the start a file with mistakes is an error, with the place of each."""
+    (tmp_path / "workspace.yaml").write_text("sources: 5")
+
+    with pytest.raises(InvalidWorkspace, match=r"workspace.yaml:1:10"):
+        DataPlane(tmp_path / "workspace.yaml")
+
+
+def test_metrics(plane: DataPlane) -> None:
+    """`/metrics` counts requests, events, refusals, deliveries and fates, in the text format of Prometheus."""
+    plane.send([EVENT, EVENT], source="web")
+    plane.send({"type": "track"}, source="web")
+    plane.drain()
+    answer = plane.ingest("GET", "/metrics")
+    lines = answer.text.splitlines()
+
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    for line in (
+        'svctoolkit_http_requests_total{path="v1",status="200"} 1',
+        'svctoolkit_http_requests_total{path="v1",status="400"} 1',
+        'svctoolkit_http_request_seconds_bucket{le="+Inf"} 2',
+        'svctoolkit_received_total{source="web"} 2',
+        'svctoolkit_rejected_total{source="web",status="400"} 1',
+        'svctoolkit_deliveries_total{destination="crm",status="200"} 2',
+        'svctoolkit_fates_total{destination="mail",fate="delivered"} 2',
+    ):
+        assert line in lines
+
+
+def test_the_access_log_has_no_keys(plane: DataPlane, caplog: pytest.LogCaptureFixture) -> None:
+    """One JSON line a request on the logger `svctoolkit.access`: who, what, how long; write keys are left out."""
+    with caplog.at_level(logging.INFO, "svctoolkit.access"):
+        plane.send([EVENT, EVENT], source="web", run="r1")
+        plane.ingest("POST", "/beacon/v1/batch?writeKey=web-key", body=b"{}")
+        plane.ingest("GET", "/v1/projects/web-key/settings")
+    first, _, third = (json.loads(record.message) for record in caplog.records)
+
+    assert (
+        first.items()
+        >= {"method": "POST", "path": "/v1/batch", "status": 200, "source": "web", "run": "r1", "events": 2}.items()
+    )
+    assert third["path"] == "/v1/projects/••••/settings"
+    assert "web-key" not in caplog.text
+
+
+def test_a_connection_that_brings_nothing_is_closed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that sends its request byte by byte, or not at all, does not keep a connection for ever."""
+    monkeypatch.setattr(_connections, "_HEAD", 0.1)
+    with DataPlane(workspace) as plane:
+        for start in (b"", b"POST /v1/batch HT"):
+            with socket.create_connection(("127.0.0.1", plane.port), timeout=5) as held:
+                held.sendall(start)
+
+                assert held.recv(100) == b""
+        assert httpx.get(f"{plane.url}/health").status_code == 200
+
+
+def test_it_starts_at_once_and_leaves_nothing(workspace: Workspace) -> None:
+    """A data plane starts within 50 ms and ends with every thread and connection that it had."""
+    before = set(threading.enumerate())
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        plane = DataPlane(workspace)
+        times.append(time.perf_counter() - started)
+        plane.send(EVENT, source="web")
+        plane.stop()
+        plane.stop()
+
+    assert min(times) < 0.05
+    assert {thread for thread in threading.enumerate() if "svctoolkit" in thread.name} <= before
+
+
+def test_in_a_program_that_has_a_loop(workspace: Workspace) -> None:
+    """Also where an event loop runs, as in a notebook; forgetting to stop it does not keep the process."""
+    program = """
+import asyncio
+from svctoolkit import DataPlane, Workspace
+async def cell():
+    workspace = Workspace()
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
+    workspace.source("web", destinations=["hook"])
+    plane = DataPlane(workspace)
+    plane.send({"type": "track", "event": "E", "userId": "u"}, source="web")
+    plane.drain()
+    print(len(plane.delivered))
+asyncio.run(cell())
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+
+    assert (run.stdout, run.stderr, run.returncode) == ("1\n", "", 0)
+
+
+def test_two_keys_that_begin_alike(workspace: Workspace, plane: DataPlane) -> None:
+    """`KEY~run` names a run unless a source has exactly that key."""
+    workspace.source("other", write_key="web-key~r1", destinations=[])
+    for key in ("web-key~r1", "web-key~r2"):
+        plane.ingest("POST", "/v1/track", headers=basic(key), body=json.dumps(EVENT).encode())
+
+    assert [(r.source, r.run) for r in plane.received] == [("other", ""), ("web", "r2")]
+    assert plane.write_key("web", run="r2") == "web-key~r2"

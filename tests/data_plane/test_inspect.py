@@ -1,0 +1,249 @@
+"""Looking inside: JSON, frames, waiting, the live stream; and who may."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer
+from svctoolkit.errors import StillWaiting
+from svctoolkit.server import Backoff
+from svctoolkit.workspace import Person
+
+EVENT = {"type": "track", "event": "E", "userId": "u1"}
+
+
+def get(plane: DataPlane, path: str, **headers: str) -> Any:
+    answer = plane.ingest("GET", path, headers=headers)
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+@pytest.fixture
+def busy(workspace: Workspace) -> Iterator[DataPlane]:
+    """Three events, one refusal, one dead delivery."""
+    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0)) as plane:
+        plane.script("mail", Answer(500), Answer(500), Answer(200))
+        plane.send({**EVENT, "messageId": "m1"}, source="web")
+        plane.drain()
+        plane.send({"type": "identify", "userId": "u2", "messageId": "m2"}, source="web", run="r1")
+        plane.send({"type": "page", "name": "Start", "anonymousId": "a3", "messageId": "m3"}, source="quiet")
+        plane.send({"type": "track"}, source="web", run="r1")
+        plane.drain()
+        yield plane
+
+
+def test_counts(busy: DataPlane) -> None:
+    """How many of everything, of all runs or of one."""
+    everything, run = get(busy, "/inspect/counts"), get(busy, "/inspect/counts?run=r1")
+
+    assert everything == {
+        "received": 3, "rejected": 1, "deliveries": 5, "delivered": 3, "filtered": 0, "dropped": 0, "failed": 0,
+        "pending": 0, "dead": 1, "under_way": {},
+    }  # fmt: skip
+    assert (run["received"], run["rejected"], run["delivered"], run["dead"]) == (1, 1, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "found"),
+    [
+        ("events", "", ["m1", "m2", "m3"]),
+        ("events", "type=track", ["m1"]),
+        ("events", "name=Start", ["m3"]),
+        ("events", "user=u2", ["m2"]),
+        ("events", "user=a3", ["m3"]),
+        ("events", "source=quiet", ["m3"]),
+        ("events", "run=r1", ["m2"]),
+        ("events", "message_id=m1", ["m1"]),
+        ("events", "since=2001-01-01", ["m1", "m2", "m3"]),
+        ("events", "until=2001-01-01T00:00:00Z", []),
+        ("events", "destination=crm", []),
+        ("fates", "destination=mail", ["m1", "m2"]),
+        ("fates", "status=dead", ["m1"]),
+        ("fates", "run=r1&destination=crm", ["m2"]),
+        ("dead", "", ["m1"]),
+        ("dead", "destination=crm", []),
+        ("deliveries", "status=500", ["m1", "m1"]),
+        ("deliveries", "destination=crm&type=identify", ["m2"]),
+    ],
+)
+def test_filters(busy: DataPlane, kind: str, query: str, found: list[str]) -> None:
+    """Each filter narrows the list; one that a kind does not have leaves nothing."""
+    items = get(busy, f"/inspect/{kind}?{query}")["items"]
+
+    assert [item.get("messageId") or item["event"]["messageId"] for item in items] == found
+
+
+def test_refusals_have_their_reason(busy: DataPlane) -> None:
+    """`/inspect/rejected` shows what was sent and why it was refused."""
+    item = get(busy, "/inspect/rejected?run=r1")["items"][0]
+
+    assert (item["status"], item["reason"]) == (400, "request neither has anonymousId nor userId")
+    assert (item["position"], item["body"]) == (0, {"batch": [{"type": "track"}]})
+
+
+def test_paging(busy: DataPlane) -> None:
+    """`next` leads from page to page, to the end."""
+    pages, after = [], 0
+    while after is not None:
+        page = get(busy, f"/inspect/events?limit=1&after={after}")
+        pages.append([item["event"]["messageId"] for item in page["items"]])
+        after = page["next"]
+
+    assert pages == [["m1"], ["m2"], ["m3"], []]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("/inspect/nothing", 404, "there is no kind 'nothing'"),
+        ("/inspect/events?limt=5", 400, "there is no filter 'limt'"),
+        ("/inspect/events?limit=-5", 400, "limit must be a whole number"),
+        ("/inspect/events?since=yesterday", 400, "since must be an ISO 8601 time"),
+        ("/inspect/wait?recieved=5", 400, "there is no condition 'recieved'"),
+        ("/inspect/wait?timeout=soon", 400, "timeout must be seconds"),
+        ("/inspect/wait?timeout=nan", 400, "timeout must be seconds"),
+    ],
+)
+def test_mistakes_are_told(plane: DataPlane, path: str, status: int, message: str) -> None:
+    """A misspelt parameter is an error, not ignored."""
+    answer = plane.ingest("GET", path)
+
+    assert answer.status == status
+    assert answer.json["message"].startswith(message)
+
+
+def test_waiting(plane: DataPlane) -> None:
+    """`/inspect/wait` answers when the counts are reached, or 504 with what there is."""
+    waiting: list[Any] = []
+    thread = threading.Thread(
+        target=lambda: waiting.append(plane.ingest("GET", "/inspect/wait?received=3&delivered=6"))
+    )
+    thread.start()
+    too_early = plane.ingest("GET", "/inspect/wait?received=3&timeout=0.02")
+    plane.send([EVENT] * 3, source="web")
+    thread.join()
+
+    assert (waiting[0].status, waiting[0].json["delivered"]) == (200, 6)
+    assert (too_early.status, too_early.json["counts"]["received"]) == (504, 0)
+    assert get(plane, "/inspect/wait")["under_way"] == {}
+
+
+def test_waiting_in_python(plane: DataPlane) -> None:
+    """`wait` takes any condition; a condition that does not come true is an error that says how things stand."""
+    plane.send(EVENT, source="web")
+    plane.wait(lambda: len(plane.delivered) == 2)
+
+    with pytest.raises(StillWaiting, match=r"not true after 0.01 s: nothing is under way"):
+        plane.wait(lambda: len(plane.delivered) == 3, timeout=0.01)
+
+
+def test_the_live_stream(workspace: Workspace) -> None:
+    """Server-sent events tell of everything that happens from then on, of all runs or of one."""
+    with DataPlane(workspace) as plane, httpx.stream("GET", f"{plane.url}/inspect/stream?run=r1", timeout=10) as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == ": connected"
+        plane.send(EVENT, source="web")
+        plane.send({**EVENT, "messageId": "m1"}, source="web", run="r1")
+        plane.send({"type": "track"}, source="web", run="r1")
+        seen: dict[str, Any] = {}
+        while not {"received", "rejected", "delivery", "fate"} <= seen.keys():
+            line = next(lines)
+            if line.startswith("event: "):
+                seen[line[7:]] = json.loads(next(lines)[6:])
+
+    assert seen["received"]["messageId"] == "m1"
+    assert seen["rejected"]["reason"] == "request neither has anonymousId nor userId"
+    assert {change["run"] for change in seen.values()} == {"r1"}
+    assert seen["fate"]["status"] == "delivered"
+
+
+def test_frames(busy: DataPlane) -> None:
+    """Every sequence is a DataFrame too: one row per record, objects in dotted columns."""
+    events, fates, rejected = busy.received.frame(), busy.fates.frame(), busy.rejected.frame()
+    deliveries = busy.deliveries.frame()
+
+    assert list(events["event.messageId"]) == ["m1", "m2", "m3"]
+    assert list(fates["status"]) == ["delivered", "dead", "delivered", "delivered"]
+    assert list(rejected["reason"]) == ["request neither has anonymousId nor userId"]
+    assert set(deliveries["request.method"]) == {"POST"}
+    assert str(deliveries["status"].dtype) == "Int64"
+    assert busy.of_run("nobody").received.frame().empty
+
+
+def test_sequences_behave_as_sequences(busy: DataPlane) -> None:
+    """Index, slice, iteration, length, and a repr that does not list thousands."""
+    received = busy.received
+
+    assert (received[0].message_id, received[-1].message_id, len(received[1:])) == ("m1", "m3", 2)
+    assert [r.message_id for r in reversed(received)] == ["m3", "m2", "m1"]
+    assert "(3 records)" in repr(received)
+    with pytest.raises(IndexError, match="there is no record 7; there are 3"):
+        received[7]
+
+
+def test_secrets_are_masked(workspace: Workspace, plane: DataPlane) -> None:
+    """Frames and JSON show no secret of a configuration; the Python objects have what was sent."""
+    workspace.destinations["crm"].config["headers"] = [{"from": "X-Key", "to": "s3cr3t-value"}]
+    plane.send(EVENT, source="web")
+    plane.drain()
+    shown = plane.deliveries.frame().to_csv() + str(get(plane, "/inspect/deliveries")) + repr(plane.deliveries)
+
+    assert "s3cr3t-value" not in shown
+    assert "s3cr3t-value" in str(next(d.request for d in plane.deliveries if d.destination == "crm"))
+
+
+PRIVATE = ["/inspect/counts", "/inspect/events", "/inspect/wait", "/inspect/stream", "/metrics"]
+
+
+@pytest.mark.parametrize("path", PRIVATE)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Host": "evil.example"},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": ""},
+    ],
+)
+def test_web_pages_cannot_look(plane: DataPlane, path: str, headers: dict[str, str]) -> None:
+    """On loopback programs may look without credentials, but no web page, and nobody through another name."""
+    answer = plane.ingest("GET", path, headers=headers)
+
+    assert answer.status in (401, 403)
+    assert b"received" not in answer.body
+
+
+@pytest.mark.parametrize("path", PRIVATE)
+def test_on_other_addresses_looking_needs_credentials(workspace: Workspace, path: str) -> None:
+    """Served to other machines: 401 without credentials; the data plane's token and people's credentials open it."""
+    workspace.people.append(Person.with_token("dev@example.com", "t0ken"))
+    with DataPlane(workspace, host="0.0.0.0") as plane:
+        nobody = httpx.get(f"{plane.url}{path}")
+        if path == "/inspect/stream":
+            assert nobody.status_code == 401
+            return
+        token = httpx.get(f"{plane.url}{path}", headers={"Authorization": f"Bearer {plane.token}"})
+        person = httpx.get(f"{plane.url}{path}", auth=("dev@example.com", "t0ken"))
+
+        assert [a.status_code for a in (nobody, token, person)] == [401, 200, 200]
+
+
+def test_times_are_kept(workspace: Workspace) -> None:
+    """`since` and `until` cut out a part of time."""
+    now = [datetime(2024, 1, 1, tzinfo=UTC)]
+    with DataPlane(workspace, listen=False, clock=lambda: now[0]) as plane:
+        for n in range(3):
+            plane.send({**EVENT, "messageId": f"m{n}"}, source="quiet")
+            now[0] += timedelta(hours=1)
+        items = get(plane, "/inspect/events?since=2024-01-01T01:00:00Z&until=2024-01-01T02:00:00Z")["items"]
+
+        assert [item["event"]["messageId"] for item in items] == ["m1"]
+        assert items[0]["at"] == "2024-01-01T01:00:00.000Z"

@@ -1,0 +1,179 @@
+"""Who gets an event, and why others do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.server.worker.rules import filtered
+from svctoolkit.workspace import Destination, Source
+
+EVENT = {"type": "track", "event": "E", "userId": "u1"}
+
+
+def why(event: dict[str, Any], type: str = "MP", source: str = "web", **config: Any) -> str:
+    return filtered({**EVENT, **event}, Source("s", "s", "s", source), Destination("d", "d", "d", type, config=config))
+
+
+@pytest.mark.parametrize(
+    ("integrations", "goes"),
+    [
+        ({}, True),
+        ({"All": True}, True),
+        ({"All": False}, False),
+        ({"All": False, "Mixpanel": True}, True),
+        ({"All": False, "Mixpanel": {}}, True),
+        ({"All": False, "Mixpanel": {"a": 1}}, True),
+        ({"All": False, "Mixpanel": "yes"}, False),
+        ({"All": False, "mixpanel": True}, False),
+        ({"Mixpanel": False}, False),
+        ({"All": True, "Mixpanel": False}, False),
+        ({"All": True, "Mixpanel": None}, True),
+        ({"Amplitude": False}, True),
+        ({"All": "true"}, False),
+        ({"All": None}, False),
+        (None, True),
+        ([], False),
+        ("All", False),
+    ],
+)
+def test_integrations(integrations: Any, goes: bool) -> None:
+    """Display name in exact case; a boolean decides, an object means true, anything else is as `All`."""
+    assert (why({"integrations": integrations}) == "") is goes
+
+
+@pytest.mark.parametrize(
+    ("type", "event_type", "config", "goes"),
+    [
+        ("WEBHOOK", "alias", {}, True),
+        ("GA4", "track", {}, True),
+        ("GA4", "identify", {}, False),
+        ("MP", "identify", {}, True),
+        ("MP", "identify", {"enableServerSideIdentify": False}, False),
+        ("MP", " Track ", {}, True),
+    ],
+)
+def test_event_types(type: str, event_type: str, config: dict[str, Any], goes: bool) -> None:
+    """A type that the destination's definition does not list is filtered with 298; without a list nothing is."""
+    said = why({"type": event_type}, type, **config)
+
+    assert (said == "") is goes
+    assert goes or "Message type not supported" in said
+
+
+@pytest.mark.parametrize(
+    ("type", "event_type", "source", "config", "goes"),
+    [
+        ("HOTJAR", "track", "web", {}, False),
+        ("MP", "track", "web", {"connectionMode": "cloud"}, True),
+        ("MP", "track", "web", {"connectionMode": "device"}, False),
+        ("MP", "track", "web", {"connectionMode": {"web": "device"}}, False),
+        ("MP", "track", "ios", {"connectionMode": {"web": "device"}}, True),
+        ("MP", "track", "web", {"useNativeSDK": {"web": True}}, False),
+        ("MP", "track", "web", {"useNativeSDK": False}, True),
+        ("GA4", "track", "web", {"connectionMode": "hybrid"}, True),
+        ("GA4", "page", "web", {"connectionMode": "hybrid"}, False),
+        ("GA4", "page", "cloud", {"connectionMode": "hybrid"}, True),
+    ],
+)
+def test_connection_modes(type: str, event_type: str, source: str, config: dict[str, Any], goes: bool) -> None:
+    """What the client's SDK sends itself is not sent again; in hybrid mode the definition says whose is what."""
+    assert (why({"type": event_type}, type, source, **config) == "") is goes
+
+
+NEEDS_A_AND_B = [{"provider": "custom", "resolutionStrategy": "or", "consents": [{"consent": "a"}, {"consent": "b"}]}]
+ONE_TRUST = [{"provider": "oneTrust", "consents": [{"consent": "a"}, {"consent": "b"}]}]
+
+
+@pytest.mark.parametrize(
+    ("given", "config", "goes"),
+    [
+        ({"deniedConsentIds": []}, {"consentManagement": ONE_TRUST}, True),
+        ({"deniedConsentIds": ["a"], "provider": "oneTrust"}, {"consentManagement": ONE_TRUST}, False),
+        (
+            {"deniedConsentIds": ["a"], "provider": "oneTrust", "resolutionStrategy": "or"},
+            {"consentManagement": ONE_TRUST},
+            True,
+        ),
+        ({"deniedConsentIds": ["a"], "provider": "custom"}, {"consentManagement": NEEDS_A_AND_B}, True),
+        ({"deniedConsentIds": ["a", "b"], "provider": "custom"}, {"consentManagement": NEEDS_A_AND_B}, False),
+        ({"deniedConsentIds": ["a"], "provider": "ketch"}, {"consentManagement": ONE_TRUST}, True),
+        ({"deniedConsentIds": ["c"]}, {"oneTrustCookieCategories": [{"oneTrustCookieCategory": "c"}]}, False),
+        ({"deniedConsentIds": ["c"]}, {"ketchConsentPurposes": [{"purpose": "c"}, {"purpose": "d"}]}, True),
+        ({"deniedConsentIds": ["c", "d"]}, {"ketchConsentPurposes": [{"purpose": "c"}, {"purpose": "d"}]}, False),
+        ({"deniedConsentIds": ["a"]}, {"consentManagement": {"web": ONE_TRUST}}, True),
+        ("denied", {"consentManagement": ONE_TRUST}, True),
+    ],
+)
+def test_consent(given: Any, config: dict[str, Any], goes: bool) -> None:
+    """A destination whose consents the user denied gets nothing, by the strategy that rules for the provider."""
+    assert (why({"context": {"consentManagement": given}}, **config) == "") is goes
+
+
+def test_conversions_restrict_names() -> None:
+    """`listOfConversions` lets only the track events through that it names."""
+    listed = [{"conversions": "Order Completed"}, {"conversions": ""}]
+
+    assert "listOfConversions" in why({}, listOfConversions=listed)
+    assert why({"event": "Order Completed"}, listOfConversions=listed) == ""
+    assert why({"type": "identify"}, listOfConversions=listed) == ""
+
+
+def test_each_destination_has_its_own_fate(workspace: Workspace, plane: DataPlane) -> None:
+    """Connection by connection: delivered here, filtered there, with the reason."""
+    workspace.destinations["mail"].enabled = False
+    plane.send({**EVENT, "integrations": {"All": True}}, source="web")
+    plane.send(EVENT, source="quiet")
+    plane.drain()
+
+    assert [(f.destination, f.status, f.by, f.reason) for f in plane.fates] == [
+        ("crm", "delivered", "", ""),
+        ("mail", "filtered", "routing", "the destination is disabled"),
+    ]
+    assert len(plane.received) == 2
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        ({"userId": "u1"}, "message type missing or invalid"),
+        ({"userId": "u1", "type": 5}, "message type missing or invalid"),
+        ({"userId": "u1", "type": "record"}, "message type is unsupported"),
+    ],
+)
+def test_an_event_without_a_type_is_accepted_and_fails(plane: DataPlane, event: dict[str, Any], reason: str) -> None:
+    """The gateway takes it in a batch; no destination can do anything with it."""
+    answer = plane.send(event, source="web")
+    plane.drain()
+
+    assert answer.status == 200
+    assert {(f.status, f.by, f.reason) for f in plane.fates} == {("failed", "routing", reason)}
+
+
+def test_a_type_without_a_mapping_fails_with_the_reason(workspace: Workspace, plane: DataPlane) -> None:
+    """A destination that cannot be sent to does not hurt the others."""
+    workspace.destination("bucket", "S3", config={"bucketName": "b"})
+    workspace.source("all", write_key="all-key", destinations=["bucket", "crm"])
+    plane.send(EVENT, source="all")
+    plane.drain()
+
+    bucket, crm = plane.fates
+    assert (bucket.status, crm.status) == ("failed", "delivered")
+    assert "S3 (Amazon S3) cannot be tested" in bucket.reason
+
+
+def test_settings_that_do_not_fit_fail_until_they_do(workspace: Workspace, plane: DataPlane) -> None:
+    """A bad configuration is the reason of a failure; when it is right, the event can be tried again."""
+    workspace.destinations["crm"].config = {}
+    plane.send(EVENT, source="web")
+    plane.drain()
+    failed = next(f for f in plane.fates if f.destination == "crm")
+    workspace.destinations["crm"].config = {"webhookUrl": "https://crm.example/in"}
+    again = plane.replay("crm", status="failed")
+    plane.drain()
+
+    assert (failed.status, again) == ("failed", 1)
+    assert "webhookUrl" in failed.reason
+    assert {f.status for f in plane.fates} == {"delivered"}
