@@ -1,25 +1,59 @@
-"""pytest runs `*.suite.yaml` and `*.suite.yml` like test files: every scenario, and every row of `cases`, is a test.
+"""pytest runs `*.suite.yaml` and `*.suite.yml` like test files: every scenario, and every row of it, is a test.
 
 Tags are markers (`-m "orders and not slow"`), `skip` and `xfail` mean what they mean to pytest. The suffix is the
 opt-in: a project without such files pays nothing, for everything else is imported when the first one is found.
+
+Tests in Python get fixtures: `workspace`, `data_plane`, `recorder`, `service_client` and `run_scenario`; and two
+helpers to import from here, `assert_delivered` and `assert_dropped`.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from svctoolkit.runner import Outcome, Planes, Scenario
+    from svctoolkit.delivery import Recorder
+    from svctoolkit.runner import Collector, Outcome, Planes, Scenario, Snapshots
+    from svctoolkit.sdk import ServiceClient
+    from svctoolkit.server import DataPlane
+    from svctoolkit.workspace import Workspace
+
+__all__ = ["assert_delivered", "assert_dropped"]
 
 _SUFFIXES = (".suite.yaml", ".suite.yml")
+_ANNOTATION = "svctoolkit annotation"
 _PLANES: pytest.StashKey[Planes] = pytest.StashKey()
+_SNAPSHOTS: pytest.StashKey[Snapshots] = pytest.StashKey()
+_COVERAGE: pytest.StashKey[Collector] = pytest.StashKey()
 _WORKSPACES: pytest.StashKey[dict[Path, Any]] = pytest.StashKey()
 _TAGS: pytest.StashKey[set[str]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("suites", "suites of svctoolkit (*.suite.yaml)")
+    group.addoption(
+        "--suite-update",
+        nargs="?",
+        const="all",
+        choices=("all", "new"),
+        help="write snapshots that differ (or only new)",
+    )
+    group.addoption("--suite-live", action="store_true", help="also live scenarios: their requests really go out")
+    group.addoption("--suite-base-url", metavar="URL", help="against the service there (SVC_EMAIL, SVC_TOKEN)")
+    group.addoption("--suite-var", action="append", default=[], metavar="NAME=VALUE", help="a variable of suites")
+    group.addoption("--suite-coverage", action="store_true", help="what no scenario touches")
+    parser.addini("suite_workspace", "workspace file of the fixture `workspace`", default="workspace.yaml")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--suite-update") and os.environ.get("CI"):
+        raise pytest.UsageError("--suite-update writes what should be reviewed first: not in CI")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
@@ -31,6 +65,21 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[_PLANES].close()
 
 
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    for report in terminalreporter.getreports("failed"):
+        for name, text in getattr(report, "user_properties", ()):
+            if name == _ANNOTATION:
+                terminalreporter.write(text)
+    if _COVERAGE in config.stash:
+        from svctoolkit.runner import shown_coverage
+
+        collector = config.stash[_COVERAGE]
+        collector.lines(config.stash[_PLANES].lines())
+        terminalreporter.section("suites")
+        for line in shown_coverage(collector.coverage()):
+            terminalreporter.write_line(line)
+
+
 class SuiteFile(pytest.File):
     """A suite file. A mistake in it is told at collection, with its place."""
 
@@ -38,16 +87,24 @@ class SuiteFile(pytest.File):
         from svctoolkit import runner
         from svctoolkit.errors import ConfigError
 
+        workspaces = self.config.stash.setdefault(_WORKSPACES, {})
         try:
-            suite = runner.load(self.path, workspaces=self.config.stash.setdefault(_WORKSPACES, {}))
+            suite = runner.load(self.path, workspaces=workspaces, variables=_variables(self.config))
         except ConfigError as error:
             raise self.CollectError(str(error)) from error
+        if self.config.getoption("--suite-coverage"):
+            self.config.stash.setdefault(_COVERAGE, runner.Collector([])).include(suite)
         for scenario in suite.scenarios:
             yield ScenarioItem.from_parent(self, name=scenario.id, scenario=scenario)
 
 
+def _variables(config: pytest.Config) -> dict[str, str]:
+    pairs = [text.partition("=") for text in config.getoption("--suite-var")]
+    return {name: value for name, _, value in pairs}
+
+
 class ScenarioItem(pytest.Item):
-    """One scenario, or one row of its `cases`."""
+    """One scenario, or one row of its `cases` or `matrix`."""
 
     def __init__(self, *, scenario: Scenario, **given: Any) -> None:
         super().__init__(**given)
@@ -55,6 +112,8 @@ class ScenarioItem(pytest.Item):
         for tag in scenario.tags:
             self._declare(tag)
             self.add_marker(tag)
+        if scenario.serial and (hasattr(self.config, "workerinput") or self.config.pluginmanager.hasplugin("xdist")):
+            self.add_marker(pytest.mark.xdist_group(scenario.serial))
         if scenario.skip:
             self.add_marker(pytest.mark.skip(reason=scenario.skip))
         if scenario.xfail:
@@ -71,13 +130,19 @@ class ScenarioItem(pytest.Item):
     def runtest(self) -> None:
         from svctoolkit import runner
 
-        if _PLANES not in self.config.stash:
-            self.config.stash[_PLANES] = runner.Planes()
-        outcome = runner.attempt(self.scenario, self.config.stash[_PLANES])
+        planes = _planes(self.config)
+        reason = runner.skipped(self.scenario, planes)
+        if reason:
+            pytest.skip(reason)
+        outcome = runner.attempt(self.scenario, planes, snapshots=_snapshots(self.config))
+        if _COVERAGE in self.config.stash:
+            self.config.stash[_COVERAGE].add(outcome)
+        if not outcome.ok and os.environ.get("GITHUB_ACTIONS") == "true":
+            self.user_properties.append((_ANNOTATION, runner.github_commands(outcome)))
         if outcome.status == "error":
             raise RuntimeError(outcome.reason)
         if not outcome.ok:
-            raise AssertionError(outcome)
+            raise AssertionError(runner.explanation(outcome))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, AssertionError):
@@ -91,7 +156,124 @@ class ScenarioItem(pytest.Item):
 class AssertionError(builtins.AssertionError):  # editors tell a failure from an error by this very name
     """A scenario that failed; the text says why."""
 
-    def __init__(self, outcome: Outcome) -> None:
+
+def _planes(config: pytest.Config) -> Planes:
+    """The data planes of this session, made for the first scenario."""
+    if _PLANES not in config.stash:
         from svctoolkit import runner
 
-        super().__init__(runner.explanation(outcome))
+        live, url = config.getoption("--suite-live"), config.getoption("--suite-base-url")
+        environ = os.environ
+        config.stash[_PLANES] = (
+            runner.remote(url, environ.get("SVC_EMAIL", ""), environ.get("SVC_TOKEN", ""), live=live)
+            if url
+            else runner.Planes(live=live, coverage=config.getoption("--suite-coverage"))
+        )
+    return config.stash[_PLANES]
+
+
+def _snapshots(config: pytest.Config) -> Snapshots:
+    """`--suite-update`; or syrupy's option for the same thing, where syrupy is installed."""
+    if _SNAPSHOTS not in config.stash:
+        from svctoolkit import runner
+
+        update = config.getoption("--suite-update")
+        if update is None and config.pluginmanager.hasplugin("syrupy"):
+            update = "all" if config.getoption("--snapshot-update", default=False) else None
+        config.stash[_SNAPSHOTS] = runner.Snapshots(update or "none")
+    return config.stash[_SNAPSHOTS]
+
+
+@pytest.fixture
+def workspace(pytestconfig: pytest.Config) -> Workspace:
+    """The workspace in the file that the ini option `suite_workspace` names. Define your own fixture at will."""
+    from svctoolkit.workspace import Workspace
+
+    return Workspace.load(pytestconfig.rootpath / str(pytestconfig.getini("suite_workspace")))
+
+
+@pytest.fixture
+def data_plane(workspace: Workspace) -> Generator[DataPlane]:
+    """A data plane that serves `workspace` while the test runs: `data_plane.url`, `data_plane.write_key("web")`.
+
+    Retries do not wait. Everything is recorded, nothing leaves the machine.
+    """
+    from dataclasses import replace
+
+    from svctoolkit.server import DataPlane
+    from svctoolkit.server.worker import Backoff
+
+    recorded = replace(workspace, delivery=replace(workspace.delivery, mode="record"))
+    with DataPlane(recorded, backoff=Backoff(scale=0)) as plane:
+        yield plane
+
+
+@pytest.fixture
+def recorder(data_plane: DataPlane) -> Recorder:
+    """What stands in for every destination's server: `recorder.requests`, `recorder.answer(host, ...)`."""
+    return data_plane.recorder
+
+
+@pytest.fixture
+def service_client(data_plane: DataPlane) -> Generator[ServiceClient]:
+    """A `ServiceClient` that sends to `data_plane`, for the workspace's first source; nothing of it is kept."""
+    from svctoolkit.sdk import ServiceClient
+
+    client = ServiceClient(data_plane_url=data_plane.url, data_directory=":memory:", track_lifecycle_events=False)
+    client.initialize(data_plane.write_key(next(iter(data_plane.workspace.sources)))).wait(10.0)
+    yield client
+    client.shutdown(1.0)
+
+
+@pytest.fixture
+def run_scenario(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Callable[..., Outcome]:
+    """Run one scenario, and fail with its text if it does: `run_scenario("suites/orders.suite.yaml::refund")`.
+
+    Or one written in Python, for the fixture `workspace`: `run_scenario({"name": ..., "send": ..., "expect": ...})`.
+    """
+
+    def run(scenario: str | Mapping[str, Any]) -> Outcome:
+        from svctoolkit import runner
+
+        if isinstance(scenario, str):
+            _, found = runner.collect([scenario])
+        else:
+            given = request.getfixturevalue("workspace")
+            found = runner.of({"scenarios": [dict(scenario)]}, given, name=request.node.nodeid).scenarios
+        outcomes = [runner.attempt(one, _planes(pytestconfig), snapshots=_snapshots(pytestconfig)) for one in found]
+        for outcome in outcomes:
+            if not outcome.ok:
+                raise AssertionError(runner.explanation(outcome))
+        return outcomes[0]
+
+    return run
+
+
+def assert_delivered(data_plane: DataPlane, *expected: Any, destination: str = "", run: str | None = None) -> None:
+    """That exactly these requests arrived, in this order, once nothing is under way; without any, that none did.
+
+    Each is an expectation as in a suite (`{"body": {"event": "Order Completed"}}`, matchers included) of `method`,
+    `url`, `headers`, `query`, `body`. `destination` (key) and `run` narrow down which requests are meant.
+    """
+    _assert(data_plane, "delivered", list(expected), destination, run)
+
+
+def assert_dropped(data_plane: DataPlane, *expected: Any, destination: str = "", run: str | None = None) -> None:
+    """That exactly these were left out on the way: expectations of `by`, `reason`, `destination`, `event`."""
+    _assert(data_plane, "dropped", list(expected), destination, run)
+
+
+def _assert(data_plane: DataPlane, what: str, expected: list[Any], destination: str, run: str | None) -> None:
+    __tracebackhide__ = True
+    from svctoolkit import runner
+
+    keys = [destination] if destination else list(data_plane.workspace.destinations)
+    data_plane.drain(run=run)
+    found = runner.became(data_plane.of_run(run) if run is not None else data_plane, keys)
+    values = found[what]
+    actual = [one for key in keys for one in values[key]] if isinstance(values, dict) else values
+    actual = [one for one in actual if not destination or one["destination"] == destination]
+    differences = runner.differences({what: expected}, {what: actual})
+    if differences:
+        why = [f"{end['destination']}: {end['by']}: {end['reason']}" for end in [*found["dropped"], *found["failed"]]]
+        raise AssertionError("\n".join([*map(str, differences), *(why if what == "delivered" else [])]))

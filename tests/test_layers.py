@@ -25,12 +25,12 @@ MAY_IMPORT = {
     "pipeline": "errors secrets events destinations transformations delivery workspace results",
     "client": "errors secrets events destinations results pipeline",
     "server": "errors secrets events destinations transformations delivery workspace results pipeline",
-    "runner": "errors secrets registry events yamlfile workspace results pipeline server",
+    "runner": ("errors secrets registry events sdk yamlfile destinations delivery workspace results pipeline server"),
     "cli": (
-        "errors secrets registry events destinations transformations delivery workspace results pipeline client server "
-        "runner"
+        "errors secrets registry events yamlfile destinations transformations delivery workspace results pipeline "
+        "client server runner"
     ),
-    "pytest_plugin": "errors runner",
+    "pytest_plugin": "errors sdk delivery workspace server runner",
     "__main__": "cli",
 }
 

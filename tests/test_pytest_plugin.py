@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml  # noqa: F401 - pytester forgets modules between runs, and the C parser does not survive that
+
+from svctoolkit import runner
 
 pytest_plugins = ["pytester"]
 
@@ -28,6 +32,15 @@ scenarios:
   - {name: skipped, destination: hook, event: {type: track}, expect: {status: 1}, skip: not yet}
   - {name: gap, destination: hook, event: {type: track}, expect: {status: 1}, xfail: BUG-1}
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Everything that a suite needs is imported before pytester starts to forget modules: registries keep theirs."""
+    path: Path = tmp_path_factory.mktemp("loaded") / "s.suite.yaml"
+    path.write_text(SUITE, encoding="utf-8")
+    with runner.embedded() as planes:
+        assert len(list(runner.run(runner.load(path).scenarios, planes))) == 7
 
 
 @pytest.fixture
@@ -149,3 +162,65 @@ def test_a_session_without_suites_pays_nothing(pytester: pytest.Pytester, monkey
     result = pytester.runpytest_subprocess("-p", "svctoolkit.pytest_plugin")
 
     result.assert_outcomes(passed=1)
+
+
+SNAPSHOT = """\
+vars: {n: 1}
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}
+scenarios:
+  - {name: snap, destination: hook, event: {type: track, n: $(n)}, expect: {dest_transform: {$snapshot: true}}}
+  - name: live
+    live: {within: 1s}
+    destination: hook
+    event: {type: track}
+    expect: {status: 200}
+"""
+
+
+def test_snapshots_are_written_on_demand(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--suite-update`; a missing one fails; in CI nothing is written. Live scenarios are skipped."""
+    monkeypatch.delenv("CI", raising=False)
+    pytester.makefile(".suite.yaml", s=SNAPSHOT)
+
+    pytester.runpytest_inprocess().assert_outcomes(failed=1, skipped=1)
+    pytester.runpytest_inprocess("--suite-update=new").assert_outcomes(passed=1, skipped=1)
+    pytester.runpytest_inprocess().assert_outcomes(passed=1, skipped=1)
+    pytester.runpytest_inprocess("--suite-var", "n=2").assert_outcomes(failed=1, skipped=1)
+    monkeypatch.setenv("CI", "true")
+    assert pytester.runpytest_inprocess("--suite-update").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_syrupys_option_is_honoured(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a plugin called syrupy has registered `--snapshot-update`, it updates suites, too."""
+    monkeypatch.delenv("CI", raising=False)
+    pytester.makefile(".suite.yaml", s=SNAPSHOT)
+    code = """
+        def pytest_addoption(parser):
+            parser.addoption("--snapshot-update", action="store_true", dest="update_snapshots")
+    """
+    pytester.makepyfile(syrupy=code)
+    pytester.syspathinsert()
+
+    pytester.runpytest_inprocess("-p", "syrupy", "--snapshot-update").assert_outcomes(passed=1, skipped=1)
+
+
+def test_coverage_and_annotations(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the summary: what no scenario touches, and in GitHub Actions the differences as annotations."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = suite.runpytest_inprocess("--suite-coverage")
+
+    result.stdout.fnmatch_lines(["::error file=orders.suite.yaml,line=17,*", "coverage *", "*destinations*1 of 1*"])
+
+
+def test_serial_is_the_group_of_xdist(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For `--dist loadgroup`. Where there is no xdist, there is no such marker, and that does no harm."""
+    scenario = "serial: one, matrix: {n: [1, 2]}, destination: hook, event: {type: track}, expect: {status: 200}"
+    head = SNAPSHOT.partition("scenarios:")[0]
+    pytester.makefile(".suite.yaml", s=f"{head}scenarios:\n  - {{name: a, {scenario}}}\n")
+    items, _ = pytester.inline_genitems("-p", "xdist")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    alone = pytester.runpytest_subprocess("-p", "svctoolkit.pytest_plugin", "-W", "error", "--strict-markers")
+
+    assert [mark.args for item in items for mark in item.iter_markers("xdist_group")] == [("one",), ("one",)]
+    alone.assert_outcomes(passed=2)

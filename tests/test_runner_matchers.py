@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import pkgutil
 from importlib import import_module
 from itertools import permutations
 from typing import Any
@@ -11,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import svctoolkit.runner.matchers
 from svctoolkit.runner import compare, differences
-from svctoolkit.runner.matchers import MATCHERS
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -21,7 +22,10 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize("name", ["compare", *(f"matchers.{name}" for name in MATCHERS), "_select"])
+MODULES = [m.name for m in pkgutil.iter_modules(svctoolkit.runner.matchers.__path__) if not m.name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", ["compare", *(f"matchers.{name}" for name in MODULES), "_select", "_rows", "_paths"])
 def test_documentation(name: str) -> None:
     """Every matcher is documented by an example, and the examples are true."""
     found = doctest.testmod(import_module(f"svctoolkit.runner.{name}"))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from svctoolkit.cli import _inputs
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.errors import did_you_mean
+from svctoolkit.errors import ConfigError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from svctoolkit.runner import Scenario
+    from svctoolkit.runner import Planes, Scenario, Snapshots, Suite
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,24 +23,76 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="suite files, folders of them, or FILE::ID for one scenario (default: suites, or else the folder here)",
+        help="suite files, folders of them, or FILE::ID for one scenario (default: suites, or else the folder here); "
+        "also rudder/v1 transformations with their tests",
     )
     choice = parser.add_argument_group("which scenarios")
     choice.add_argument("--tags", default="", metavar="EXPR", help="those whose tags fit: 'orders and not slow'")
     choice.add_argument(
         "-k", dest="words", default="", metavar="EXPR", help="those with these words in file, id, title or tags"
     )
-    parser.add_argument("--fail-fast", action="store_true", help="stop at the first failure")
-    parser.add_argument("--list", action="store_true", help="only list the scenarios that would run")
-    parser.add_argument("--validate", action="store_true", help="only check the suite files")
+    choice.add_argument("--changed", metavar="REF", help="those that a change since this git commit may have touched")
+    choice.add_argument("--failed", action="store_true", help="those that failed last time; all, if none did")
+    choice.add_argument("--live", action="store_true", help="also live scenarios: their requests really go out")
+    how = parser.add_argument_group("how")
+    how.add_argument("--fail-fast", action="store_true", help="stop at the first failure")
+    how.add_argument("--shuffle", type=int, metavar="SEED", help="in an order that this number gives")
+    how.add_argument("--jobs", type=int, default=1, metavar="N", help="so many scenarios side by side")
+    how.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="a variable; NAME:=JSON is typed")
+    how.add_argument("--vars", metavar="FILE", help="variables from a YAML or JSON file")
+    how.add_argument("--base-url", metavar="URL", help="against the service there, instead of a data plane in here")
+    how.add_argument("--email", help="the account's e-mail address, for --base-url")
+    how.add_argument("--token", help="its personal access token; better in the environment as SVC_TOKEN")
+    how.add_argument(
+        "--update", nargs="?", const="all", choices=("all", "new"), help="write the snapshots that differ (or only new)"
+    )
+    how.add_argument("--watch", action="store_true", help="run again whenever a file changes, until Ctrl-C")
+    told = parser.add_argument_group("what is told")
+    told.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="NAME[=FILE]",
+        help="console, junit, json, ndjson, html, github, tap or frame (CSV); may be repeated",
+    )
+    told.add_argument("--coverage", action="store_true", help="what no scenario touches")
+    told.add_argument("--fail-under", type=float, metavar="PERCENT", help="fail if the coverage is lower")
+    told.add_argument("--list", action="store_true", help="only list the scenarios that would run")
+    told.add_argument("--validate", action="store_true", help="only check the suite files")
 
 
 def _run(args: argparse.Namespace) -> int:
+    _check(args)
+    if not args.watch:
+        return _once(args, [])
+    suites: list[Suite] = []
+    for _ in _changes(suites, args):
+        suites.clear()
+        try:
+            _once(args, suites)
+        except ConfigError as error:  # a file that is half edited: say so, and wait for the rest
+            from svctoolkit.cli import _terminal
+
+            _terminal.err(str(error))
+    return Exit.OK
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.jobs < 1:
+        raise UsageError("--jobs: at least 1")
+    if args.update and os.environ.get("CI"):
+        raise UsageError("--update writes what should be reviewed first: run it on your machine, not in CI")
+    if args.base_url is None and (args.email or args.token):
+        raise UsageError("--email and --token are for a remote service: give --base-url too")
+
+
+def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
     from svctoolkit import runner
     from svctoolkit.cli import _terminal
 
-    suites, scenarios = runner.collect(args.paths or ["suites" if Path("suites").is_dir() else "."])
-    chosen = runner.select(scenarios, tags=args.tags, words=args.words)
+    suites, scenarios = runner.collect(_targets(args), variables=_variables(args))
+    loaded += suites
+    chosen = _chosen(scenarios, args)
     if args.validate and suites:
         _terminal.out(f"{_counted(len(suites), 'suite')}, {_counted(len(scenarios), 'scenario')}: valid")
         return Exit.OK
@@ -48,32 +102,167 @@ def _run(args: argparse.Namespace) -> int:
     if args.list:
         _terminal.out("\n".join(f"{s.name}  {_terminal.plain(s.title)}" for s in chosen))
         return Exit.OK
-    return _reported(chosen, fail_fast=args.fail_fast)
+    snapshots = runner.Snapshots(args.update or "none")
+    code = _reported(chosen, args, snapshots)
+    _tell_snapshots(snapshots, suites if len(chosen) == len(scenarios) else [])
+    return code
 
 
-def _reported(scenarios: Sequence[Scenario], *, fail_fast: bool) -> int:
+def _targets(args: argparse.Namespace) -> list[str]:
+    return args.paths or ["suites" if Path("suites").is_dir() else "."]
+
+
+def _variables(args: argparse.Namespace) -> dict[str, Any]:
+    """Variables from `--vars`, and above them those from `--var`."""
+    found: dict[str, Any] = {}
+    if args.vars:
+        from svctoolkit import yamlfile
+
+        found = yamlfile.load(Path(args.vars)).data or {}
+        if not isinstance(found, dict):
+            raise ConfigError("variables are an object: {name: value}", where=args.vars)
+    for text in args.var:
+        name, value = _inputs.assignment("--var", text, "NAME=VALUE")
+        found[name.removesuffix(":")] = _inputs.parsed(value, f"--var {name}=") if name.endswith(":") else value
+    return found
+
+
+def _chosen(scenarios: Sequence[Scenario], args: argparse.Namespace) -> list[Scenario]:
+    from svctoolkit import runner
+
+    chosen = runner.select(scenarios, tags=args.tags, words=args.words)
+    if args.changed:
+        from svctoolkit.runner._changed import changed
+
+        chosen = changed(chosen, args.changed)
+    if args.failed:
+        from svctoolkit.runner import _last
+
+        names = _last.failed()
+        chosen = [s for s in chosen if s.name in names] or chosen
+    if args.shuffle is not None:
+        import random
+
+        random.Random(args.shuffle).shuffle(chosen)
+    return chosen
+
+
+def _reported(scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots: Snapshots) -> int:
     """Run and report; the exit code says the worst that happened."""
     from svctoolkit import runner
-    from svctoolkit.cli import _terminal
+    from svctoolkit.cli import _reports
+    from svctoolkit.runner import _last
 
-    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    output = runner.Output(sys.stdout, terminal, _terminal.colours(sys.stdout), _terminal.width())
-    reporter = runner.REPORTERS["console"](output)
+    ran: dict[str, bool] = {}
     code = Exit.OK
-    with runner.embedded() as planes:
-        for notice in runner.run(scenarios, planes, fail_fast=fail_fast):
-            reporter(notice)
-            if isinstance(notice, runner.Finished):
-                broken, failed = notice.counts["error"], notice.counts["failed"]
-                code = Exit.INTERNAL if broken else Exit.FAILED if failed else Exit.OK
-                code = Exit.INTERRUPTED if notice.interrupted else code
+    planes = _planes(args)
+    try:
+        with _reports.opened(args.report) as reporters:
+            for notice in runner.run(
+                scenarios,
+                planes,
+                fail_fast=args.fail_fast,
+                jobs=args.jobs,
+                snapshots=snapshots,
+                coverage=_wants_coverage(args),
+            ):
+                for reporter in reporters:
+                    reporter(notice)
+                if isinstance(notice, runner.Outcome):
+                    ran[notice.scenario.name] = notice.ok
+                elif isinstance(notice, runner.Covered):
+                    code = max(code, _low(notice.coverage.percent, args.fail_under))
+                elif isinstance(notice, runner.Finished):
+                    code = _code(notice, code)
+    finally:
+        planes.close()
+    _last.keep(ran)
     sys.stdout.flush()
     return code
+
+
+def _wants_coverage(args: argparse.Namespace) -> bool:
+    return args.coverage or args.fail_under is not None
+
+
+def _planes(args: argparse.Namespace) -> Planes:
+    from svctoolkit import runner
+
+    if args.base_url is None:
+        return runner.Planes(live=args.live, coverage=_wants_coverage(args))
+    return runner.remote(args.base_url, args.email or "", args.token or os.environ.get("SVC_TOKEN", ""), live=args.live)
+
+
+def _code(finished: Any, covered: Exit) -> Exit:
+    if finished.interrupted:
+        return Exit.INTERRUPTED
+    if finished.counts["error"]:
+        return Exit.INTERNAL
+    return Exit.FAILED if finished.counts["failed"] else covered
+
+
+def _low(percent: float, least: float | None) -> Exit:
+    if least is None or percent >= least:
+        return Exit.OK
+    from svctoolkit.cli import _terminal
+
+    _terminal.err(f"the coverage is {percent:.1f} %, and --fail-under asks for {least:g} %")
+    return Exit.FAILED
+
+
+def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
+    """What was written; and after a run of everything, which snapshots no scenario looks at."""
+    from svctoolkit.cli import _terminal
+    from svctoolkit.yamlfile import shown_name
+
+    if snapshots.written:
+        _terminal.err(f"{_counted(len(snapshots.written), 'snapshot')} written")
+    for path in (p for suite in whole for p in snapshots.unused(suite)):
+        _terminal.err(f"{shown_name(path)}: no scenario uses this snapshot; delete it if it is old")
+
+
+def _changes(
+    suites: Sequence[Suite],
+    args: argparse.Namespace,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[None]:
+    """Yields at once, and again whenever a file that `suites` were read from has changed. Ends with Ctrl-C."""
+    from svctoolkit.cli import _terminal
+
+    try:
+        yield
+        seen = _stamps(suites, args)
+        while True:
+            sleep(0.3)
+            now = _stamps(suites, args)
+            if now != seen:
+                _terminal.err(f"changed: {', '.join(sorted(_names(now.items() ^ seen.items())))}")
+                yield
+                seen = _stamps(suites, args)
+    except KeyboardInterrupt:
+        return
+
+
+def _stamps(suites: Sequence[Suite], args: argparse.Namespace) -> dict[str, int]:
+    """When each file was changed last. New files in the folders count as well."""
+    from svctoolkit.runner import find
+
+    with_missing = [Path(target.partition("::")[0]) for target in _targets(args)]
+    paths = {*find([p for p in with_missing if p.is_dir()], projects=True), *(p for p in with_missing if p.is_file())}
+    for suite in suites:
+        paths.update([suite.path, *suite.files])
+    return {str(path): path.stat().st_mtime_ns for path in paths if path.exists()}
+
+
+def _names(entries: set[tuple[str, int]]) -> set[str]:
+    return {name for name, _ in entries}
 
 
 def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace) -> str:
     if not scenarios:
         return "no *.suite.yaml file there: `svctoolkit init` writes one to start from"
+    if args.changed:
+        return f"nothing that {_counted(len(scenarios), 'scenario')} depend on has changed since {args.changed}"
     known = sorted({tag for scenario in scenarios for tag in scenario.tags})
     near = did_you_mean(args.tags, known) or (f" The tags are {', '.join(known)}." if known else "")
     return f"none of {_counted(len(scenarios), 'scenario')} is selected.{near if args.tags else ''}"
@@ -94,6 +283,9 @@ command = Command(
         "svctoolkit run suites/orders.suite.yaml --tags 'orders and not slow'",
         "svctoolkit run 'suites/orders.suite.yaml::an-order-reaches-the-hook'",
         "svctoolkit run --list -k refund",
+        "svctoolkit run --report console --report junit=build/junit.xml --report html=build/report.html",
+        "svctoolkit run --coverage --fail-under 80",
+        "svctoolkit run --changed origin/main",
     ),
     add_arguments=_add_arguments,
     run=_run,

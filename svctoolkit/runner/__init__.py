@@ -10,18 +10,28 @@
 
 from __future__ import annotations
 
+from svctoolkit.runner._attempt import attempt
+from svctoolkit.runner._became import became
 from svctoolkit.runner._collect import collect, select
+from svctoolkit.runner._coverage import Collector, Coverage, shown_coverage
 from svctoolkit.runner._format import schema
-from svctoolkit.runner._model import Scenario, Suite
-from svctoolkit.runner._text import explanation
+from svctoolkit.runner._model import Scenario, Step, Suite
+from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
+from svctoolkit.runner._remote import remote
+from svctoolkit.runner._select import find
+from svctoolkit.runner._text import diverged, explanation, github_commands
 from svctoolkit.runner.compare import Difference, differences
-from svctoolkit.runner.load import load
+from svctoolkit.runner.load import load, of
 from svctoolkit.runner.plane import Planes, embedded
 from svctoolkit.runner.reporters import REPORTERS, Output, Reporter
-from svctoolkit.runner.run import Finished, Notice, Outcome, Started, attempt, run
+from svctoolkit.runner.run import run, skipped
+from svctoolkit.runner.snapshots import Snapshots, write
 
 __all__ = [
     "REPORTERS",
+    "Collector",
+    "Coverage",
+    "Covered",
     "Difference",
     "Finished",
     "Notice",
@@ -30,15 +40,27 @@ __all__ = [
     "Planes",
     "Reporter",
     "Scenario",
+    "Snapshots",
     "Started",
+    "Step",
+    "StepOutcome",
     "Suite",
     "attempt",
+    "became",
     "collect",
     "differences",
+    "diverged",
     "embedded",
     "explanation",
+    "find",
+    "github_commands",
     "load",
+    "of",
+    "remote",
     "run",
     "schema",
     "select",
+    "shown_coverage",
+    "skipped",
+    "write",
 ]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from svctoolkit.errors import ConfigError, Problem, UnknownName
 from svctoolkit.runner._model import Scenario, Suite
-from svctoolkit.runner._select import expression, find
+from svctoolkit.runner._projects import project
+from svctoolkit.runner._select import expression, find, is_suite
 from svctoolkit.runner.load import load
 from svctoolkit.workspace import Workspace
 
 
-def collect(targets: Sequence[str]) -> tuple[list[Suite], list[Scenario]]:
+def collect(
+    targets: Sequence[str], *, variables: Mapping[str, Any] | None = None
+) -> tuple[list[Suite], list[Scenario]]:
     """The suites and scenarios in `targets`: files, folders, or `FILE::ID` for one scenario (or for all its rows).
 
-    Raises `ConfigError` with the problems of all files together, and `UnknownName` for an id that no scenario has.
+    `variables` are used instead of those that suites have under the same names. Raises `ConfigError` with the problems
+    of all files together, and `UnknownName` for an id that no scenario has, or a variable that no suite has.
     """
     wanted = _wanted(targets)
     workspaces: dict[Path, Workspace] = {}
@@ -23,11 +28,15 @@ def collect(targets: Sequence[str]) -> tuple[list[Suite], list[Scenario]]:
     problems: dict[Problem, None] = {}  # a workspace that several suites share is told once
     for file, _ in wanted.values():
         try:
-            suites.append(load(file, workspaces=workspaces))
+            suites += [load(file, workspaces=workspaces, variables=variables)] if is_suite(file) else project(file)
         except ConfigError as error:
             problems.update(dict.fromkeys(error.problems))
     if problems:
         raise ConfigError(list(problems))
+    known = {name for suite in suites for name in suite.document.data.get("vars", {})}
+    for name in variables or {}:
+        if name not in known:
+            raise UnknownName("variable", name, known)
     return suites, [scenario for suite in suites for scenario in _named(suite, wanted[suite.path.resolve()][1])]
 
 
@@ -36,7 +45,7 @@ def _wanted(targets: Sequence[str]) -> dict[Path, tuple[Path, list[str]]]:
     wanted: dict[Path, tuple[Path, list[str]]] = {}
     for target in targets:
         name, _, id = target.partition("::")
-        for file in find([Path(name)]):
+        for file in find([Path(name)], projects=True):
             _, ids = wanted.setdefault(file.resolve(), (file, [id] if id else []))
             if not id:
                 ids.clear()

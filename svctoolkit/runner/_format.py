@@ -16,6 +16,10 @@ Id: TypeAlias = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the test; never changes")
 ]
 Json: TypeAlias = Any | UnsetType
+Duration: TypeAlias = (
+    Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(ms|s|m)$", description="500ms, 20s, 2m")]
+    | Annotated[float, Meta(ge=0, description="seconds")]
+)
 
 #: What a suite may say of its workspace inline, in the shape of the workspace file.
 WORKSPACE_KEYS = ("sources", "destinations", "transformations", "libraries", "people")
@@ -28,6 +32,12 @@ class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token: str
 
 
+class SourceCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A source that sends: its write key is the user name."""
+
+    source: Annotated[str, Meta(description="key or id of a source of the workspace")]
+
+
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A request to the data plane as it is, valid or not."""
 
@@ -36,7 +46,10 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
     json: Annotated[Json, Meta(description="the body, sent as JSON")] = UNSET
     body: Annotated[str | UnsetType, Meta(description="the body, sent as this text")] = UNSET
-    auth: Annotated[bool | Credentials, Meta(description="true: valid credentials; false: none")] = True
+    auth: Annotated[
+        bool | dict[str, str],
+        Meta(description="true: valid credentials; false: none; {email, token}; or {source} for its write key"),
+    ] = True
 
 
 class Stages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,6 +72,48 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     user_transform: Annotated[Json, Meta(description="the events that came out; one alone needs no list")] = UNSET
     dest_transform: Annotated[Json, Meta(description="the payloads that came out; one alone needs no list")] = UNSET
     send_to_destination: Annotated[Json, Meta(description="the answers, each {status, response}")] = UNSET
+    response: Annotated[
+        Json, Meta(description="what the data plane answered to what was sent: {status, headers, body}; 200 by default")
+    ] = UNSET
+    delivered: Annotated[
+        Json,
+        Meta(
+            description="the requests that arrived, in order, each {method, url, headers, query, body, status}; "
+            "an empty list: nothing may arrive. By destination where the source has several"
+        ),
+    ] = UNSET
+    dropped: Annotated[Json, Meta(description="what was left out on the way, each {by, reason, destination}")] = UNSET
+    failed: Annotated[Json, Meta(description="what could not be delivered, each {by, reason, destination}")] = UNSET
+    attempts: Annotated[
+        Json, Meta(description="how often a destination was tried; a number, or one for each destination")
+    ] = UNSET
+    capture: Annotated[
+        dict[str, str] | UnsetType,
+        Meta(description="variables for later steps, from paths of the result: {oid: delivered.0.body.order_id}"),
+    ] = UNSET
+
+
+class RecorderAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the recorder answers one request."""
+
+    status: Annotated[int, Meta(ge=100, le=599)] = 200
+    headers: dict[str, str | int] = {}
+    body: Json = UNSET
+    delay: Duration = 0.0
+    close: Annotated[bool, Meta(description="close the connection instead of an answer")] = False
+
+
+RecorderScript: TypeAlias = Annotated[
+    dict[str, RecorderAnswer | Annotated[list[RecorderAnswer], Meta(min_length=1)]],
+    Meta(description="answers by destination, in order; the last repeats"),
+]
+
+
+class Freeze(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A clock that stands still, and ids that are the same in every run."""
+
+    time: Annotated[str, Meta(description="ISO 8601: 2026-01-01T12:00:00Z")] = ""
+    ids: Literal["sequence", "random"] = "random"
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -70,23 +125,84 @@ class Row(msgspec.Struct, frozen=True):
     xfail: Text | None = None
 
 
-class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One check: an event through the stages of a destination or a source, or a request as it is."""
+class Verify(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A GET request to a real service that is repeated until the answer is as expected."""
 
-    name: Text
-    expect: Expect
-    id: Id | UnsetType = UNSET
-    tags: list[Tag] = []
+    get: Annotated[str, Meta(description="the address")]
+    headers: dict[str, str] = {}
+    status: Json = UNSET
+    body: Json = UNSET
+    fail_when: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="{status, body}: an answer after which waiting is no use")
+    ] = UNSET
+
+
+class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Runs with --live only: the destination's requests really go out."""
+
+    destination: Annotated[str | UnsetType, Meta(description="the one that is live; the others get nothing")] = UNSET
+    within: Duration = 20.0
+    every: Duration = 0.5
+    verify: Verify | UnsetType = UNSET
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One thing that is done, and what must come of it."""
+
+    name: Text | UnsetType = UNSET
     destination: Annotated[str | UnsetType, Meta(description="key or id of a destination of the workspace")] = UNSET
     source: Annotated[str | UnsetType, Meta(description="key or id of a source of the workspace")] = UNSET
+    transformation: Annotated[
+        str | UnsetType, Meta(description="key of a transformation: it alone is tested, with one event or a list")
+    ] = UNSET
     request: Request | UnsetType = UNSET
-    event: dict[str, Any] | UnsetType = UNSET
+    event: Annotated[Json, Meta(description="an event to verify, by the Test API")] = UNSET
+    send: Annotated[Json, Meta(description="an event, or a list of them, through the data plane to the end")] = UNSET
+    calls: Annotated[
+        list[dict[str, Any]] | UnsetType,
+        Meta(description="calls of ServiceClient, such as {track: {name: Order Completed}}"),
+    ] = UNSET
     stages: Stages | UnsetType = UNSET
     force: bool = False
     destinationConfig: dict[str, Any] | UnsetType = UNSET  # noqa: N815 - as the Test API spells it
-    cases: Annotated[list[Row], Meta(min_length=1)] | UnsetType = UNSET
+    expect: Expect | UnsetType = UNSET
+
+
+class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One check: an event through the stages or through the data plane, a request as it is, or steps of these."""
+
+    name: Text
+    id: Id | UnsetType = UNSET
+    tags: list[Tag] = []
+    steps: Annotated[
+        Annotated[list[Step], Meta(min_length=1)] | UnsetType, Meta(description="several that share what they capture")
+    ] = UNSET
+    cases: Annotated[
+        Annotated[list[Row], Meta(min_length=1)] | str | UnsetType,
+        Meta(description="rows that run as scenarios of their own; or a .csv, .json, .ndjson or .yaml file of them"),
+    ] = UNSET
+    matrix: Annotated[
+        Annotated[dict[str, Annotated[list[Any], Meta(min_length=1)]], Meta(min_length=1)] | UnsetType,
+        Meta(description="every combination of these values is a scenario of its own"),
+    ] = UNSET
+    recorder: RecorderScript = {}
+    setup: Annotated[list[dict[str, Any]], Meta(description="done before, expecting nothing: events or steps")] = []
+    teardown: Annotated[list[dict[str, Any]], Meta(description="done after, also after a failure")] = []
+    ignore: Annotated[list[Text], Meta(description="paths that are never compared")] = []
+    freeze: Freeze | UnsetType = UNSET
+    live: Live | UnsetType = UNSET
+    serial: Annotated[Text | UnsetType, Meta(description="those of one group never run side by side")] = UNSET
     skip: Text | None = None
     xfail: Text | None = None
+
+
+class Defaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What scenarios have that do not say otherwise."""
+
+    destination: str | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+    stages: Stages | UnsetType = UNSET
+    force: bool | UnsetType = UNSET
 
 
 class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,6 +219,16 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     libraries: dict[str, Any] | UnsetType = UNSET
     people: list[Any] | UnsetType = UNSET
     vars: dict[str, Any] = {}
+    fixtures: Annotated[
+        dict[str, Any],
+        Meta(description="values by name, for $use: inline, or a .json, .ndjson or .yaml file relative to this one"),
+    ] = {}
+    defaults: Defaults = Defaults()
+    recorder: RecorderScript = {}
+    setup: list[dict[str, Any]] = []
+    teardown: list[dict[str, Any]] = []
+    ignore: list[Text] = []
+    freeze: Freeze | UnsetType = UNSET
 
 
 @cache
@@ -110,9 +236,24 @@ def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a suite file. Inside a scenario a lone `$(name)` may stand for any value."""
     made = yamlfile.schema(Suite)
     definitions = made["$defs"]
-    for name, fixed in (("Scenario", {"tags", "cases", "expect", "request"}), ("Stages", set()), ("Expect", set())):
+    whole = {"tags", "cases", "matrix", "expect", "request", "steps", "recorder", "setup", "teardown", "ignore"}
+    for name, fixed in (("Scenario", whole), ("Step", whole), ("Stages", set()), ("Expect", {"capture"})):
         properties = definitions[name]["properties"]
         for key in properties.keys() - fixed:
             if properties[key].get("type") in ("boolean", "object") or "$ref" in properties[key]:
                 properties[key] = {"if": {"type": "string", "pattern": r"^\$\([^()]+\)$"}, "else": properties[key]}
     return made
+
+
+def seconds(duration: Duration) -> float:
+    """A duration in seconds.
+
+    >>> seconds("500ms"), seconds("20s"), seconds("2m"), seconds(3)
+    (0.5, 20.0, 120.0, 3.0)
+    """
+    if not isinstance(duration, str):
+        return float(duration)
+    for unit, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0)):
+        if duration.endswith(unit):
+            return float(duration.removesuffix(unit)) * factor
+    raise ValueError(duration)

@@ -12,31 +12,53 @@ from svctoolkit.errors import ConfigError
 
 SUFFIXES = (".suite.yaml", ".suite.yml")
 _SKIPPED = {"__pycache__", "node_modules", "venv"}
+_KIND = rb"^kind:\s*[\"']?transformation\b(?!-)"
 _TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
 Test: TypeAlias = Callable[[str], bool]
 Predicate: TypeAlias = Callable[[Test], bool]
 
 
-def find(paths: Iterable[Path]) -> Iterator[Path]:
+def is_suite(path: Path) -> bool:
+    """Whether a file is a suite by its name."""
+    return path.name.endswith(SUFFIXES)
+
+
+def find(paths: Iterable[Path], *, projects: bool = False) -> Iterator[Path]:
     """The suite files at `paths`: a file itself, and every `*.suite.yaml` (or `.yml`) below a folder, sorted.
 
-    Hidden folders, `node_modules` and virtual environments are passed over. Raises `ConfigError` for a path that is
-    not there.
+    With `projects` also the YAML files of rudder/v1 transformations. Hidden folders, `node_modules` and virtual
+    environments are passed over. Raises `ConfigError` for a path that is not there.
     """
     seen = set()
     for path in paths:
         if not path.exists():
             raise ConfigError(f"no such file or folder: {path}")
-        for found in [path] if path.is_file() else _below(path):
+        if path.is_file() and not is_suite(path) and not (projects and is_project(path)):
+            what = " and no rudder/v1 transformation" if projects else ""
+            raise ConfigError(f"{path} is no suite{what}: the name of a suite ends with {' or '.join(SUFFIXES)}")
+        for found in [path] if path.is_file() else _below(path, projects):
             if (real := found.resolve()) not in seen:
                 seen.add(real)
                 yield found
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _below(folder: Path, projects: bool) -> Iterator[Path]:
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
-        yield from (Path(here, name) for name in sorted(files) if name.endswith(SUFFIXES))
+        for name in sorted(files):
+            path = Path(here, name)
+            if name.endswith(SUFFIXES) or (projects and name.endswith((".yaml", ".yml")) and is_project(path)):
+                yield path
+
+
+def is_project(path: Path) -> bool:
+    """Whether a file is a transformation of a rudder/v1 project, by its first lines."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(2000)
+    except OSError:
+        return False
+    return bool(re.search(rb"^version:\s*[\"']?rudder/v1\b", start, re.M) and re.search(_KIND, start, re.M))
 
 
 def expression(text: str) -> Predicate:

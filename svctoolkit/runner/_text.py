@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from svctoolkit.runner._checks import STAGES
+from svctoolkit.runner._outcome import Outcome, StepOutcome
 from svctoolkit.runner._verify import trouble
 from svctoolkit.runner.compare import printable
-from svctoolkit.runner.run import Outcome
-from svctoolkit.secrets import Masker
 
 MOST = 20
+_ORDER = ("status", "response", *STAGES, "dropped", "failed", "attempts", "delivered")
 
 
 def explanation(outcome: Outcome) -> str:
@@ -16,25 +18,63 @@ def explanation(outcome: Outcome) -> str:
     scenario = outcome.scenario
     if not outcome.differences:
         what = f"it passes, but is marked xfail: {outcome.reason}" if outcome.status == "failed" else outcome.reason
-        return printable(f"{scenario.where}: {what}")
-    document = scenario.suite.document
-    lines = []
+        return printable(scenario.suite.masker.masked(f"{scenario.where}: {what}"))
+    lines = [line for step in outcome.steps if step.differences for line in _explained(outcome, step)]
+    total = len(outcome.differences)
+    if total > MOST:
+        lines.append(f"... and {total - MOST} more differences")
+    if outcome.reason:
+        lines.append(f"and it broke: {outcome.reason}")
+    return printable(str(scenario.suite.masker.masked("\n".join(lines))))
+
+
+def _explained(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
+    document = outcome.scenario.suite.document
     shown_line = ""
-    for difference in outcome.differences[:MOST]:
-        place = (*scenario.place[:2], "expect", *difference.expectation)
-        lines.append(f"{document.where(place)}: {difference}")
+    before = sum(len(s.differences) for s in outcome.steps[: outcome.steps.index(step)])
+    for difference in step.differences[: max(0, MOST - before)]:
+        place = step.place(difference)
+        yield f"{document.where(place)}: {difference}"
         excerpt = document.excerpt(place)
         if excerpt != shown_line:
-            lines.append(excerpt)
+            yield excerpt
         shown_line = excerpt
-    if len(outcome.differences) > MOST:
-        lines.append(f"... and {len(outcome.differences) - MOST} more differences")
-    return printable(Masker(scenario.suite.workspace.secrets()).masked("\n".join(lines + _hints(outcome))))
+    if len(outcome.steps) > 1:
+        yield f"in step {outcome.steps.index(step) + 1} of {len(outcome.scenario.steps)}"
+    yield from _hints(step)
 
 
-def _hints(outcome: Outcome) -> list[str]:
-    first = {d.path[0] for d in outcome.differences if d.path}
-    stage = next((stage for stage in STAGES if stage in first), None)
-    hints = [f"the first stage that differs is {stage}"] if stage and len(first) > 1 else []
-    said = trouble(outcome.answer) if outcome.answer else ""
-    return hints + ([said] if said and said.partition(": ")[2] not in str(outcome.differences) else [])
+def diverged(step: StepOutcome) -> str:
+    """The first stage in which a step went another way than expected, or an empty text."""
+    first = {d.path[0] for d in step.differences if d.path}
+    return next((stage for stage in _ORDER if stage in first), "")
+
+
+def _hints(step: StepOutcome) -> Iterator[str]:
+    first = {d.path[0] for d in step.differences if d.path}
+    if diverged(step) in STAGES and len(first) > 1:
+        yield f"the first stage that differs is {diverged(step)}"
+    said = trouble(step.answer) if step.answer else ""
+    if said and said.partition(": ")[2] not in str(step.differences):
+        yield said
+
+
+def github_commands(outcome: Outcome) -> str:
+    """The differences as workflow commands of GitHub Actions, one a line."""
+    suite = outcome.scenario.suite
+    places = [(step.place(d), str(d)) for step in outcome.steps for d in step.differences]
+    lines = []
+    for place, text in places or [(outcome.scenario.place, explanation(outcome).partition(": ")[2])]:
+        line, column = suite.document.position(place)
+        title = _property(str(suite.masker.masked(outcome.scenario.title)))
+        message = _escaped(printable(str(suite.masker.masked(text))))
+        lines.append(f"::error file={_property(suite.name)},line={line},col={column},title={title}::{message}\n")
+    return "".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

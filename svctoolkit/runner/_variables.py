@@ -1,10 +1,16 @@
-"""`$(name)`: a value by its name. Alone it keeps its type, inside text it becomes text."""
+"""`$(name)`: a value by its name. Alone it keeps its type, inside text it becomes text.
+
+`$(env:NAME)` is an environment variable, `$(env:NAME:-default)` has a default, `$(secret:NAME)` is an environment
+variable that nobody shall see: it is masked in every report.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from svctoolkit.errors import Problem, did_you_mean
@@ -12,14 +18,43 @@ from svctoolkit.yamlfile import Document
 
 Path = tuple[str | int, ...]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_REFERENCE = re.compile(rf"\$(\$?)\(({NAME.pattern})\)")
+_REFERENCE = re.compile(rf"\$(\$?)\(((?:env|secret):[^():]+(?::-[^()]*)?|{NAME.pattern})\)")
+
+
+@dataclass(slots=True)
+class Environment:
+    """Environment variables. `secrets` collects the values that were asked for as `$(secret:NAME)`."""
+
+    values: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    secrets: set[str] = field(default_factory=set, repr=False)
+
+    def get(self, reference: str) -> str | None:
+        """The value of `env:NAME`, `env:NAME:-default` or `secret:NAME`; None where there is none."""
+        kind, _, rest = reference.partition(":")
+        name, has_default, default = rest.partition(":-")
+        value = self.values.get(name) or (default if has_default else None)
+        if value and kind == "secret":
+            self.secrets.add(value)
+        return value
 
 
 class Variables:
-    """The values that `$(name)` stands for in one scenario. `$$(name)` is the text `$(name)` itself."""
+    """The values that `$(name)` stands for in one scenario. `$$(name)` is the text `$(name)` itself.
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
+    `later` are names that get their value while the scenario runs; until then they stay as they are.
+    """
+
+    def __init__(
+        self, values: Mapping[str, Any], environment: Environment, later: frozenset[str] = frozenset()
+    ) -> None:
+        self.values, self.environment, self.later = values, environment, later
+
+    def and_(self, values: Mapping[str, Any]) -> Variables:
+        """These and more; the new ones rule."""
+        return Variables({**self.values, **values}, self.environment, self.later - values.keys())
+
+    def with_later(self, names: frozenset[str]) -> Variables:
+        return Variables(self.values, self.environment, names)
 
     def applied(self, value: Any) -> Any:
         """`value` with every reference replaced. References to what is not there stay: see `unknown`."""
@@ -34,28 +69,55 @@ class Variables:
     def _text(self, text: str) -> Any:
         alone = _REFERENCE.fullmatch(text)
         if alone and not alone[1]:
-            return self._values.get(alone[2], text)
+            return self._value(alone[2], text)
         return _REFERENCE.sub(self._inside, text)
 
     def _inside(self, found: re.Match[str]) -> str:
         if found[1]:
             return found[0][1:]
-        value = self._values.get(found[2], found[0])
+        value = self._value(found[2], found[0])
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    def _value(self, name: str, otherwise: str) -> Any:
+        if name.startswith(("env:", "secret:")):
+            value = self.environment.get(name)
+            return otherwise if value is None else value
+        if name in self.later:
+            return otherwise
+        return self.values.get(name, otherwise)
+
+    def pending(self, value: Any) -> bool:
+        """Whether `value` has a reference to a name that gets its value later."""
+        if isinstance(value, str):
+            return "$" in value and any(not e and n in self.later for e, n in _REFERENCE.findall(value))
+        if isinstance(value, dict):
+            return any(map(self.pending, value.values()))
+        return isinstance(value, list) and any(map(self.pending, value))
 
     def unknown(self, value: Any, document: Document, path: Path) -> Iterator[Problem]:
         """A problem for each reference in `value` (which stands at `path`) to a variable that is not there."""
         if isinstance(value, str):
             for escaped, name in _REFERENCE.findall(value) if "$" in value else ():
-                if not escaped and name not in self._values:
-                    hint = did_you_mean(name, self._values) or f" Write $$({name}) for the text itself."
-                    yield document.problem(path, f"no variable is called {name!r}.{hint}")
+                if not escaped and (wrong := self._wrong(name)):
+                    yield document.problem(path, wrong)
         elif isinstance(value, dict):
             for key, inner in value.items():
                 yield from self.unknown(inner, document, (*path, key))
         elif isinstance(value, list):
             for index, inner in enumerate(value):
                 yield from self.unknown(inner, document, (*path, index))
+
+    def _wrong(self, name: str) -> str:
+        if name.startswith(("env:", "secret:")):
+            variable = name.partition(":")[2].partition(":-")[0]
+            if self.environment.get(name) is not None:
+                return ""
+            default = "" if name.startswith("secret:") else f", or write $({name}:-default)"
+            return f"the environment variable {variable} is not set: set it{default}"
+        if name in self.values or name in self.later:
+            return ""
+        hint = did_you_mean(name, [*self.values, *self.later]) or f" Write $$({name}) for the text itself."
+        return f"no variable is called {name!r}.{hint}"
 
 
 def names_in(text: str) -> str:

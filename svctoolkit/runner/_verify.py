@@ -1,9 +1,10 @@
-"""A scenario that verifies: an event, or a request as it is, to the Test API of a data plane; its answer, compared."""
+"""A step that verifies: an event, or a request as it is, to the Test API of a data plane; and what its answer says."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -11,19 +12,52 @@ import msgspec
 from msgspec import UNSET
 
 from svctoolkit.runner._checks import STAGES
-from svctoolkit.runner._model import Scenario
-from svctoolkit.runner.compare import Difference, differences, is_matchers
+from svctoolkit.runner._model import Scenario, Step
+from svctoolkit.runner._shape import ANY_LIST, alone, listed, of_ends
 from svctoolkit.runner.matchers import MISSING
-from svctoolkit.runner.plane import Answer, Plane, basic
+from svctoolkit.runner.plane import Answer, Plane, basic, transformation_id
 
 _NO_TRANSFORMATION = "Transformation VersionID not found"
+_DROPPED = "event dropped by user_transformation"
 
 
-def ask(scenario: Scenario, plane: Plane) -> Answer:
-    """What the data plane answers to a scenario."""
-    if scenario.given.request is not UNSET:
-        return _raw(scenario, plane)
-    given, workspace = scenario.given, scenario.suite.workspace
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """An answer. `seen(expected)` has it under the names that expectations use."""
+
+    scenario: Scenario
+    answer: Answer
+    ends: Mapping[str, Any] | None = None  # of a request to the data plane: what became of what it sent
+
+    def seen(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        found = _seen(self.scenario, self.answer, expected)
+        return found if self.ends is None else {**found, **of_ends(self.ends, expected)}
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """What one transformation made of its events."""
+
+    events: list[Any]
+    errors: list[str]
+    answer: Answer
+
+    def seen(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {"user_transform": alone(self.events, expected.get("user_transform"))}
+        if self.errors:
+            found["error"] = self.errors[0] if len(self.errors) == 1 else self.errors
+        return found
+
+
+def done(scenario: Scenario, step: Step, plane: Plane, run: str) -> Verified | Transformed:
+    """What the data plane answers to a step."""
+    given, workspace = step.given, scenario.suite.workspace
+    if step.kind == "request":
+        answer = _raw(scenario, step, plane, run)
+        wanted = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys()
+        return Verified(scenario, answer, plane.ends(run, _connected(scenario, step)) if wanted else None)
+    if step.kind == "transformation":
+        return _transformed(step, plane)
     if given.destination is not UNSET:
         path = f"/v0/testDestination/{quote(workspace.destination(given.destination).id, safe='')}"
     else:
@@ -34,36 +68,75 @@ def ask(scenario: Scenario, plane: Plane) -> Answer:
         body["stage"] = msgspec.to_builtins(given.stages)
     if given.destinationConfig is not UNSET:
         body["destinationConfig"] = given.destinationConfig
+    answer = _asked(plane, f"{path}?force=true" if given.force else path, body)
+    return Verified(scenario, answer)
+
+
+def _connected(scenario: Scenario, step: Step) -> list[str]:
+    """The destinations that a request to the data plane may reach: those of the source that sends it, or all."""
+    workspace, request = scenario.suite.workspace, step.given.request
+    if request is not UNSET and isinstance(request.auth, dict) and "source" in request.auth:
+        return [d.key for d in workspace.connected(workspace.source(request.auth["source"]))]
+    return list(workspace.destinations)
+
+
+def implied(step: Step) -> dict[str, Any]:
+    """What is expected although nobody wrote it: no refusal, and of a transformation no error."""
+    if step.kind == "transformation":
+        return {} if "error" in step.expect else {"error": {"$absent": True}}
+    return {} if {"status", "error"} & step.expect.keys() else {"status": 200}
+
+
+def _asked(plane: Plane, path: str, body: Mapping[str, Any]) -> Answer:
     headers = {"authorization": plane.authorization, "content-type": "application/json"}
-    return plane.request("POST", f"{path}?force=true" if given.force else path, headers, json.dumps(body).encode())
+    return plane.request("POST", path, headers, json.dumps(body).encode())
 
 
-def _raw(scenario: Scenario, plane: Plane) -> Answer:
-    request = scenario.given.request
+def _transformed(step: Step, plane: Plane) -> Transformed:
+    given = step.given
+    assert given.transformation is not UNSET  # noqa: S101 - the caller asked
+    path = f"/v0/testDestination/{quote(transformation_id(given.transformation), safe='')}"
+    stages = {"user_transform": True, "dest_transform": False, "send_to_destination": False}
+    came: list[Any] = []
+    errors: list[str] = []
+    answer = Answer(0, {}, None)
+    for event in listed(given.event):
+        answer = _asked(plane, path, {"message": event, "stage": stages})
+        body = answer.body if isinstance(answer.body, Mapping) else {}
+        if answer.status != 200:
+            errors.append(str(body.get("message", answer.body)))
+        for entry in body.get("data") or ():
+            value = entry.get("user_transformed_payload")
+            error = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
+            if error is None:
+                came.append(value)
+            elif error != _DROPPED:
+                errors.append(str(error))
+    return Transformed(came, errors, answer)
+
+
+def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:
+    request = step.given.request
     assert request is not UNSET  # noqa: S101 - the caller asked
     headers = {name.lower(): value for name, value in request.headers.items()}
     if request.auth is True:
         headers.setdefault("authorization", plane.authorization)
-    elif request.auth is not False:
-        headers.setdefault("authorization", basic(request.auth.email, request.auth.token))
+    elif isinstance(request.auth, dict) and "source" in request.auth:
+        source = scenario.suite.workspace.source(request.auth["source"])
+        headers.setdefault("authorization", basic(source.write_key, ""))
+    elif isinstance(request.auth, dict):
+        headers.setdefault("authorization", basic(request.auth["email"], request.auth["token"]))
     body = b"" if request.body is UNSET else request.body.encode()
     if request.json is not UNSET:
         headers.setdefault("content-type", "application/json")
         body = json.dumps(request.json).encode()
+    if not request.path.startswith("/v0/"):
+        headers.setdefault("x-svctoolkit-run", run)
     return plane.request(request.method, request.path, headers, body)
 
 
-def compared(scenario: Scenario, answer: Answer) -> list[Difference]:
-    """Every difference between what a scenario expects and what was answered. Header names match in any case."""
-    expected = dict(scenario.expect)
-    if "status" not in expected and "error" not in expected:
-        expected = {"status": 200, **expected}
-    return differences(expected, _seen(scenario, answer))
-
-
-def _seen(scenario: Scenario, answer: Answer) -> dict[str, Any]:
+def _seen(scenario: Scenario, answer: Answer, expected: Mapping[str, Any]) -> dict[str, Any]:
     """The answer under the names that expectations use."""
-    expected = scenario.expect
     written = expected.get("headers")
     spelt = {n: answer.headers[n.lower()] for n in written if n.lower() in answer.headers} if written else {}
     seen = {"status": answer.status, "headers": {**answer.headers, **spelt}, "body": answer.body}
@@ -81,7 +154,8 @@ def _by_destination(results: Mapping[str, Mapping[str, Any]], name: str, expecte
     by_key = isinstance(expected, Mapping) and expected.keys() <= results.keys()
     if len(results) == 1 and not by_key:
         return _member(next(iter(results.values())), name, expected)
-    values = {key: _member(r, name, expected.get(key) if by_key else None) for key, r in results.items()}
+    one = ANY_LIST if expected is ANY_LIST else None
+    values = {key: _member(r, name, expected.get(key) if by_key else one) for key, r in results.items()}
     return {key: value for key, value in values.items() if value is not MISSING} or MISSING
 
 
@@ -95,7 +169,7 @@ def _member(result: Mapping[str, Any], name: str, expected: Any) -> Any:
     if not present:
         return MISSING
     values = [value for one in present for value in one]
-    return values[0] if len(values) == 1 and not _wants_list(expected) else values
+    return alone(values, expected)
 
 
 def _values(entry: Mapping[str, Any], stage: str) -> list[Any] | None:
@@ -109,15 +183,6 @@ def _values(entry: Mapping[str, Any], stage: str) -> list[Any] | None:
         return member
     statuses = entry.get("destination_response_status") or []
     return [{"status": status, "response": response} for status, response in zip(statuses, member, strict=False)]
-
-
-def _wants_list(expected: Any) -> bool:
-    if not isinstance(expected, Mapping) or not is_matchers(expected):
-        return isinstance(expected, list)
-    name, operand = next(iter(expected.items()))
-    if name == "$any":
-        return any(map(_wants_list, operand))
-    return name in ("$contains", "$length") or isinstance(operand, list)
 
 
 def trouble(answer: Answer) -> str:

@@ -2,15 +2,16 @@
 
 Objects match as subsets: every key that is expected must be there and match, others do not matter. Lists match element
 by element. Numbers compare by value (`10` is `10.0`), true is no number. A map whose keys are all names of matchers
-(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys.
+(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys. Paths to ignore match at the end of a path, `*` any one
+step of it; what is below them is ignored, too.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import did_you_mean
 from svctoolkit.runner.matchers import MATCHERS, MISSING
@@ -32,13 +33,25 @@ class Difference:
         return f"{'.'.join(map(str, self.path)) or '(value)'}: expected {self.expected}, got {self.got}"
 
 
-def differences(expected: Any, actual: Any) -> list[Difference]:
+class Snapshots(Protocol):
+    """Where `$snapshot` finds what is expected."""
+
+    def differences(self, name: str, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+        """What differs from the snapshot for this place; it is written instead where that was asked for."""
+        ...
+
+
+def differences(
+    expected: Any, actual: Any, *, ignore: tuple[tuple[str, ...], ...] = (), snapshots: Snapshots | None = None
+) -> list[Difference]:
     """Everything in which `actual` does not match `expected`; an empty list if it does.
 
     >>> for found in differences({"body": {"revenue": 10}}, {"body": {"revenue": 11, "currency": "EUR"}}): print(found)
     body.revenue: expected 10, got 11
+    >>> differences({"body": {"sent": 1}}, {"body": {"sent": 2}}, ignore=(("body", "sent"),))
+    []
     """
-    return list(Comparison().differences(expected, actual))
+    return list(Comparison(ignore=ignore, snapshots=snapshots).differences(expected, actual))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,9 @@ class Comparison:
     path: Path = ()
     exact: bool = False
     literal: bool = False
+    ignore: tuple[tuple[str, ...], ...] = ()
+    snapshots: Snapshots | None = field(default=None, repr=False)
+    beside: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the matcher with those next to it
 
     def with_(self, *, exact: bool = False, literal: bool = False) -> Comparison:
         return replace(self, exact=self.exact or exact, literal=self.literal or literal)
@@ -58,7 +74,21 @@ class Comparison:
         return replace(self, expectation=(*self.expectation, index))
 
     def _inner(self, step: str | int) -> Comparison:
-        return Comparison((*self.expectation, step), (*self.path, step), self.exact, self.literal)
+        return Comparison(
+            (*self.expectation, step), (*self.path, step), self.exact, self.literal, self.ignore, self.snapshots
+        )
+
+    def below(self, *steps: str | int) -> Comparison:
+        """The place of a part of the value, named by `steps`; the expectation stays the same."""
+        return replace(self, path=(*self.path, *steps))
+
+    def ignored(self) -> bool:
+        """Whether this place is not compared."""
+        return any(
+            len(rule) <= len(self.path)
+            and all(r in ("*", str(p)) for r, p in zip(rule, self.path[len(self.path) - len(rule) :], strict=True))
+            for rule in self.ignore
+        )
 
     def matches(self, expected: Any, actual: Any) -> bool:
         return next(self.differences(expected, actual), None) is None
@@ -69,10 +99,12 @@ class Comparison:
 
     def differences(self, expected: Any, actual: Any) -> Iterator[Difference]:
         """What differs from here on. `actual` may be `MISSING`."""
+        if self.ignore and self.ignored():
+            return
         if isinstance(expected, Mapping):
             if not self.literal and is_matchers(expected):
                 for name, operand in expected.items():
-                    place = replace(self, expectation=(*self.expectation, name))
+                    place = replace(self, expectation=(*self.expectation, name), beside=expected)
                     yield from MATCHERS[name[1:]].differences(operand, actual, place)
             elif isinstance(actual, Mapping):
                 yield from self._object(expected, actual)
@@ -94,7 +126,9 @@ class Comparison:
             for found in self._inner(key).differences(value, MISSING):
                 yield replace(found, got=found.got + self._hint(key, actual)) if found.got == "nothing" else found
         for key in [k for k in actual if k not in expected] if self.exact else ():
-            yield replace(self._inner(key), expectation=self.expectation).difference("nothing", actual[key])
+            place = replace(self._inner(key), expectation=self.expectation)
+            if not place.ignored():
+                yield place.difference("nothing", actual[key])
 
     def _hint(self, key: str, actual: Mapping[str, Any]) -> str:
         if key.startswith("$") and not self.literal and (near := did_you_mean(key[1:], MATCHERS.names())):
@@ -127,6 +161,8 @@ def problems(expected: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
                 yield (*path, key), f"the matcher {key} stands beside other keys. For a key of this name use $literal"
             elif name and (wrong := MATCHERS[name].problem(value)):
                 yield (*path, key), f"{key} {wrong}"
+            elif name and (needed := MATCHERS[name].beside) and f"${needed}" not in expected:
+                yield (*path, key), f"{key} stands beside ${needed} only"
             elif not name or MATCHERS[name].nested:
                 yield from problems(value, (*path, key))
 

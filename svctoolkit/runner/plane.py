@@ -1,24 +1,31 @@
-"""The data plane that scenarios run against: in this process, without a socket."""
+"""The data plane that scenarios run against: in this process without a socket, or a service at a URL."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import secrets
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
-from urllib.parse import quote, unquote
+from datetime import datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol
 
-from svctoolkit.workspace import Person, Workspace
+from svctoolkit.runner import _format
+from svctoolkit.runner._loops import Loops
+from svctoolkit.workspace import Connection, Destination, Person, Workspace
 
-Message: TypeAlias = MutableMapping[str, Any]
-App: TypeAlias = Callable[
-    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
-]
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from svctoolkit.pipeline import Pipeline
+    from svctoolkit.runner._model import Scenario
+    from svctoolkit.server import DataPlane
+
+_TEST_API = ("/v0/", "/destination-definitions", "/openapi.json", "/docs")
+_DRAIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +47,40 @@ class Plane(Protocol):
         """Its answer. `path` may have a query."""
         ...
 
+    def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+        """What became at the destinations `keys` of what was sent as `run`, once nothing of it is under way.
+
+        As `_shape.of_ends` takes it. Raises `ToolkitError` if it takes too long.
+        """
+        ...
+
+    def script(self, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
+        """Let the recorder answer destinations like this from now on."""
+        ...
+
 
 def basic(email: str, token: str) -> str:
     """The `Authorization` header of the Test API."""
     return f"Basic {base64.b64encode(f'{email}:{token}'.encode()).decode()}"
 
 
+def parsed(content: bytes) -> Any:
+    """The JSON value, or the text if it is none."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return content.decode("utf-8", "replace")
+
+
+def transformation_id(key: str) -> str:
+    """The id of the destination that stands behind a transformation which is tested alone."""
+    return f"transformation alone: {key}"
+
+
 @contextmanager
-def embedded() -> Iterator[Planes]:
-    """Data planes in this process, one per workspace, until the block ends."""
-    planes = Planes()
+def embedded(*, live: bool = False) -> Iterator[Planes]:
+    """Data planes in this process, one per workspace, until the block ends. With `live` live scenarios run, too."""
+    planes = Planes(live=live)
     try:
         yield planes
     finally:
@@ -57,110 +88,207 @@ def embedded() -> Iterator[Planes]:
 
 
 class Planes:
-    """Data planes in this process, made when they are first asked for. `close()` ends them."""
+    """Data planes in this process, made when they are first asked for. `close()` ends them.
 
-    def __init__(self) -> None:
-        self._loop: _Loop | None = None
+    A scenario that freezes the clock or tells the recorder what to answer has one of its own.
+    """
+
+    def __init__(self, *, live: bool = False, coverage: bool = False) -> None:
+        self.live, self._coverage = live, coverage
+        self._hits: dict[str, dict[int, int]] = {}
+        self._loops: Loops | None = None
         self._planes: dict[int, tuple[Workspace, EmbeddedPlane]] = {}
+        self._lock = threading.Lock()
 
-    def of(self, workspace: Workspace) -> Plane:
+    @contextmanager
+    def opened(self, scenario: Scenario) -> Iterator[Plane]:
+        """The data plane for one run of a scenario."""
+        if not (scenario.freeze or scenario.recorder or scenario.live):
+            yield self._of(scenario.suite.workspace)
+            return
+        own = EmbeddedPlane(scenario.suite.workspace, self._running(), scenario, coverage=self._coverage)
+        try:
+            yield own
+        finally:
+            self._count(own)
+            own.close()
+
+    def unable(self, _scenario: Scenario) -> str:
+        """Why a scenario cannot run here, or an empty text. Here every scenario can."""
+        return ""
+
+    def lines(self) -> Mapping[str, Mapping[int, int]]:
+        """How often each line of user code ran, by file; as far as the engines can tell. Empty without `coverage`."""
+        for _, plane in self._planes.values():
+            self._count(plane)
+        return self._hits
+
+    def _count(self, plane: EmbeddedPlane) -> None:
+        with self._lock:
+            for file, lines in plane.lines().items():
+                known = self._hits.setdefault(file, {})
+                for line, count in lines.items():
+                    known[line] = known.get(line, 0) + count
+
+    def _of(self, workspace: Workspace) -> EmbeddedPlane:
         """The data plane that serves `workspace`, which should not change any more."""
-        found = self._planes.get(id(workspace))
+        with self._lock:
+            found = self._planes.get(id(workspace))
         if found is None:
-            self._loop = self._loop or _Loop()
-            found = self._planes[id(workspace)] = workspace, EmbeddedPlane(workspace, self._loop)
+            made = workspace, EmbeddedPlane(workspace, self._running(), coverage=self._coverage)
+            with self._lock:
+                found = self._planes.setdefault(id(workspace), made)
         return found[1]
 
+    def _running(self) -> Loops:
+        with self._lock:
+            self._loops = self._loops or Loops()
+            return self._loops
+
     def close(self) -> None:
+        for _, plane in self._planes.values():
+            plane.close()
         self._planes.clear()
-        if self._loop is not None:
-            self._loop.close()
-            self._loop = None
+        if self._loops is not None:
+            self._loops.close()
+            self._loops = None
 
 
 class EmbeddedPlane:
-    """Serves a workspace in record mode, whatever the workspace says: a suite sends nothing to a real destination."""
+    """Serves a workspace in record mode, whatever the workspace says; only a live scenario's destination is sent to.
 
-    def __init__(self, workspace: Workspace, loop: _Loop) -> None:
-        from svctoolkit.server import app  # 0.1 s, and --list needs none of it
+    The Test API is asked directly; the data plane behind it starts with the first request that needs it.
+    """
 
+    def __init__(
+        self, workspace: Workspace, loops: Loops, scenario: Scenario | None = None, *, coverage: bool = False
+    ) -> None:
         email, token = "suite@svctoolkit.invalid", secrets.token_urlsafe()
-        people = [*workspace.people, Person.with_token(email, token)]
-        delivery = replace(workspace.delivery, mode="record")
-        self._app: App = app(replace(workspace, people=people, delivery=delivery))
-        self._loop = loop
+        self._workspace = prepared(workspace, scenario)
+        self._workspace.people = [*workspace.people, Person.with_token(email, token)]
+        self._frozen = _frozen(scenario.freeze) if scenario and scenario.freeze else {}
+        verified = set(scenario.destinations("verify")) if scenario else set[str]()
+        self._only = verified.pop() if len(verified) == 1 else ""
+        self._loops, self._lock = loops, threading.Lock()
+        self._coverage = coverage
+        self._test_api: tuple[Starlette, Pipeline] | None = None
+        self._data_plane: DataPlane | None = None
+        self._answers: Mapping[str, Sequence[_format.RecorderAnswer]] = {}
         self.authorization = basic(email, token)
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        path, _, query = path.partition("?")
-        raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        if body:
-            raw.append((b"content-length", str(len(body)).encode()))
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": "http",
-            "path": unquote(path),
-            "raw_path": quote(path, safe="/%").encode(),
-            "query_string": quote(query, safe="=&%+").encode(),
-            "root_path": "",
-            "headers": [(b"host", b"plane"), *raw],
-            "client": ("127.0.0.1", 0),
-            "server": ("plane", 80),
-        }
-        return self._loop.run(_call(self._app, scope, body))
+        if not path.startswith(_TEST_API):
+            answer = self._plane.ingest(method, path, headers=headers, body=body)
+            return Answer(answer.status, answer.headers, parsed(answer.body))
+        from svctoolkit.server._inprocess import call
 
+        got = self._loops.run(call(self._app[0], method, path, headers, body))
+        return Answer(got.status, got.headers, parsed(got.body))
 
-async def _call(app: App, scope: Message, body: bytes) -> Answer:
-    """One request and its answer, by the ASGI specification."""
-    unread, finished = [{"type": "http.request", "body": body, "more_body": False}], asyncio.Event()
-    start: Message = {}
-    chunks: list[bytes] = []
+    def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+        from svctoolkit.runner._became import became
 
-    async def receive() -> Message:
-        if unread:
-            return unread.pop()
-        await finished.wait()
-        return {"type": "http.disconnect"}
+        self._plane.drain(_DRAIN_SECONDS, run=run)
+        return became(self._plane.of_run(run), keys)
 
-    async def send(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            start.update(message)
-        elif message["type"] == "http.response.body":
-            chunks.append(message.get("body", b""))
-            if not message.get("more_body", False):
-                finished.set()
+    def script(self, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
+        self._answers = answers
+        for key, script in answers.items():
+            if self._data_plane:
+                self._data_plane.script(key, *_recorder_answers(script))
+            if self._test_api and key == self._only:
+                self._test_api[1].recorder.answer("*", *_recorder_answers(script))
 
-    await app(scope, receive, send)
-    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
-    return Answer(start["status"], headers, _parsed(b"".join(chunks)))
+    @property
+    def _app(self) -> tuple[Starlette, Pipeline]:
+        """The Test API alone, and its pipeline: without a store and the threads that deliver."""
+        with self._lock:
+            if self._test_api is None:
+                from svctoolkit.destinations import Context
+                from svctoolkit.pipeline import Pipeline
+                from svctoolkit.server import app  # 0.1 s, and --list needs none of it
 
+                pipeline = Pipeline(self._workspace, context=Context(**self._frozen), coverage=self._coverage)
+                if self._only in self._answers:
+                    pipeline.recorder.answer("*", *_recorder_answers(self._answers[self._only]))
+                self._test_api = app(self._workspace, pipeline=pipeline), pipeline
+            return self._test_api
 
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except ValueError:
-        return content.decode("utf-8", "replace")
+    @property
+    def _plane(self) -> DataPlane:
+        with self._lock:
+            if self._data_plane is None:
+                from svctoolkit.server import DataPlane
+                from svctoolkit.server.worker import Backoff
 
+                self._data_plane = DataPlane(self._workspace, listen=False, backoff=Backoff(scale=0), **self._frozen)
+                for key, script in self._answers.items():
+                    self._data_plane.script(key, *_recorder_answers(script))
+            return self._data_plane
 
-class _Loop:
-    """An event loop in a thread of its own: scenarios also run where another loop runs (notebooks, async tests)."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="svctoolkit-suites", daemon=True)
-        self._thread.start()
-
-    def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        finally:
-            future.cancel()  # does nothing but after an interrupt
+    def lines(self) -> Mapping[str, Mapping[int, int]]:
+        """How often each line of user code ran in the Test API, by file; empty without `coverage`."""
+        return self._test_api[1].user_code.coverage() if self._test_api and self._coverage else {}
 
     def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        """End the data plane, if there is one."""
+        if self._data_plane is not None:
+            self._data_plane.stop()
+
+
+def prepared(workspace: Workspace, scenario: Scenario | None = None) -> Workspace:
+    """The workspace as suites run it: nothing is really sent, but to the destination of a live scenario.
+
+    Every transformation has a destination behind it, so that it can be tested alone.
+    """
+    live = scenario.live if scenario else None
+    made = replace(workspace, delivery=replace(workspace.delivery, mode="live" if live else "record"))
+    made.destinations = dict(workspace.destinations)
+    for key in workspace.transformations:
+        id = transformation_id(key)
+        config = {"webhookUrl": "https://transformation.invalid/"}
+        made.destinations[id] = Destination(id, id, key, "WEBHOOK", config=config, transformation=key)
+    if live and live.destination:
+        chosen = workspace.destination(live.destination).key
+        made.sources = {
+            key: replace(
+                s, connections=[Connection(c.destination, c.enabled and c.destination == chosen) for c in s.connections]
+            )
+            for key, s in workspace.sources.items()
+        }
+    return made
+
+
+def _frozen(freeze: _format.Freeze) -> dict[str, Any]:
+    """The clock and the ids of a scenario that freezes them."""
+    given: dict[str, Any] = {}
+    if freeze.time:
+        time = datetime.fromisoformat(freeze.time)
+        given["clock"] = lambda: time
+    if freeze.ids == "sequence":
+        given["new_id"] = sequence()
+    return given
+
+
+def sequence() -> Callable[[], str]:
+    """Ids that look like UUIDs and count: 00000000-0000-4000-8000-000000000001 and so on."""
+    numbers = count(1)
+    return lambda: f"00000000-0000-4000-8000-{next(numbers):012x}"
+
+
+def _recorder_answers(script: Sequence[_format.RecorderAnswer]) -> list[Any]:
+    """The recorder's answers as it takes them."""
+    from msgspec import UNSET
+
+    from svctoolkit.delivery import Answer as RecorderAnswer
+
+    return [
+        RecorderAnswer(
+            status=one.status,
+            headers={name: str(value) for name, value in one.headers.items()},
+            delay=_format.seconds(one.delay),
+            close=one.close,
+            **({} if one.body is UNSET else {"body": one.body}),
+        )
+        for one in script
+    ]

@@ -3,60 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Sequence
+from threading import Lock
 from time import perf_counter
-from typing import Literal, TypeAlias
 
-from svctoolkit.runner import _verify
+from svctoolkit.runner._attempt import attempt
+from svctoolkit.runner._coverage import Collector
 from svctoolkit.runner._model import Scenario
-from svctoolkit.runner.compare import Difference
-from svctoolkit.runner.plane import Answer, Planes
+from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started
+from svctoolkit.runner.plane import Planes
+from svctoolkit.runner.snapshots import Snapshots
 
-Status: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one scenario.
-
-    - `failed`: it has `differences`, or passed although it has `xfail`
-    - `error`: it could not be run to its end, through no fault of the suite
-    - `skipped`, `xfailed`: as the scenario says
-
-    `reason` is the text of skip or xfail, or what the error was.
-    """
-
-    scenario: Scenario
-    status: Status
-    differences: Sequence[Difference] = ()
-    reason: str = ""
-    answer: Answer | None = field(default=None, repr=False)
-    milliseconds: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        return self.status not in ("failed", "error")
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """The run begins."""
-
-    scenarios: Sequence[Scenario]
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The run is over. `counts` has the number of scenarios by status; those that did not run are in none."""
-
-    counts: Counter[str]
-    seconds: float
-    total: int
-    interrupted: bool = False
-
-
-Notice: TypeAlias = Started | Outcome | Finished
+__all__ = ["run"]
 
 
 def run(
@@ -64,47 +22,90 @@ def run(
     planes: Planes,
     *,
     fail_fast: bool = False,
+    jobs: int = 1,
+    snapshots: Snapshots | None = None,
+    coverage: bool = False,
     clock: Callable[[], float] = perf_counter,
 ) -> Iterator[Notice]:
-    """Run scenarios one after another: one `Started`, one `Outcome` each, one `Finished`.
+    """Run scenarios: one `Started`, one `Outcome` each, in their order, one `Finished`.
 
-    With `fail_fast` the first that fails is the last. An interrupt (Ctrl-C) ends the run, and is told in `Finished`.
+    With `fail_fast` the first that fails is the last. With `jobs` that many run side by side; those of one `serial`
+    group never do. With `coverage` there is one `Covered` before `Finished`. An interrupt (Ctrl-C) ends the run, and is
+    told in `Finished`.
     """
     counts: Counter[str] = Counter()
     began = clock()
     interrupted = False
+    kept = snapshots or Snapshots()
+    collector = Collector(list(dict.fromkeys(s.suite for s in scenarios))) if coverage else None
     yield Started(scenarios)
-    for scenario in scenarios:
-        try:
-            outcome = _marked(scenario, planes, clock)
-        except KeyboardInterrupt:
-            interrupted = True
-            break
-        counts[outcome.status] += 1
-        yield outcome
-        if fail_fast and not outcome.ok:
-            break
+    outcomes = (
+        _one_by_one(scenarios, planes, kept, clock) if jobs < 2 else _beside(scenarios, planes, kept, clock, jobs)
+    )
+    try:
+        for outcome in outcomes:
+            counts[outcome.status] += 1
+            if collector:
+                collector.add(outcome)
+            yield outcome
+            if fail_fast and not outcome.ok:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        outcomes.close()
+    if collector:
+        collector.lines(planes.lines())
+        yield Covered(collector.coverage())
     yield Finished(counts, clock() - began, len(scenarios), interrupted)
 
 
-def _marked(scenario: Scenario, planes: Planes, clock: Callable[[], float]) -> Outcome:
-    """The outcome with `skip` and `xfail` taken into account."""
-    if scenario.skip:
-        return Outcome(scenario, "skipped", reason=scenario.skip)
-    outcome = attempt(scenario, planes, clock=clock)
+def _one_by_one(
+    scenarios: Sequence[Scenario], planes: Planes, snapshots: Snapshots, clock: Callable[[], float]
+) -> Generator[Outcome]:
+    for scenario in scenarios:
+        yield _marked(scenario, planes, snapshots, clock)
+
+
+def _beside(
+    scenarios: Sequence[Scenario], planes: Planes, snapshots: Snapshots, clock: Callable[[], float], jobs: int
+) -> Generator[Outcome]:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    groups = {scenario.serial: Lock() for scenario in scenarios if scenario.serial}
+
+    def one(scenario: Scenario) -> Outcome:
+        if not scenario.serial:
+            return _marked(scenario, planes, snapshots, clock)
+        with groups[scenario.serial]:
+            return _marked(scenario, planes, snapshots, clock)
+
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix="svctoolkit-suites")
+    waiting: list[Future[Outcome]] = [pool.submit(one, scenario) for scenario in scenarios]
+    try:
+        for future in waiting:
+            yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _marked(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Callable[[], float]) -> Outcome:
+    """The outcome with `skip`, `live` and `xfail` taken into account."""
+    reason = skipped(scenario, planes)
+    if reason:
+        return Outcome(scenario, "skipped", reason=reason)
+    outcome = attempt(scenario, planes, snapshots=snapshots, clock=clock)
     if not scenario.xfail or outcome.status == "error":
         return outcome
-    status: Status = "failed" if outcome.ok else "xfailed"
-    return Outcome(scenario, status, (), scenario.xfail, outcome.answer, outcome.milliseconds)
+    if outcome.ok:
+        return Outcome(scenario, "failed", (), scenario.xfail, outcome.milliseconds, outcome.run)
+    return Outcome(scenario, "xfailed", outcome.steps, scenario.xfail, outcome.milliseconds, outcome.run)
 
 
-def attempt(scenario: Scenario, planes: Planes, *, clock: Callable[[], float] = perf_counter) -> Outcome:
-    """Run one scenario, whatever it says of skip and xfail: `passed`, `failed` or `error`."""
-    began = clock()
-    try:
-        answer = _verify.ask(scenario, planes.of(scenario.suite.workspace))
-    except Exception as error:  # noqa: BLE001 - one scenario that breaks the data plane is no reason to lose the others
-        reason = f"the data plane broke: {type(error).__name__}: {error}"
-        return Outcome(scenario, "error", reason=reason, milliseconds=(clock() - began) * 1000)
-    found = _verify.compared(scenario, answer)
-    return Outcome(scenario, "failed" if found else "passed", found, "", answer, (clock() - began) * 1000)
+def skipped(scenario: Scenario, planes: Planes) -> str:
+    """Why a scenario does not run here, or an empty text."""
+    if scenario.skip:
+        return scenario.skip
+    if scenario.live and not planes.live:
+        return "live: it runs with --live only"
+    return planes.unable(scenario)

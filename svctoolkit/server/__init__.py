@@ -11,30 +11,49 @@ The documentation of every operation is at `/docs`, the OpenAPI document at `/op
 
 from __future__ import annotations
 
-from svctoolkit.server._app import app
-from svctoolkit.server._demo import banner, demo
-from svctoolkit.server._foreground import serve
-from svctoolkit.server._inprocess import Answer
-from svctoolkit.server._serve import Running, running
-from svctoolkit.server.plane import DataPlane
-from svctoolkit.server.store import Retention
-from svctoolkit.server.views import Delivery, Fate, Received, Rejected, View
-from svctoolkit.server.worker import Backoff
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Answer",
-    "Backoff",
-    "DataPlane",
-    "Delivery",
-    "Fate",
-    "Received",
-    "Rejected",
-    "Retention",
-    "Running",
-    "View",
-    "app",
-    "banner",
-    "demo",
-    "running",
-    "serve",
-]
+if TYPE_CHECKING:
+    from svctoolkit.server._app import app as app
+    from svctoolkit.server._demo import banner as banner
+    from svctoolkit.server._demo import demo as demo
+    from svctoolkit.server._foreground import serve as serve
+    from svctoolkit.server._inprocess import Answer as Answer
+    from svctoolkit.server._serve import Running as Running
+    from svctoolkit.server._serve import running as running
+    from svctoolkit.server.plane import DataPlane as DataPlane
+    from svctoolkit.server.store import Retention as Retention
+    from svctoolkit.server.views import Delivery as Delivery
+    from svctoolkit.server.views import Fate as Fate
+    from svctoolkit.server.views import Received as Received
+    from svctoolkit.server.views import Rejected as Rejected
+    from svctoolkit.server.views import View as View
+    from svctoolkit.server.worker import Backoff as Backoff
+
+#: Imported when first used: a suite that only tests destinations needs no data plane.
+_HOME = {
+    "Answer": "_inprocess",
+    "Backoff": "worker",
+    "DataPlane": "plane",
+    "Delivery": "views",
+    "Fate": "views",
+    "Received": "views",
+    "Rejected": "views",
+    "Retention": "store",
+    "Running": "_serve",
+    "View": "views",
+    "app": "_app",
+    "banner": "_demo",
+    "demo": "_demo",
+    "running": "_serve",
+    "serve": "_foreground",
+}
+
+__all__ = [*sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -37,8 +37,10 @@ class Matcher:
       `comparison.difference` says what this matcher expected
     - `problem(operand)`: what is wrong with the operand as it is written, or an empty text
     - `nested`: whether there may be expectations inside the operand
+    - `beside`: the matcher that this one only goes with, whose operand is in `comparison.beside`
     """
 
     differences: Differences
     problem: Callable[[Any], str] = _no_problem
     nested: bool = False
+    beside: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TextIO
 
-from svctoolkit.runner.run import Notice
+from svctoolkit.runner._outcome import Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Output:
 
 
 class Reporter(Protocol):
-    """Hears what happens in a run."""
+    """Hears what happens in a run. What it writes has no secrets: texts go through `suite.masker`."""
 
     def __init__(self, output: Output) -> None: ...
 

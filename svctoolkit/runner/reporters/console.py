@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from svctoolkit.runner._coverage import Coverage, shown_coverage
 from svctoolkit.runner._model import Suite
+from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started
 from svctoolkit.runner._text import explanation
 from svctoolkit.runner.reporters._contract import Output
-from svctoolkit.runner.run import Finished, Notice, Outcome, Started
 
 _COLOURS = {"passed": "32", "failed": "31", "error": "31", "skipped": "33", "xfailed": "33"}
 _ORDER = ("passed", "failed", "error", "skipped", "xfailed")
@@ -22,12 +23,15 @@ class Console:
         self._counts: Counter[str] = Counter()
         self._failed: list[Outcome] = []
         self._total = self._done = 0
+        self._coverage: Coverage | None = None
 
     def __call__(self, notice: Notice) -> None:
         if isinstance(notice, Started):
             self._total = len(notice.scenarios)
         elif isinstance(notice, Outcome):
             self._outcome(notice)
+        elif isinstance(notice, Covered):
+            self._coverage = notice.coverage
         else:
             self._finished(notice)
 
@@ -50,14 +54,17 @@ class Console:
     def _finished(self, notice: Finished) -> None:
         self._end_suite()
         for outcome in self._failed:
-            self._line(f"\n{self._styled(outcome.status.upper(), outcome.status)} {outcome.scenario.name}")
-            if outcome.scenario.title != outcome.scenario.id:
-                self._line(f"  {outcome.scenario.title}")
+            scenario = outcome.scenario
+            self._line(f"\n{self._styled(outcome.status.upper(), outcome.status)} {scenario.name}")
+            if scenario.title != scenario.id:
+                self._line(f"  {scenario.suite.masker.masked(scenario.title)}")
             self._line("\n".join(f"  {line}" for line in explanation(outcome).splitlines()))
+        if self._coverage:
+            self._line("\n" + "\n".join(shown_coverage(self._coverage)))
         done = sum(notice.counts.values())
         left = f", {notice.total - done} not run" if done < notice.total else ""
         stopped = "interrupted: " if notice.interrupted else ""
-        gap = "\n" if self._failed else ""
+        gap = "\n" if self._failed or self._coverage else ""
         self._line(f"{gap}{stopped}{self._counted(notice.counts)}{left} in {notice.seconds:.2f} s")
 
     def _counted(self, counts: Counter[str]) -> str:

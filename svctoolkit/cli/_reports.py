@@ -1,0 +1,67 @@
+"""`--report NAME[=FILE]`: where reports go. A file is written as a whole when the run is over, or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from svctoolkit.cli import _terminal
+from svctoolkit.errors import UsageError
+from svctoolkit.runner import REPORTERS, Output, Reporter
+
+
+@contextmanager
+def opened(wanted: Sequence[str], environ: Mapping[str, str] = os.environ) -> Iterator[list[Reporter]]:
+    """The reporters that were asked for: `console` unless another one writes to standard output.
+
+    In GitHub Actions annotations come on top. Raises `UsageError` before anything runs: for a name that is not there,
+    two reports for one place, or a file that cannot be written.
+    """
+    named = [(name, file) for name, _, file in (text.partition("=") for text in wanted)]
+    if not any(not file for _, file in named):
+        named.insert(0, ("console", ""))
+    if environ.get("GITHUB_ACTIONS") == "true" and not any(name == "github" for name, _ in named):
+        named.append(("github", ""))
+    _check(named)
+    with ExitStack() as stack:
+        yield [REPORTERS[name](stack.enter_context(_file(file)) if file else _standard()) for name, file in named]
+
+
+def _check(named: Sequence[tuple[str, str]]) -> None:
+    places = [os.path.abspath(file) for _, file in named if file]
+    for place in places:
+        if places.count(place) > 1:
+            raise UsageError(f"--report: two reports go to {place}")
+    plain = [name for name, file in named if not file and name != "github"]
+    if len(plain) > 1:
+        raise UsageError(f"--report: {' and '.join(plain)} both write to standard output; give one a file: NAME=FILE")
+
+
+def _standard() -> Output:
+    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return Output(sys.stdout, terminal, _terminal.colours(sys.stdout), _terminal.width())
+
+
+@contextmanager
+def _file(name: str) -> Iterator[Output]:
+    path = Path(name)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(21, "is a folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise UsageError(f"--report: cannot write {name}: {error.strerror}") from error
+    try:
+        with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+            yield Output(stream)
+        os.chmod(temporary, 0o644)  # as files are that are written without a detour
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UsageError(f"--report: cannot write {name}: {error.strerror}") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)

@@ -1,0 +1,82 @@
+"""`svctoolkit record`: from what a data plane received to a suite."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from svctoolkit.runner.record import Heard
+    from svctoolkit.workspace import Workspace
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="events as NDJSON; without it, listen and record")
+    parser.add_argument("-o", "--output", metavar="SUITE", required=True, help="the suite to write (*.suite.yaml)")
+    parser.add_argument("--workspace", metavar="FILE", default="workspace.yaml", help="default: %(default)s")
+    parser.add_argument("--source", default="", help="who sends events of which nobody knows it (default: the first)")
+    parser.add_argument("--port", type=int, default=0, help="where to listen (default: a free port)")
+    parser.add_argument("--keep-personal-data", action="store_true", help="write names, addresses and ids as they are")
+    parser.add_argument("--force", action="store_true", help="replace a suite that is there")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit import runner
+    from svctoolkit.cli import _terminal
+    from svctoolkit.runner import record
+    from svctoolkit.workspace import Workspace
+
+    output = Path(args.output)
+    if not output.name.endswith((".suite.yaml", ".suite.yml")):
+        raise UsageError(f"-o {args.output}: the name of a suite ends with .suite.yaml")
+    if output.exists() and not args.force:
+        raise UsageError(f"-o {args.output}: it is there already; --force replaces it")
+    workspace = Workspace.load(Path(args.workspace))
+    if not workspace.sources:
+        raise UsageError(f"{args.workspace} has no source that could send")
+    events = record.heard(Path(args.file)) if args.file else _listened(workspace, args.port)
+    if not events:
+        _terminal.err("no event came")
+        return Exit.NOTHING
+    suite = record.recorded(events, workspace, source=args.source, personal=args.keep_personal_data)
+    beside = os.path.relpath(args.workspace, output.parent)
+    runner.write(output, record.dumped(suite, Path(beside).as_posix()))
+    _terminal.out(f"{output}: {len(suite['scenarios'])} scenarios from {len(events)} events")
+    return Exit.OK
+
+
+def _listened(workspace: Workspace, port: int) -> list[Heard]:
+    """What comes in until Ctrl-C."""
+    from svctoolkit.cli import _terminal
+    from svctoolkit.runner.record import Heard
+    from svctoolkit.server import DataPlane
+
+    with DataPlane(workspace, port=port) as plane:
+        keys = ", ".join(f"{key}: {source.write_key}" for key, source in workspace.sources.items())
+        _terminal.out(f"recording at {plane.url} (write keys: {keys}); Ctrl-C ends it")
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+        return [Heard(dict(one.event), one.source) for one in plane.received]
+
+
+command = Command(
+    help="turn received events into a suite",
+    description="""
+        Makes a suite of events: one scenario for each shape of event, with what came of it as its expectation. Personal
+        data is replaced by made-up values, the same for the same value everywhere; ids and times are left out, and the
+        suite freezes them. The events are those of a file, or those that come in until Ctrl-C.
+    """,
+    examples=(
+        "svctoolkit record events.ndjson -o suites/recorded.suite.yaml",
+        "svctoolkit record --port 8080 -o suites/recorded.suite.yaml",
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,190 @@
+"""What no scenario touches: destinations, event types, stages, event names, fields, fixtures, lines of user code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import UNSET
+
+from svctoolkit.errors import ToolkitError
+from svctoolkit.runner._checks import STAGES
+from svctoolkit.runner._model import Scenario, Suite
+from svctoolkit.runner._shape import listed
+from svctoolkit.runner.compare import is_matchers
+
+_PAYLOADS = ("dest_transform", "delivered")
+_SHOWN = 8
+
+
+@dataclass(slots=True)
+class Group:
+    """One kind of thing: what scenarios touch, and what they miss."""
+
+    name: str
+    covered: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)
+
+    @property
+    def total(self) -> int:
+        return len(self.covered) + len(self.missing)
+
+    def count(self, item: str, covered: bool) -> None:
+        """Count an item; once covered it stays so."""
+        if covered:
+            self.covered.add(item)
+            self.missing.discard(item)
+        elif item not in self.covered:
+            self.missing.add(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Groups that have anything in them. `percent` is over all of it."""
+
+    groups: Sequence[Group]
+
+    @property
+    def percent(self) -> float:
+        total = sum(group.total for group in self.groups)
+        return 100.0 * sum(len(group.covered) for group in self.groups) / total if total else 100.0
+
+
+def shown_coverage(coverage: Coverage) -> Iterator[str]:
+    """Coverage as lines of text."""
+    yield f"coverage {coverage.percent:.1f} %"
+    for group in coverage.groups:
+        missing = sorted(group.missing)
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        names = f"   missing: {', '.join(missing[:_SHOWN])}{more}" if missing else ""
+        yield f"  {group.name:<14} {len(group.covered):>4} of {group.total:<4}{names}"
+
+
+class Collector:
+    """Hears outcomes, and tells the coverage when the run is over."""
+
+    def __init__(self, suites: Sequence[Suite]) -> None:
+        self._groups = {
+            name: Group(name)
+            for name in ("destinations", "event types", "stages", "event names", "fields", "fixtures", "lines")
+        }
+        for suite in suites:
+            self.include(suite)
+
+    def include(self, suite: Suite) -> None:
+        """Count all that there is to be touched in a suite's workspace."""
+        from svctoolkit.destinations import CATALOGUE
+
+        for key, destination in suite.workspace.destinations.items():
+            self._groups["destinations"].count(key, False)
+            for stage in STAGES if destination.transformation else STAGES[1:]:
+                self._groups["stages"].count(f"{key} {stage}", False)
+            try:
+                types = list(CATALOGUE[destination.type].handlers)
+            except ToolkitError:  # a type without a mapping takes no events
+                types = []
+            for type in types:
+                self._groups["event types"].count(f"{key} {type}", False)
+            for name in _event_names(destination.config):
+                self._groups["event names"].count(name, False)
+        for name, used in suite.fixtures.items():
+            self._groups["fixtures"].count(name, used)
+
+    def add(self, outcome: Any) -> None:
+        """Count what one scenario touched; one that was skipped touched nothing."""
+        for step in outcome.steps:
+            keys = _reached(outcome.scenario, step.step)
+            sent = [one for one in _events(step.step.given) if isinstance(one, Mapping)]
+            for key in keys:
+                self._groups["destinations"].count(key, True)
+                for stage in STAGES:
+                    if stage in step.seen or (stage == "send_to_destination" and "delivered" in step.seen):
+                        self._known("stages", f"{key} {stage}")
+                for event in sent:
+                    self._known("event types", f"{key} {event.get('type')}")
+            for event in sent:
+                if isinstance(event.get("event"), str):
+                    self._known("event names", event["event"])
+            for name in _PAYLOADS:
+                self._fields(keys, step.step.expect.get(name), step.seen.get(name))
+
+    def lines(self, counts: Mapping[str, Mapping[int, int]]) -> None:
+        """Count lines of user code: by file, how often each line ran."""
+        for file, lines in counts.items():
+            for line, count in lines.items():
+                self._groups["lines"].count(f"{file}:{line}", count > 0)
+
+    def _known(self, group: str, item: str) -> None:
+        found = self._groups[group]
+        if item in found.missing or group == "event names":
+            found.count(item, True)
+
+    def _fields(self, keys: Sequence[str], expected: Any, seen: Any) -> None:
+        """Count the fields of payloads: those that an expectation looks at, and the others."""
+        if seen is None:
+            return
+        several = len(keys) > 1 or (isinstance(seen, Mapping) and seen.keys() <= set(keys))
+        for key in keys:
+            payloads = listed(seen.get(key) if several and isinstance(seen, Mapping) else seen)
+            wanted = expected.get(key) if several and isinstance(expected, Mapping) else expected
+            for index, payload in enumerate(payloads):
+                one = wanted[index] if isinstance(wanted, list) and index < len(wanted) else wanted
+                for path, looked_at in _leaves(one, payload, ()):
+                    self._groups["fields"].count(f"{key} {path}", looked_at)
+
+    def coverage(self) -> Coverage:
+        return Coverage([group for group in self._groups.values() if group.total])
+
+
+def _reached(scenario: Scenario, step: Any) -> list[str]:
+    given, workspace = step.given, scenario.suite.workspace
+    if given.destination is not UNSET:
+        return [workspace.destination(given.destination).key]
+    if given.source is not UNSET:
+        return [d.key for d in workspace.connected(workspace.source(given.source))]
+    return []
+
+
+def _events(given: Any) -> list[Any]:
+    if given.event is not UNSET:
+        return list(listed(given.event))
+    return list(listed(given.send)) if given.send is not UNSET else []
+
+
+def _event_names(config: Any) -> Iterator[str]:
+    """Names of events that a configuration mentions: in lists to allow or deny, and in mappings of names."""
+    if isinstance(config, Mapping):
+        for key, value in config.items():
+            if key == "eventName" and isinstance(value, str) and value.strip():
+                yield value.strip()
+            elif "event" in str(key).lower() and isinstance(value, list):
+                yield from (row["from"] for row in value if isinstance(row, Mapping) and _is_name(row.get("from")))
+            yield from _event_names(value)
+    elif isinstance(config, list):
+        for value in config:
+            yield from _event_names(value)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _leaves(expected: Any, actual: Any, path: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+    """Each leaf of `actual` with whether `expected` looks at it; elements of a list are one field."""
+    looks = expected is not None and not isinstance(expected, Mapping | list)
+    if isinstance(expected, Mapping) and is_matchers(expected):
+        looks = True
+    if isinstance(actual, Mapping) and actual:
+        for key, value in actual.items():
+            inner = _LOOKED if looks else expected.get(key) if isinstance(expected, Mapping) else None
+            yield from _leaves(inner, value, (*path, str(key)))
+    elif isinstance(actual, list) and actual:
+        for index, value in enumerate(actual):
+            within = isinstance(expected, list) and index < len(expected)
+            yield from _leaves(_LOOKED if looks else expected[index] if within else None, value, (*path, "*"))
+    elif actual not in ({}, []):
+        yield ".".join(path), looks or expected is not None
+
+
+_LOOKED = "looked at"

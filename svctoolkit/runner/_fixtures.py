@@ -1,0 +1,153 @@
+"""`$use`: a value by its name, with parts of it replaced.
+
+send: {$use: order, $set: {properties.revenue: 22.5}, $unset: [context.ip]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError, Problem, did_you_mean
+from svctoolkit.yamlfile import Document
+
+_MEMBERS = {"$use", "$set", "$unset"}
+_FILES = (".json", ".ndjson", ".yaml", ".yml")
+
+
+class Fixtures:
+    """The fixtures of one suite. Files are read when they are first used; `files` has those that were."""
+
+    def __init__(self, document: Document, folder: Path, problems: list[Problem]) -> None:
+        self._written: Mapping[str, Any] = document.data.get("fixtures", {})
+        self._document, self._folder, self._problems = document, folder, problems
+        self._known: dict[str, Any] = {}
+        self._needed = "$use" in document.text
+        self._open: list[str] = []
+        self.files: list[Path] = []
+        self.used: set[str] = set()
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._written)
+
+    def applied(self, value: Any, place: Sequence[str | int]) -> Any:
+        """`value`, which stands at `place`, with every `$use` replaced. Nothing is copied where there is none."""
+        if not self._needed:
+            return value
+        if isinstance(value, dict):
+            if "$use" in value:
+                return self._used(value, place)
+            made = {k: v if k == "$literal" else self.applied(v, (*place, k)) for k, v in value.items()}
+            return made if any(made[k] is not v for k, v in value.items()) else value
+        if isinstance(value, list):
+            items = [self.applied(v, (*place, n)) for n, v in enumerate(value)]
+            return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
+        return value
+
+    def _used(self, value: dict[str, Any], place: Sequence[str | int]) -> Any:
+        wrong = next((key for key in value if key not in _MEMBERS), None)
+        if wrong is not None:
+            self._problem(
+                [*place, wrong],
+                f"{wrong!r} stands beside $use: write $set: {{{wrong}: ...}}.{did_you_mean(wrong, _MEMBERS)}",
+            )
+            return {}
+        found = self._of(value["$use"], place)
+        for path, new in (value.get("$set") or {}).items():
+            try:
+                found = _with(found, str(path).split("."), self.applied(new, (*place, "$set", path)))
+            except LookupError as error:
+                self._problem([*place, "$set", path], str(error.args[0]))
+        for index, path in enumerate(value.get("$unset") or ()):
+            try:
+                found = _without(found, str(path).split("."))
+            except LookupError as error:
+                self._problem([*place, "$unset", index], str(error.args[0]))
+        return found
+
+    def _of(self, name: Any, place: Sequence[str | int]) -> Any:
+        if not isinstance(name, str) or name not in self._written:
+            near = did_you_mean(str(name), self._written)
+            known = f" There are {', '.join(self._written)}." if self._written and not near else ""
+            self._problem([*place, "$use"], f"no fixture is called {str(name)!r}.{near}{known}")
+            return {}
+        if name in self._open:
+            circle = " -> ".join([*self._open[self._open.index(name) :], name])
+            self._problem([*place, "$use"], f"this fixture uses itself: {circle}")
+            return {}
+        self.used.add(name)
+        if name not in self._known:
+            self._open.append(name)
+            self._known[name] = self._loaded(self._written[name], ["fixtures", name])
+            self._open.pop()
+        return self._known[name]
+
+    def _loaded(self, written: Any, place: list[str | int]) -> Any:
+        """A fixture as it is written, or what stands in its file."""
+        if not isinstance(written, str) or not written.endswith(_FILES):
+            return self.applied(written, place)
+        path = self._folder / written
+        self.files.append(path)
+        try:
+            return self.applied(read(path), place)
+        except ConfigError as error:
+            self._problems += [
+                p if p.where != yamlfile.shown_name(path) else self._at(place, p) for p in error.problems
+            ]
+            return {}
+
+    def _at(self, place: list[str | int], problem: Problem) -> Problem:
+        return self._document.problem(place, str(problem))
+
+    def _problem(self, place: Sequence[str | int], message: str) -> None:
+        self._problems.append(self._document.problem(list(place), message))
+
+
+def read(path: Path) -> Any:
+    """The value in a .json, .ndjson or .yaml file. Raises `ConfigError` with the place of what is wrong."""
+    if path.suffix != ".ndjson":
+        return yamlfile.load(path).data
+    values = []
+    for number, line in enumerate(yamlfile.read_text(path).splitlines(), 1):
+        if line.strip():
+            try:
+                values.append(json.loads(line))
+            except ValueError as error:
+                column = error.colno if isinstance(error, json.JSONDecodeError) else 1
+                raise ConfigError("no JSON", where=f"{yamlfile.shown_name(path)}:{number}:{column}") from error
+    return values
+
+
+def _with(value: Any, path: list[str], new: Any) -> Any:
+    """A copy of `value` in which `path` leads to `new`. Only what is on the way is copied."""
+    if not path:
+        return new
+    step, rest = path[0], path[1:]
+    if isinstance(value, list):
+        index = _index(value, step, more=1)
+        inner = _with(value[index] if index < len(value) else {}, rest, new)
+        return [*value[:index], inner, *value[index + 1 :]]
+    if isinstance(value, dict):
+        return {**value, step: _with(value.get(step, {}), rest, new)}
+    raise LookupError(f"there is no {step!r} in {json.dumps(value)[:40]}")
+
+
+def _without(value: Any, path: list[str]) -> Any:
+    step, rest = path[0], path[1:]
+    if isinstance(value, list):
+        index = _index(value, step)
+        return [*value[:index], *([_without(value[index], rest)] if rest else []), *value[index + 1 :]]
+    if isinstance(value, dict) and step in value:
+        others = {k: v for k, v in value.items() if k != step}
+        return {**value, step: _without(value[step], rest)} if rest else others
+    raise LookupError(f"there is no {step!r} there.{did_you_mean(step, value) if isinstance(value, dict) else ''}")
+
+
+def _index(value: list[Any], step: str, *, more: int = 0) -> int:
+    if not step.isdigit() or int(step) >= len(value) + more:
+        raise LookupError(f"the list has {len(value)} elements, numbered from 0; there is no {step!r}")
+    return int(step)

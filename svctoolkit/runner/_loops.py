@@ -1,0 +1,76 @@
+"""Event loops for requests to an application in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Loops:
+    """Event loops for requests: one for each thread that asks, so that no request waits for another thread.
+
+    Where a loop runs already (notebooks, asynchronous tests) there is one more, in a thread of its own.
+    """
+
+    def __init__(self) -> None:
+        self._mine = threading.local()
+        self._all: list[asyncio.AbstractEventLoop] = []
+        self._beside: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        if _runs_one():
+            return self._run_beside(work)
+        loop: asyncio.AbstractEventLoop | None = getattr(self._mine, "loop", None)
+        if loop is None:
+            loop = self._mine.loop = self._made()
+        task = loop.create_task(work)
+        try:
+            return loop.run_until_complete(task)
+        except BaseException:  # an interrupt: the request goes no further
+            task.cancel()
+            raise
+
+    def _made(self) -> asyncio.AbstractEventLoop:
+        loop = asyncio.new_event_loop()
+        with self._lock:
+            self._all.append(loop)
+        return loop
+
+    def _run_beside(self, work: Coroutine[Any, Any, T]) -> T:
+        with self._lock:
+            if self._beside is None:
+                self._other = asyncio.new_event_loop()
+                name = "svctoolkit-suites"
+                self._beside = threading.Thread(target=self._other.run_forever, name=name, daemon=True)
+                self._beside.start()
+        future = asyncio.run_coroutine_threadsafe(work, self._other)
+        try:
+            return future.result()
+        finally:
+            future.cancel()  # does nothing but after an interrupt
+
+    def close(self) -> None:
+        """Close every loop, after what an interrupt left in it has ended."""
+        if self._beside is not None:
+            self._other.call_soon_threadsafe(self._other.stop)
+            self._beside.join()
+            self._other.close()
+        for loop in self._all:
+            left = asyncio.all_tasks(loop)
+            if left and not _runs_one():
+                loop.run_until_complete(asyncio.wait(left, timeout=1.0))
+            loop.close()
+
+
+def _runs_one() -> bool:
+    """Whether a loop runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

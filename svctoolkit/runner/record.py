@@ -1,0 +1,172 @@
+"""What a data plane received, as a suite: one scenario for each shape of event, with what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError
+from svctoolkit.runner._attempt import attempt
+from svctoolkit.runner._personal import Personal
+from svctoolkit.runner.compare import is_matchers
+from svctoolkit.runner.load import of
+from svctoolkit.runner.plane import embedded
+from svctoolkit.secrets import Masker
+from svctoolkit.workspace import Workspace
+
+_TIME = "2026-01-01T12:00:00Z"
+#: What SDKs and the data plane put into every event: different each time, and made anew when a scenario runs.
+_GENERATED = (
+    "messageId",
+    "originalTimestamp",
+    "sentAt",
+    "receivedAt",
+    "timestamp",
+    "rudderId",
+    "request_ip",
+    "channel",
+)
+_GENERATED_CONTEXT = ("sessionId", "sessionStart", "ip")
+
+
+class Heard(NamedTuple):
+    """An event and the source (key) that it came from; an empty one where nobody knows."""
+
+    event: Mapping[str, Any]
+    source: str = ""
+
+
+def heard(path: Path) -> list[Heard]:
+    """The events in an NDJSON file: one a line, or a batch, or what `/inspect/events` gives.
+
+    Raises `ConfigError` with the place of a line that is none of these.
+    """
+    found: list[Heard] = []
+    name = yamlfile.shown_name(path)
+    for number, line in enumerate(yamlfile.read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise ConfigError("no JSON", where=f"{name}:{number}:{getattr(error, 'colno', 1)}") from error
+        events = _events(value)
+        if not events:
+            message = "no event: a line is an event, {batch: [...]} or {source, event: {...}}"
+            raise ConfigError(message, where=f"{name}:{number}:1")
+        found += events
+    if not found:
+        raise ConfigError("there are no events in it", where=name)
+    return found
+
+
+def _events(value: Any) -> list[Heard]:
+    if not isinstance(value, dict):
+        return []
+    if isinstance(value.get("batch"), list):
+        return [Heard(one) for one in value["batch"] if isinstance(one, dict)]
+    if isinstance(value.get("event"), dict):
+        return [Heard(value["event"], str(value.get("source") or ""))]
+    return [Heard(value)] if "type" in value else []
+
+
+def recorded(
+    events: Iterable[Heard], workspace: Workspace, *, source: str = "", personal: bool = False
+) -> dict[str, Any]:
+    """A suite (its data, without the workspace) with one scenario for each shape of event.
+
+    Personal data is replaced unless `personal`; what SDKs generate is left out, and the suite freezes clock and ids, so
+    every run gives the same. What each scenario expects is what came of it just now. `source` sends events of which
+    nobody knows the source. Raises `UnknownName` for a source that the workspace does not have.
+    """
+    mask = Personal()
+    scenarios: dict[str, dict[str, Any]] = {}
+    names: dict[str, int] = {}
+    for one in events:
+        sender = workspace.source(one.source or source or next(iter(workspace.sources), "")).key
+        event = _without_generated(one.event)
+        shape = f"{sender} {event.get('type')} {event.get('event') or event.get('name')} {_shape(event)}"
+        if shape not in scenarios:
+            name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
+            names[name] = names.get(name, 0) + 1
+            title = name if names[name] == 1 else f"{name} {names[name]}"
+            sent = event if personal else mask.masked(event)
+            scenarios[shape] = {"name": _escaped(title), "source": sender, "send": _escaped(sent)}
+    made = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
+    return {**made, "scenarios": [_with_expectation(made, one, workspace) for one in scenarios.values()]}
+
+
+def _without_generated(event: Mapping[str, Any]) -> dict[str, Any]:
+    made = {key: value for key, value in event.items() if key not in _GENERATED}
+    if isinstance(made.get("context"), dict):
+        made["context"] = {k: v for k, v in made["context"].items() if k not in _GENERATED_CONTEXT}
+    return made
+
+
+def _shape(value: Any) -> str:
+    """What an event is made of, without its values: events of one shape say the same about a pipeline."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_shape(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + "|".join(sorted({_shape(one) for one in value})) + "]"
+    return type(value).__name__
+
+
+def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """The scenario with what comes of it when it runs."""
+    asked = {**head, "scenarios": [{**scenario, "expect": {"response": {}}}]}
+    with embedded() as planes:
+        outcome = attempt(of(asked, workspace).scenarios[0], planes)
+    if outcome.status == "error":
+        raise ConfigError(f"{scenario['name']}: {outcome.reason}")
+    seen = _escaped(outcome.steps[0].seen)
+    masker = Masker(workspace.secrets())
+    if seen["response"]["status"] != 200:
+        return {**scenario, "expect": {"response": {k: seen["response"][k] for k in ("status", "body")}}}
+    delivered = seen["delivered"]
+    if isinstance(delivered, dict):
+        expect: dict[str, Any] = {
+            "delivered": {key: [_request(r, masker) for r in found] for key, found in delivered.items()}
+        }
+    else:
+        expect = {"delivered": [_request(r, masker) for r in delivered]}
+    if seen["dropped"]:
+        expect["dropped"] = [{k: d[k] for k in ("destination", "by", "reason")} for d in seen["dropped"]]
+    return {**scenario, "expect": expect}
+
+
+def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
+    """What is expected of a request. Values with a secret in them are expected to be there, and not written down."""
+    return {name: _expected(request[name], masker) for name in ("method", "url", "body")}
+
+
+def _expected(value: Any, masker: Masker) -> Any:
+    if isinstance(value, dict):
+        made = {key: _expected(inner, masker) for key, inner in value.items()}
+        return {"$literal": made} if is_matchers(value) else made
+    if isinstance(value, list):
+        return [_expected(inner, masker) for inner in value]
+    return {"$type": "string"} if masker.masked(value) != value else value
+
+
+def _escaped(value: Any) -> Any:
+    """`$(name)` as text, where a suite would look for a variable."""
+    if isinstance(value, dict):
+        return {key: _escaped(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_escaped(inner) for inner in value]
+    return value.replace("$(", "$$(") if isinstance(value, str) else value
+
+
+def dumped(suite: Mapping[str, Any], workspace_file: str) -> str:
+    """The suite as YAML, for the workspace in this file (relative to where the suite will be)."""
+    import yaml
+
+    from svctoolkit.workspace._save import _Dumper
+
+    head = {"version": 1, "workspace": workspace_file}
+    text: str = yaml.dump({**head, **suite}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return text

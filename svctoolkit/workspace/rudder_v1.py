@@ -1,0 +1,135 @@
+"""Transformations and libraries of rudder/v1 projects: YAML files with `version: rudder/v1` and a `kind`.
+
+The format is that of Rudder CLI (its YAML reference for transformations): `spec` has `id`, `name`, `language`, `code`
+or `file`, and for transformations `tests`, each with `name`, `input` and `output`, folders of JSON files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError, InvalidWorkspace
+from svctoolkit.workspace._model import Language, Library, Transformation, Workspace
+from svctoolkit.yamlfile import Document
+
+_SKIPPED = {"__pycache__", "node_modules", "venv"}
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class TestShape(msgspec.Struct, forbid_unknown_fields=True):
+    """A folder of events, and a folder of what must come out, by the same file names."""
+
+    name: Text
+    input: str = "./input"
+    output: str = "./output"
+
+
+class CodeShape(msgspec.Struct):
+    """`spec` of a transformation or a library. Members without a meaning here are left out."""
+
+    name: Text
+    language: Language
+    id: str = ""
+    code: str | None = None
+    file: str | None = None
+    import_name: str = ""
+    tests: list[TestShape] = []
+
+
+class FileShape(msgspec.Struct):
+    """A file of a project."""
+
+    version: Literal["rudder/v1"]
+    kind: Literal["transformation", "transformation-library"]
+    spec: CodeShape
+    metadata: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One transformation of a project, with the workspace that it runs in: itself, and all libraries beside it."""
+
+    document: Document
+    workspace: Workspace
+    transformation: Transformation
+    tests: list[TestShape]
+    files: list[Path]
+
+
+def load(path: Path) -> Project:
+    """The transformation in a file, with the libraries in the folder above and all below. Raises `InvalidWorkspace`."""
+    document, shape = _read(path)
+    if shape.kind != "transformation":
+        raise InvalidWorkspace(document.problem(["kind"], "a library is tested through what imports it"))
+    files: list[Path] = []
+    code, file = _code(document, shape.spec, path, files)
+    key = shape.spec.id or path.stem
+    made = Transformation(key, key, shape.spec.name, shape.spec.language, None, code, file)
+    workspace = Workspace(shape.spec.name, transformations={key: made}, folder=path.parent)
+    for other in _others(path):
+        library_document, library = _read(other)
+        if library.kind == "transformation-library" and library.spec.language == shape.spec.language:
+            files.append(other)
+            name = library.spec.import_name or _import_name(library.spec.name)
+            text, where = _code(library_document, library.spec, other, files)
+            relative = Path(os.path.relpath(other.parent / where, path.parent)) if where else None
+            workspace.libraries[name] = Library(name, library.spec.language, text, relative)
+    return Project(document, workspace, made, shape.spec.tests, files)
+
+
+def _read(path: Path) -> tuple[Document, FileShape]:
+    document = yamlfile.load(path, error=InvalidWorkspace)
+    yamlfile.check(document, yamlfile.schema(FileShape), InvalidWorkspace)
+    return document, msgspec.convert(document.data, FileShape)
+
+
+def _code(document: Document, spec: CodeShape, path: Path, files: list[Path]) -> tuple[str, Path | None]:
+    if (spec.code is None) == (spec.file is None):
+        raise InvalidWorkspace(document.problem(["spec"], "give the `code` or its `file`, one of them", key=True))
+    if spec.file is None:
+        return spec.code or "", None
+    place = path.parent / spec.file
+    try:
+        if not place.is_file():
+            raise ConfigError("there is no such file")
+        files.append(place)
+        return yamlfile.read_text(place), Path(spec.file)
+    except ConfigError as error:
+        said = f"cannot read {yamlfile.shown_name(place)}: {error.problems[0].message}"
+        raise InvalidWorkspace(document.problem(["spec", "file"], said)) from error
+
+
+def _others(path: Path) -> Iterator[Path]:
+    """The library files of the same project, as far as its folder tells: beside the file, above it, and below those."""
+    root = path.resolve().parent.parent if path.resolve().parent.name in ("transformations", "specs") else path.parent
+    for here, folders, files in os.walk(root):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
+        for name in sorted(files):
+            other = Path(here, name)
+            if name.endswith((".yaml", ".yml")) and _is_library(other):
+                yield other
+
+
+def _is_library(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            start = file.read(2000)
+    except OSError:
+        return False
+    return b"rudder/v1" in start and b"transformation-library" in start
+
+
+def _import_name(name: str) -> str:
+    """How code names a library: its name in camel case without spaces, as the service makes it."""
+    words = "".join(c if c.isalnum() else " " for c in name).split()
+    return (
+        "".join([words[0][:1].lower() + words[0][1:], *(w[:1].upper() + w[1:] for w in words[1:])]) if words else name
+    )
