@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 _VARIANT = "89ab"
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch  # what `iso` writes
 
 
 def identity(value: Any) -> str:
@@ -23,6 +26,7 @@ def identity(value: Any) -> str:
     return text.strip()
 
 
+@lru_cache(4096)
 def rudder_id(user_id: str, anonymous_id: str) -> str:
     """The MD5 of both ids as a UUID of version 4."""
     text = f"{user_id}:{anonymous_id}".encode("utf-8", "surrogatepass")
@@ -41,7 +45,9 @@ def moment(value: Any) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        found = datetime.fromisoformat(value.strip())
+        found = datetime.fromisoformat(value)
+        if found.tzinfo is UTC:
+            return found
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
@@ -59,16 +65,25 @@ def enrich(event: dict[str, Any], ids: tuple[str, str], received: datetime, ip: 
     event["rudderId"] = rudder_id(*ids)
     if not event.get("request_ip"):
         event["request_ip"] = ip
-    original = moment(event.get("originalTimestamp")) or received
-    sent = moment(event.get("sentAt")) or received
-    given = moment(event.get("timestamp"))
-    event["originalTimestamp"], event["sentAt"] = iso(original), iso(sent)
-    event["timestamp"] = iso(given or _corrected(received, sent - original))
-    event["receivedAt"] = iso(received)
+    now = iso(received)
+    original = event["originalTimestamp"] = _time(event.get("originalTimestamp")) or now
+    sent = event["sentAt"] = _time(event.get("sentAt")) or now
+    event["timestamp"] = _time(event.get("timestamp")) or _corrected(received, original, sent)
+    event["receivedAt"] = now
 
 
-def _corrected(received: datetime, waited: timedelta) -> datetime:
+def _time(value: Any) -> str:
+    """A time as `iso` writes it, or an empty text for what is no time."""
+    if value is None:
+        return ""
+    found = moment(value)
+    if found is None:
+        return ""
+    return str(value) if _WRITTEN(value) else iso(found)
+
+
+def _corrected(received: datetime, original: str, sent: str) -> str:
     try:
-        return received - waited
+        return iso(received - (datetime.fromisoformat(sent) - datetime.fromisoformat(original)))
     except OverflowError:
-        return received
+        return iso(received)

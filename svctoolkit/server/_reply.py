@@ -10,9 +10,9 @@ _TEXT = "text/plain; charset=utf-8"
 
 
 class Refused(Exception):
-    """A request that the gateway refuses, as it says it. `position` is the place of the bad event in the batch."""
+    """A refusal of the gateway, as it says it. `position` is the place of the bad event in the batch, or -1."""
 
-    def __init__(self, status: int, reason: str, position: int | None = None) -> None:
+    def __init__(self, status: int, reason: str, position: int = -1) -> None:
         super().__init__(reason)
         self.status, self.reason, self.position = status, reason, position
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any, TypeAlias
 from uuid import UUID
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server import _body
-from svctoolkit.server._enrich import enrich, identity, iso
+from svctoolkit.server._enrich import iso
 from svctoolkit.server._keys import RUN_HEADER, basic_user, source_of
-from svctoolkit.server._reply import (
-    EMPTY_BATCH,
-    NO_EVENT,
-    NO_IDENTITY,
-    NO_KEY,
-    NO_KEY_IN_QUERY,
-    TOO_LARGE,
-    Refused,
-    ok,
-)
+from svctoolkit.server._reply import NO_KEY, NO_KEY_IN_QUERY, TOO_LARGE, Refused, ok
+from svctoolkit.server.blocks import Found, Head, looked_through, new_ids, without
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Source
 
@@ -34,9 +29,7 @@ from svctoolkit.workspace import Source
 _SHORT = {"t": "track", "i": "identify", "p": "page", "s": "screen", "g": "group", "a": "alias"}
 _GIF = bytes.fromhex("4749463839610100010080000000000000000021f90401000000002c00000000010001000002024401003b")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE")
-_NEEDS_NO_IDENTITY = ("extract", "record")
 Take: TypeAlias = Callable[[Request], Awaitable[Response]]
-Checked: TypeAlias = tuple[dict[str, Any], tuple[str, str]]
 
 
 _RANDOM = Random()
@@ -65,18 +58,17 @@ class Ingest:
         ]
 
     async def _batch(self, request: Request) -> Response:
-        return await self._taken(request, _of_batch)
+        return await self._taken(request)
 
     async def _one(self, kind: str, request: Request) -> Response:
-        return await self._taken(request, partial(_of_one, kind))
+        return await self._taken(request, kind)
 
     async def _import(self, request: Request) -> Response:
         """Historical events: an empty batch is fine, and what is bad is refused per user, not per batch."""
-        return await self._taken(request, _of_import, by_user=True)
+        return await self._taken(request, by_user=True)
 
     async def _beacon(self, request: Request) -> Response:
-        key = request.query_params.get("writeKey", "")
-        return await self._taken(request, _of_batch, key=key, missing=NO_KEY_IN_QUERY)
+        return await self._taken(request, missing=NO_KEY_IN_QUERY)
 
     async def _ignored(self, request: Request) -> Response:
         """Reports of clients about themselves."""
@@ -94,93 +86,87 @@ class Ingest:
             event["anonymousId"] = event["anonymousId"].strip("'\"")
         if kind == "page":
             event["name"] = event.get("name") or "Unknown Page"
+        source, run, body = None, "", msgspec.json.encode(event)
         try:
             source, run = source_of(self._engine.workspace, key, missing=NO_KEY_IN_QUERY)
-            await self._accepted(request, source, run, [_checked(event, 0)])
+            found = looked_through(body, kind)
+            await self._stored(request, source, run, body, kind, [found.check(0)])
         except Refused as refusal:
-            self._engine.reject("", "", refusal.status, refusal.reason, event)
+            self._rejected(source, run, refusal, body)
         return Response(_GIF, media_type="image/gif")
 
     async def _taken(
-        self,
-        request: Request,
-        events_of: Callable[[Any], Sequence[Any]],
-        *,
-        key: str | None = None,
-        missing: tuple[int, str] = NO_KEY,
-        by_user: bool = False,
+        self, request: Request, kind: str = "", *, missing: tuple[int, str] = NO_KEY, by_user: bool = False
     ) -> Response:
+        """One event of a type, or a batch."""
         body, source, run = b"", None, request.headers.get(RUN_HEADER, "")
+        in_query = missing is NO_KEY_IN_QUERY
         try:
-            key = basic_user(request.headers) if key is None else key
-            if key or missing is NO_KEY_IN_QUERY:
+            key = request.query_params.get("writeKey", "") if in_query else basic_user(request.headers)
+            if key or in_query:
                 source, of_key = source_of(self._engine.workspace, key, missing=missing)
                 run = run or of_key
             body = await _body.read(request)
-            value = None
+            if source is None and not body:
+                raise Refused(*NO_KEY)
+            found = looked_through(body, kind, may_be_empty=by_user)
             if source is None:
-                value = _body.parsed(body) if body else None
-                named = value.get("writeKey") if isinstance(value, Mapping) else None
-                source, of_key = source_of(self._engine.workspace, named if isinstance(named, str) else "")
+                named = found.write_key if isinstance(found.write_key, str) else ""
+                source, of_key = source_of(self._engine.workspace, named)
                 run = run or of_key
             request.state.source, request.state.run = source.key, run
-            events = events_of(_body.parsed(body) if value is None else value)
-            checked, refusals = self._sorted(events, source, run, by_user)
+            heads, refusals = self._sorted(found, by_user)
             if len(body) > _body.MAX_BODY:
                 raise Refused(*TOO_LARGE)
-            await self._accepted(request, source, run, checked)
-            if refusals:
-                raise _joined(refusals)
+            kept = without(body, {refusal.position for refusal in refusals}) if refusals else body
+            await self._stored(request, source, run, kept, kind, heads)
+            self._set_aside(source, run, body, refusals, by_user)
         except Refused as refusal:
             self._rejected(source, run, refusal, body)
             return refusal.response()
         return ok()
 
-    def _sorted(
-        self, events: Sequence[Any], source: Source, run: str, by_user: bool
-    ) -> tuple[list[Checked], list[Refused]]:
-        """The good events, and the refusals of the others. Raises the first refusal unless some events may be taken."""
-        checked: list[Checked] = []
+    def _sorted(self, found: Found, by_user: bool) -> tuple[list[Head], list[Refused]]:
+        """The good heads, and the refusals of the others. Raises the first refusal unless some events may be taken."""
+        heads: list[Head] = []
         refusals: list[Refused] = []
-        for position, event in enumerate(events):
+        for position in range(len(found.heads)):
             try:
-                checked.append(_checked(event, position))
+                heads.append(found.check(position))
             except Refused as refusal:
-                if by_user:
-                    refusals.append(refusal)
-                elif self._lenient:
-                    self._engine.reject(source.key, run, refusal.status, refusal.reason, event, position)
-                else:
+                if not by_user and not (self._lenient and not found.kind):
                     raise
-        return checked, refusals
+                refusals.append(refusal)
+        return heads, refusals
 
-    async def _accepted(self, request: Request, source: Source, run: str, checked: Sequence[Checked]) -> None:
-        if not checked:
+    def _set_aside(self, source: Source, run: str, body: bytes, refusals: Sequence[Refused], by_user: bool) -> None:
+        """Keep the bad events of a batch whose others were taken. Raises what the client is told of them."""
+        if refusals and by_user:
+            raise _joined(refusals)
+        events = _body.parsed(body)["batch"] if refusals else []
+        for refusal in refusals:
+            event = events[refusal.position]
+            self._engine.reject(source.key, run, refusal.status, refusal.reason, event, refusal.position)
+
+    async def _stored(
+        self, request: Request, source: Source, run: str, body: bytes, kind: str, heads: Sequence[Head]
+    ) -> None:
+        if not heads:
             return
-        now, ip = self._engine.clock(), _address(request)
-        for event, ids in checked:
-            enrich(event, ids, now, ip, self._new_id)
-        request.state.events = len(checked)
-        await self._stored(source, run, now, [event for event, _ in checked])
-
-    async def _stored(self, source: Source, run: str, now: datetime, events: Sequence[dict[str, Any]]) -> None:
-        import asyncio
-        import sqlite3
-
+        ids = new_ids(heads, self._new_id)
+        ip = _address(request)
         try:
-            future = self._engine.accept(source, run, now, events)
+            future = self._engine.accept(source, run, body=body, count=len(heads), kind=kind, ip=ip, ids=ids)
             if not future.done():
                 await asyncio.wrap_future(future)
             future.result()
         except sqlite3.Error as error:
             raise Refused(500, str(error)) from error
+        request.state.events = len(heads)
 
     def _rejected(self, source: Source | None, run: str, refusal: Refused, body: bytes) -> None:
-        import sqlite3
-        from contextlib import suppress
-
+        key = source.key if source else ""
         with suppress(sqlite3.Error):
-            key = source.key if source else ""
             self._engine.reject(key, run, refusal.status, refusal.reason, _body.shown(body), refusal.position)
 
 
@@ -190,38 +176,12 @@ def _only(method: str, take: Take) -> Take:
     async def taken(request: Request) -> Response:
         if request.method != method:
             return Response(status_code=405, headers={"Allow": method})
-        return await take(request)
+        try:
+            return await take(request)
+        except Refused as refusal:  # of a body that nobody keeps
+            return refusal.response()
 
     return taken
-
-
-def _of_batch(value: Any) -> Sequence[Any]:
-    events = value.get("batch") if isinstance(value, Mapping) else None
-    if not isinstance(events, list) or not events:
-        raise Refused(*EMPTY_BATCH)
-    return events
-
-
-def _of_import(value: Any) -> Sequence[Any]:
-    events = value.get("batch") if isinstance(value, Mapping) else None
-    return events if isinstance(events, list) else ()
-
-
-def _of_one(kind: str, value: Any) -> Sequence[Any]:
-    if isinstance(value, dict):
-        value.pop("writeKey", None)
-        value["type"] = kind
-    return [value]
-
-
-def _checked(event: Any, position: int) -> Checked:
-    """The event with its two ids. Raises `Refused`."""
-    if not isinstance(event, dict):
-        raise Refused(*NO_EVENT, position)
-    ids = identity(event.get("userId")), identity(event.get("anonymousId"))
-    if ids == ("", "") and event.get("type") not in _NEEDS_NO_IDENTITY:
-        raise Refused(*NO_IDENTITY, position)
-    return event, ids
 
 
 def _joined(refusals: Iterable[Refused]) -> Refused:

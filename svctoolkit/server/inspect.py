@@ -25,7 +25,8 @@ from svctoolkit.server.worker import Engine
 _MAX_PAGE = 1000
 _MAX_WAIT = 300.0
 _QUEUE = 10_000  # changes that a slow reader of the stream may be behind
-_INTEGER = {"type": "integer", "minimum": 0, "maximum": 2**53}
+_MAX_NUMBER = 2**53
+_INTEGER = {"type": "integer", "minimum": 0, "maximum": _MAX_NUMBER}
 
 
 class Page(Struct, frozen=True):
@@ -69,7 +70,7 @@ class Inspect:
         if kind not in KINDS:
             raise RequestError(404, {"message": f"there is no kind {kind[:50]!r}; the kinds are {', '.join(KINDS)}"})
         query = dict(request.query_params)
-        after, limit = _number(query, "after", 0), min(_number(query, "limit", 100), _MAX_PAGE) or 1
+        after, limit = _number(query, "after", 0), _number(query, "limit", 100, least=1, most=_MAX_PAGE)
         chosen = _filter(query)
         await self._settled()
         items = await asyncio.to_thread(page, self._engine, kind, chosen, after, limit)
@@ -100,7 +101,7 @@ class Inspect:
             return answer(counts(self._engine, run))
         what = " and ".join(f"{name} >= {least}" for name, least in wanted.items()) or "nothing under way"
         message = f"not so after {timeout:g} s: {what}; {self._engine.describe(run)}"
-        return answer({"message": message, "counts": counts(self._engine, run)}, 504)
+        return answer({"message": message, "counts": counts(self._engine, run)}, 409)
 
     async def stream(self, request: Request) -> Response:
         """Server-sent events: `received`, `rejected`, `delivery`, `fate`, each with a JSON object."""
@@ -152,7 +153,7 @@ class Inspect:
         await asyncio.wrap_future(self._engine.store.write(lambda _: None))
 
     def operations(self) -> list[Operation]:
-        bad = {400: Answer("A parameter is wrong.", (Refusal,)), 401: _UNAUTHORISED, 403: _FORBIDDEN}
+        bad = {400: Answer("A parameter is wrong.", (Refusal,)), 401: _UNAUTHORISED}
         kind = Parameter("kind", "path", "The kind of record.", {"enum": list(KINDS)})
         run = _text("run", "Only what belongs to this run.")
         filters = (
@@ -166,7 +167,7 @@ class Inspect:
         )
         paging = (
             Parameter("after", "query", "The `next` of the page before.", _INTEGER),
-            Parameter("limit", "query", f"Records on a page, at most {_MAX_PAGE}.", _INTEGER),
+            Parameter("limit", "query", "Records on a page.", {"type": "integer", "minimum": 1, "maximum": _MAX_PAGE}),
         )
         seconds = Parameter("timeout", "query", f"Seconds, at most {_MAX_WAIT:g}.", {"type": "number", "minimum": 0})
         return [
@@ -177,11 +178,11 @@ class Inspect:
             self._operation(
                 "wait", "wait", "Wait", "Answers when the conditions hold; without any, when nothing is under way.",
                 self.waited, (run, seconds, *conditions),
-                {200: Answer("They hold.", (Counts,)), **bad, 504: Answer("They do not.", (Waited,))},
+                {200: Answer("They hold.", (Counts,)), **bad, 409: Answer("They do not hold in time.", (Waited,))},
             ),
             self._operation(
                 "stream", "stream", "Watch", "Server-sent events: received, rejected, delivery, fate.", self.stream,
-                (run,), {200: Answer("Goes on until the client leaves."), 401: _UNAUTHORISED, 403: _FORBIDDEN},
+                (run,), {200: Answer("Goes on until the client leaves."), 401: _UNAUTHORISED},
             ),
             self._operation(
                 "{kind}", "list", "List records", "One page of records, oldest first, with the filters that fit.",
@@ -212,8 +213,7 @@ class Inspect:
         )
 
 
-_UNAUTHORISED = Answer("Credentials are absent or wrong.", (Refusal,))
-_FORBIDDEN = Answer("The request came through a web page or another name of this machine.", (Refusal,))
+_UNAUTHORISED = Answer("Credentials are wrong, or absent where they are needed.", (Refusal,))
 
 
 def _text(name: str, description: str, format: str = "") -> Parameter:
@@ -237,10 +237,10 @@ def _filter(query: dict[str, str]) -> Filter:
         refuse(f"there is no filter {unknown[:50]!r}; the filters are {', '.join(Filter.__dataclass_fields__)}")
 
 
-def _number(query: dict[str, str], name: str, default: int) -> int:
+def _number(query: dict[str, str], name: str, default: int, *, least: int = 0, most: int = _MAX_NUMBER) -> int:
     text = query.pop(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) <= 16):
-        refuse(f"{name} must be a whole number from 0, not {text[:50]!r}")
+    if not (text.isascii() and text.isdigit() and len(text) <= 16 and least <= int(text) <= most):
+        refuse(f"{name} must be a whole number from {least} to {most}, not {text[:50]!r}")
     return int(text)
 
 

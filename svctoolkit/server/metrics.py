@@ -23,8 +23,6 @@ class Metrics:
         self._requests: Counter[tuple[str, int]] = Counter()
         self._buckets = [0] * (len(_BUCKETS) + 1)
         self._seconds = 0.0
-        self._events: Counter[tuple[str, ...]] = Counter()
-        engine.bell.listen(self._told)
 
     def count(self, path: str, status: int, seconds: float) -> None:
         """One answered request. Paths are counted by their first part, which no client can make many of."""
@@ -33,18 +31,6 @@ class Metrics:
             self._requests[area if area in _AREAS else "other", status] += 1
             self._buckets[bisect_left(_BUCKETS, seconds)] += 1
             self._seconds += seconds
-
-    def _told(self, kind: str, changes: list[dict[str, Any]]) -> None:
-        with self._lock:
-            for change in changes:
-                if kind == "received":
-                    self._events["received", change.get("source", "")] += 1
-                elif kind == "rejected":
-                    self._events["rejected", change["source"], str(change["status"])] += 1
-                elif kind == "delivery":
-                    self._events["deliveries", change["destination"], str(change["status"])] += 1
-                elif change["status"] != "pending":
-                    self._events["fates", change["destination"], change["status"]] += 1
 
     def text(self) -> str:
         with self._lock:
@@ -61,8 +47,7 @@ class Metrics:
             ("deliveries", "Requests to destinations.", ("destination", "status")),
             ("fates", "What became of events.", ("destination", "fate")),
         ):
-            found = {key[1:]: count for key, count in self._events.items() if key[0] == kind}
-            yield _family(f"{kind}_total", text, "counter", labels, found)
+            yield _family(f"{kind}_total", text, "counter", labels, dict(self._engine.totals[kind]))
         pending = {(key,): count for key, count in self._engine.under_way().items()}
         yield _family("pending", "Events under way to a destination.", "gauge", ("destination",), pending)
 

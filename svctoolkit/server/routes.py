@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from svctoolkit.errors import RequestError
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server import auth
+from svctoolkit.server import _ingest_docs, auth
 from svctoolkit.server._app import app
 from svctoolkit.server._operation import Handler
 from svctoolkit.server.admin import Admin, Control
@@ -53,7 +53,7 @@ def application(
             Route("/metrics", guard.local(inspect.metrics)),
             *(Route(o.path, o.handle, methods=[o.method], name=o.id) for o in operations),
         ],
-        documented=operations,
+        documented=[*_ingest_docs.operations(config.health), *operations],
     )
 
 
@@ -85,7 +85,7 @@ class _Guard:
                 self._check(request)
             elif "origin" in request.headers or not _names_loopback(request.url.hostname or ""):
                 message = "without credentials this is for programs on this machine only, at a loopback address"
-                raise RequestError(403, {"message": message})
+                raise RequestError(401, {"message": message})
             return await handle(request)
 
         return checked

@@ -1,13 +1,14 @@
 """What the data plane keeps: a SQLite database, in a file or in memory.
 
-    blocks       the accepted events as they came, one row per request, compressed. Written before the reply.
+    blocks       the accepted requests as they came. Written before the reply.
     events       one row per event, for looking up. `seq` numbers the events; a block starts with the seq `first`.
     fates        what became of an event at one destination
     deliveries   every request to a destination with its answer
     rejected     what was refused, and why
 
-All writes go through one writer. With a file that is a thread, which puts what waits into one transaction and has the
-disk confirm it (`synchronous=FULL`), so many requests share one confirmation.
+All writes go through one writer. With a file that is a thread, which puts what waits into one transaction. Blocks are
+confirmed by the disk (`synchronous=FULL`), many of them at once. The rest can be made again from them, so it is handed
+to the system only: it survives the end of the process, and after a power failure some deliveries may be repeated.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -29,12 +30,13 @@ import msgspec
 from svctoolkit.errors import ConfigError
 
 Write: TypeAlias = Callable[[sqlite3.Connection], None]
+Row: TypeAlias = tuple[Any, ...]
 
 VERSION = 1
 _SCHEMA = """
 create table if not exists blocks(
     first integer primary key, count integer, source text, run text, at real, destinations text, routed integer,
-    data blob);
+    kind text, ip text, ids text, body blob);
 create index if not exists unrouted on blocks(first) where routed = 0;
 create table if not exists events(
     seq integer primary key, id text, digest integer, source text, run text, user text, anonymous text, type text,
@@ -52,19 +54,8 @@ create table if not exists deliveries(
 create index if not exists of_event on deliveries(seq);
 """
 _COMPRESSED = 16_384  # bytes
+_ROWS = 256  # in one statement
 _GROUP = 256  # writes in one transaction
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The events of one request: `first` is the seq of the first one, `destinations` the keys it was meant for."""
-
-    first: int
-    source: str
-    run: str
-    at: float
-    destinations: tuple[str, ...]
-    events: Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +93,13 @@ class Store:
         self._reading = Lock() if path else self._lock
         self._held = _hold(path) if path else None
         try:
-            self._connection = _opened(path)
-            self._reader = _opened(path) if path else self._connection
+            self._connection = _opened(path, synchronous="normal")
+            self._confirmed = _opened(path, synchronous="full") if path else self._connection
+            self._reader = _opened(path, synchronous="normal") if path else self._connection
         except sqlite3.Error as error:
             raise ConfigError(f"cannot use {path} as a store: {error}") from error
         self._next = self._first_free()
-        self._waiting: SimpleQueue[tuple[Write, Future[None]] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[Write | Row, Future[None]] | None] = SimpleQueue()
         self._writer: Thread | None = None
         if path:
             self._writer = Thread(target=self._write_on, name="svctoolkit store", daemon=True)
@@ -119,13 +111,20 @@ class Store:
             self._next += count
             return self._next - count
 
+    def append(self, block: Row) -> Future[None]:
+        """Done when the disk has confirmed the row of `blocks`. The future's error is that of the database."""
+        return self._put(block)
+
     def write(self, work: Write) -> Future[None]:
-        """Done when `work` is on disk. The future's error is that of the database, for instance a full disk."""
+        """Done when `work` has been done, in a transaction. The future's error is that of the database."""
+        return self._put(work)
+
+    def _put(self, item: Write | Row) -> Future[None]:
         future: Future[None] = Future()
         if self._writer is None:
-            self._commit([(work, future)])
+            self._commit([(item, future)])
         else:
-            self._waiting.put((work, future))
+            self._waiting.put((item, future))
         return future
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -144,6 +143,7 @@ class Store:
             with self._reading:
                 self._reader.close()
         with self._lock:
+            self._confirmed.close()
             self._connection.close()
         if self._held is not None:
             self._held.close()
@@ -162,16 +162,29 @@ class Store:
             going_on = batch[-1] is not None
             self._commit([item for item in batch if item is not None])
 
-    def _commit(self, batch: list[tuple[Write, Future[None]]]) -> None:
+    def _commit(self, batch: list[tuple[Write | Row, Future[None]]]) -> None:
+        """First the blocks, for whose confirmation clients wait."""
+        blocks = [(item, future) for item, future in batch if isinstance(item, tuple)]
+        works = [(item, future) for item, future in batch if not isinstance(item, tuple)]
+        if blocks:
+            # One statement is a transaction of its own, and one moment without Python's lock instead of three.
+            self._done(lambda: _insert(self._confirmed, "blocks", [row for row, _ in blocks]), [f for _, f in blocks])
+        if works:
+            self._done(lambda: self._work([work for work, _ in works]), [f for _, f in works])
+
+    def _work(self, works: Sequence[Write]) -> None:
+        with _transaction(self._connection):
+            for work in works:
+                work(self._connection)
+
+    def _done(self, write: Callable[[], None], futures: Sequence[Future[None]]) -> None:
         failed: BaseException | None = None
         with self._lock:
             try:
-                with _transaction(self._connection):
-                    for work, _ in batch:
-                        work(self._connection)
+                write()
             except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the futures
                 failed = error
-        for _, future in batch:
+        for future in futures:
             if failed is None:
                 future.set_result(None)
             else:
@@ -190,12 +203,12 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _opened(path: Path | None) -> sqlite3.Connection:
+def _opened(path: Path | None, synchronous: str) -> sqlite3.Connection:
     made = sqlite3.connect(
         path or ":memory:", isolation_level=None, check_same_thread=False, timeout=30, cached_statements=256
     )
     # Events are a kilobyte or more each: larger pages mean fewer of them.
-    for setting in ("page_size=16384", "journal_mode=wal", "synchronous=full", "temp_store=memory"):
+    for setting in ("page_size=16384", "journal_mode=wal", f"synchronous={synchronous}", "temp_store=memory"):
         made.execute(f"pragma {setting}")
     version = made.execute("pragma user_version").fetchone()[0]
     if version not in (0, VERSION):
@@ -224,28 +237,16 @@ def _hold(path: Path) -> sqlite3.Connection:
     return held
 
 
-def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
+def insert(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
     """Insert rows, many with one statement: between two statements Python may run another thread for milliseconds."""
-    start = 0
-    for size in (128, 16, 1):
-        while len(rows) - start >= size:
-            chunk = rows[start : start + size]
-            marks = ",".join(["(" + ",".join("?" * len(chunk[0])) + ")"] * size)
-            values = [value for row in chunk for value in row]
-            with closing(connection.execute(f"insert or replace into {table} values {marks}", values)):
-                start += size
+    for start in range(0, len(rows), _ROWS):
+        _insert(connection, table, rows[start : start + _ROWS])
 
 
-def block_row(block: Block) -> tuple[Any, ...]:
-    """The row of `blocks` for a block that is not routed yet."""
-    keys = "\n".join(block.destinations)
-    return (block.first, len(block.events), block.source, block.run, block.at, keys, 0, packed(block.events))
-
-
-def block_of(row: Sequence[Any]) -> Block:
-    """The block of a row `(first, source, run, at, destinations, data)`."""
-    first, source, run, at, keys, data = row
-    return Block(first, source, run, at, tuple(keys.split("\n")) if keys else (), unpacked(data))
+def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
+    places = ",".join(["(" + ",".join("?" * len(rows[0])) + ")"] * len(rows))
+    values = [value for row in rows for value in row]
+    connection.execute(f"insert or replace into {table} values {places}", values)
 
 
 def marks(values: Iterable[Any]) -> str:

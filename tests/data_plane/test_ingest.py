@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from svctoolkit import DataPlane, Workspace
@@ -314,6 +314,7 @@ def test_whatever_is_accepted_arrives(plane: DataPlane, event: dict[str, Any], u
         assert {k: v for k, v in kept.items() if k not in added} == {k: v for k, v in sent.items() if k not in added}
 
 
+@example(method="POST", path="/v1/m", body=b"no gzip", headers={"Content-Encoding": "gzip"})
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "HEAD", "OPTIONS", "PATCH", "DELETE"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from threading import Lock
@@ -13,7 +13,8 @@ from typing import Any
 from svctoolkit.destinations import definitions
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.secrets import Masker
-from svctoolkit.server.store import Block, Retention, Store, block_of, block_row, insert, packed
+from svctoolkit.server.blocks import COLUMNS, Block, block_of
+from svctoolkit.server.store import Retention, Store, insert, packed
 from svctoolkit.server.worker.attempt import Attempts, Outcome, Task
 from svctoolkit.server.worker.backoff import Backoff, Timers
 from svctoolkit.server.worker.bell import Bell
@@ -54,6 +55,10 @@ class Engine:
         self._lanes: dict[str, Lane] = {}
         self._open: Counter[tuple[str, str]] = Counter()
         self._blocks: OrderedDict[int, Block] = OrderedDict()
+        #: What happened since the start, by kind: (source), (source, status) or (destination, status).
+        self.totals: dict[str, Counter[tuple[str, ...]]] = {
+            kind: Counter() for kind in ("received", "rejected", "deliveries", "fates")
+        }
         self._stopped = False
         self._unrouted: int = store.read("select count(*) from blocks where routed = 0")[0][0]
         left = "select destination, run, count(*) from fates where status = 'pending' group by destination, run"
@@ -63,14 +68,19 @@ class Engine:
         for destination in {key for key, _ in self._open}:
             self._lane(destination, behind=True).wake()
 
-    def accept(self, source: Source, run: str, at: datetime, events: Sequence[dict[str, Any]]) -> Future[None]:
-        """Done when the events are on disk; from then on they are on their way to every connected destination."""
+    def accept(
+        self, source: Source, run: str, *, body: bytes, count: int, kind: str, ip: str, ids: Iterable[str]
+    ) -> Future[None]:
+        """Done when the events are on disk; from then on they are on their way to every connected destination.
+
+        The arguments are those of a `Block`.
+        """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
-        block = Block(self.store.numbers(len(events)), source.key, run, at.timestamp(), keys, events)
-        row = block_row(block)
+        first, at = self.store.numbers(count), self.clock().timestamp()
+        block = Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body)
         with self._lock:
             self._unrouted += 1
-        future = self.store.write(lambda to: insert(to, "blocks", [row]))
+        future = self.store.append(block.row())
         future.add_done_callback(lambda done: self._accepted(block, done))
         return future
 
@@ -81,12 +91,14 @@ class Engine:
         with self._lock:
             self._unrouted -= 1
 
-    def reject(self, source: str, run: str, status: int, reason: str, body: Any, position: int | None = None) -> None:
-        """Remember what was refused. `position` is the place of the event in its batch."""
+    def reject(self, source: str, run: str, status: int, reason: str, body: Any, position: int = -1) -> None:
+        """Remember what was refused. `position` is the place of the event in its batch, or -1."""
         at = self.clock().timestamp()
-        row = (self.store.numbers(1), source, run, status, reason, position, at, packed(body))
+        place = None if position < 0 else position
+        row = (self.store.numbers(1), source, run, status, reason, place, at, packed(body))
         self.store.write(lambda to: insert(to, "rejected", [row])).add_done_callback(lambda _: self.bell.ring())
-        told = {"source": source, "run": run, "status": status, "reason": reason, "position": position}
+        self._count("rejected", [(source, str(status))])
+        told = {"source": source, "run": run, "status": status, "reason": reason, "position": place}
         self.bell.tell("rejected", lambda: [told])
 
     def _deliver(self, blocks: Sequence[Block], routed: Routed) -> None:
@@ -97,6 +109,9 @@ class Engine:
         for key, tasks in routed.tasks.items():
             self._lane(key).add(tasks)
         self._pruner.after(routed.events[-1][0])
+        for block in blocks:
+            self._count("received", [(block.source,)] * block.count)
+        self._count("fates", [(row[1], row[3]) for row in routed.fates if row[3] != "pending"])
         self.bell.tell("received", lambda: [_received(row) for row in routed.events])
         self.bell.tell("fate", lambda: [_fate(row) for row in routed.fates if row[3] != "pending"])
         self.bell.ring()
@@ -145,6 +160,8 @@ class Engine:
                         self._open[destination, result.task.run] -= 1
                 self._open = +self._open
             done()
+            self._count("deliveries", [(destination, str(row[6])) for row in deliveries])
+            self._count("fates", [(destination, row[3]) for row in fates if row[3] != "pending"])
             self.bell.tell("delivery", lambda: [_told(row) for row in deliveries])
             self.bell.tell("fate", lambda: [_fate(row) for row in fates])
             self.bell.ring()
@@ -173,6 +190,10 @@ class Engine:
         for key in {key for key, _ in found}:
             self._lane(key).reload()
         return found.total()
+
+    def _count(self, kind: str, found: Iterable[tuple[str, ...]]) -> None:
+        with self._lock:
+            self.totals[kind].update(found)
 
     def masker(self) -> Masker:
         """Hides every secret of the workspace as it is now."""
@@ -215,15 +236,13 @@ class Engine:
         """An event as it was accepted. Raises `KeyError` when it is not kept any more."""
         with self._lock:
             for block in self._blocks.values():
-                if block.first <= seq < block.first + len(block.events):
+                if block.first <= seq < block.first + block.count:
                     return block.events[seq - block.first]
-        sql = (
-            "select first, source, run, at, destinations, data from blocks where first <= ? order by first desc limit 1"
-        )
+        sql = f"select {COLUMNS} from blocks where first <= ? order by first desc limit 1"
         rows = self.store.read(sql, (seq,))
-        block = block_of(rows[0]) if rows else Block(0, "", "", 0, (), ())
-        if seq >= block.first + len(block.events):
+        if not rows or seq >= rows[0][0] + rows[0][1]:
             raise KeyError(seq)
+        block = block_of(rows[0])
         with self._lock:
             self._blocks[block.first] = block
             while len(self._blocks) > _CACHED_BLOCKS:

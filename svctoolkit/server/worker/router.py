@@ -12,13 +12,15 @@ from threading import Condition, Thread
 from typing import Any
 
 from svctoolkit.events import EVENT_TYPES
-from svctoolkit.server.store import Block, Store, block_of, insert, marks
+from svctoolkit.server.blocks import COLUMNS, Block, block_of
+from svctoolkit.server.store import Store, insert, marks
 from svctoolkit.server.worker.attempt import Task
 from svctoolkit.server.worker.rules import filtered
 from svctoolkit.workspace import Source, Workspace
 
-_CHUNK = 256  # events in one transaction, or one block
+_CHUNK = 2000  # events in one transaction, or one block
 _WINDOW = 20_000  # events in memory; the rest waits in the store
+_HELD = 20_000  # bytes; larger events are read again when their turn comes
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
@@ -57,7 +59,7 @@ class Router:
                 self._behind = True
             elif block.first > self._taken_to:
                 self._blocks.append(block)
-                self._waiting_events += len(block.events)
+                self._waiting_events += block.count
             self._changed.notify()
 
     def stop(self) -> None:
@@ -90,23 +92,22 @@ class Router:
             if not self._blocks and self._behind:
                 self._load()
             taken: list[Block] = []
-            while self._blocks and (not taken or sum(len(b.events) for b in taken) < _CHUNK):
+            while self._blocks and (not taken or sum(b.count for b in taken) < _CHUNK):
                 taken.append(self._blocks.popleft())
             if taken:
                 self._taken_to = taken[-1].first
-                self._waiting_events -= sum(len(b.events) for b in taken)
+                self._waiting_events -= sum(b.count for b in taken)
             return taken
 
     def _load(self) -> None:
         rows = self._store.read(
-            "select first, source, run, at, destinations, data from blocks "
-            "where routed = 0 and first > ? order by first limit 100",
+            f"select {COLUMNS} from blocks where routed = 0 and first > ? order by first limit 100",
             (self._taken_to,),
         )
         self._behind = len(rows) == 100
         for row in rows:
             self._blocks.append(block_of(row))
-            self._waiting_events += len(self._blocks[-1].events)
+            self._waiting_events += self._blocks[-1].count
 
     def _routed(self, blocks: Sequence[Block]) -> Routed:
         found = Routed()
@@ -123,7 +124,8 @@ class Router:
                 by, reason = why[1:] if why else ("", "")
                 found.fates.append((seq, key, block.run, status, by, reason, 0, block.at, None))
                 if not why:
-                    task = Task(seq, block.source, block.run, _order_key(event), event=event)
+                    held = event if len(block.body) < _HELD * block.count else None
+                    task = Task(seq, block.source, block.run, _order_key(event), event=held)
                     found.tasks.setdefault(key, []).append(task)
         return found
 
@@ -171,15 +173,12 @@ def _digest(block: Block, event: Mapping[str, Any]) -> int:
 
 def _event_row(seq: int, block: Block, event: Mapping[str, Any], digest: int | None) -> tuple[Any, ...]:
     kind, name = event.get("type"), event.get("event") or event.get("name")
-    texts = (event["messageId"], event.get("userId"), event.get("anonymousId"), kind, name)
-    message_id, user, anonymous, kind, name = map(_column, texts)
+    members = (event["messageId"], event.get("userId"), event.get("anonymousId"), kind, name)
+    texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in members]
+    if not "".join(texts).isascii():  # SQLite takes no half of a surrogate pair
+        texts = [text.encode("utf-8", "replace").decode() for text in texts]
+    message_id, user, anonymous, kind, name = texts
     return (seq, message_id, digest, block.source, block.run, user, anonymous, kind, name, block.at)
-
-
-def _column(value: Any) -> str:
-    """A member of an event as a column: SQLite takes no half of a surrogate pair."""
-    text = value if isinstance(value, str) else "" if value is None else str(value)
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _order_key(event: Mapping[str, Any]) -> str:
