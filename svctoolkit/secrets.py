@@ -7,12 +7,8 @@
 
 from __future__ import annotations
 
-import base64
-import hmac
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
 
 MASK = "••••"
 
@@ -41,6 +37,8 @@ class Secret:
         return bool(self._value)
 
     def __eq__(self, other: object) -> bool:
+        import hmac  # loads OpenSSL, and few secrets are compared
+
         return isinstance(other, Secret) and hmac.compare_digest(self._value.encode(), other._value.encode())
 
     def __hash__(self) -> int:
@@ -88,6 +86,9 @@ class Masker:
     """
 
     def __init__(self, values: Iterable[str]) -> None:
+        import json  # what only masking needs is loaded here, not by every settings class
+        from urllib.parse import quote
+
         known = {v for v in values if len(v) >= 4}
         spellings = known | {quote(v, safe="") for v in known} | {json.dumps(v)[1:-1] for v in known}
         self._values = sorted(spellings, key=len, reverse=True)
@@ -113,6 +114,8 @@ class Masker:
         return text
 
     def _in_base64(self, text: str) -> bool:
+        import base64
+
         try:
             decoded = base64.b64decode(text, validate=True).decode("utf-8", "replace")
         except ValueError:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from svctoolkit import Pipeline, Workspace, __version__, events, server
+from svctoolkit import CATALOGUE, Pipeline, Workspace, __version__, events, server
 from svctoolkit.cli import COMMANDS, Command, Exit, _terminal, main
 from svctoolkit.cli._result import report
 from svctoolkit.delivery import Answer
@@ -436,7 +436,28 @@ def test_definition(run: Run) -> None:
     assert "yes" in rows["webhookUrl"]
     assert "GET" in rows["webhookMethod"]
     assert "secret" in rows["headers"]
-    assert "examples" in rows
+    assert "mapping  identify, track, page, screen, group, alias" in shown.out
+    assert re.search(r"identify +1 payload +DELETE of identify", shown.out)
+
+
+def test_examples_of_a_definition(run: Run) -> None:
+    """--example prints the examples whose name has that text; one that no name has gets the nearest name."""
+    shown = json.loads(run("definitions", "mp", "--example", "two ids are merged").out)
+
+    assert shown["name"] == "with an API secret the two ids are merged"
+    assert {"config", "event", "payloads"} <= set(shown)
+    assert "no example of MP is called 'two idx'" in run("definitions", "mp", "--example", "two idx").err
+    assert "--example needs a type" in run("definitions", "--example", "x").err
+
+
+def test_definitions_as_markdown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--markdown prints a table of the types that can be tested: the README has it."""
+    monkeypatch.setattr(CATALOGUE, "_added", {})  # what other tests register is not the package's
+
+    table = run("definitions", "--markdown").out
+
+    assert "| ATTENTIVE_TAG | [Attentive Tag](https://docs.attentive.com/reference) | identify, track | " in table
+    assert table in (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [(), ("WEBHOOK",)])

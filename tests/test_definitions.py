@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svctoolkit.destinations import CATALOGUE, Parsed
 from svctoolkit.destinations import definitions as defs
 from svctoolkit.errors import InvalidConfig, UnknownName, Unsupported
 from svctoolkit.secrets import Secret
@@ -224,3 +227,71 @@ def test_secret_values_are_found_in_rows_and_by_source_type() -> None:
     assert defs.secret_values("HTTP", {"password": "p", "bearerToken": {"web": "b"}, "username": "u"}) == ["p", "b"]
     assert defs.secret_values("HTTP", {"password": None}) == []
     assert defs.secret_values("TOY", {"password": "p"}) == []
+
+
+JSON_TYPES = {str: "string", int: "string", float: "string", Secret: "string", bool: "boolean", dict: "object"}
+
+
+def json_type(hint: Any) -> set[str]:
+    """The JSON types that a field takes: texts, also of numbers and choices, booleans, lists, objects."""
+    origin = get_origin(hint)
+    if origin is Literal:
+        return {"string"}
+    if origin in (Union, UnionType):
+        return {found for kind in get_args(hint) if kind is not NoneType for found in json_type(kind)}
+    kind = origin or hint
+    if issubclass(kind, Parsed):
+        return {"string"}
+    return {"array"} if issubclass(kind, tuple | list) else {JSON_TYPES[kind]}
+
+
+FIELDS = [
+    pytest.param(name, variable, field, id=f"{name}.{variable}")
+    for name in CATALOGUE.names()
+    for variable, field in zip(
+        CATALOGUE[name].settings.__struct_encode_fields__, msgspec.structs.fields(CATALOGUE[name].settings), strict=True
+    )
+    if variable not in CATALOGUE[name].earlier
+]
+
+
+@pytest.mark.parametrize(("name", "variable", "field"), FIELDS)
+def test_the_settings_of_a_type_agree_with_its_definition(
+    name: str, variable: str, field: msgspec.structs.FieldInfo
+) -> None:
+    """Every variable that a mapping reads is one that users know; kind, options and default are those of its form."""
+    if variable in defs.COMMON_VARIABLES:
+        return
+    known = defs.get(name).variables[variable]
+    hint = get_type_hints(CATALOGUE[name].settings)[field.name]
+
+    assert not known.type or known.kind == "any" or known.type in json_type(hint)
+    if known.options and get_origin(hint) is Literal:
+        assert set(get_args(hint)) == set(known.options)
+    if isinstance(known.default, str | bool) and known.default != "" and isinstance(field.default, str | bool):
+        assert field.default == known.default
+    if field.required:
+        assert known.required
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names())
+def test_a_required_variable_without_a_default_is_required_by_the_mapping(name: str) -> None:
+    """What the service demands is demanded here, where the mapping reads it."""
+    required = {key for key, known in defs.get(name).variables.items() if known.required and known.default is None}
+    fields = zip(
+        CATALOGUE[name].settings.__struct_encode_fields__, msgspec.structs.fields(CATALOGUE[name].settings), strict=True
+    )
+
+    assert [key for key, field in fields if key in required and not field.required] == []
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names())
+def test_a_secret_of_the_definition_is_a_secret_of_the_settings(name: str) -> None:
+    """A variable that the form hides never shows in a repr or a log."""
+    hints = get_type_hints(CATALOGUE[name].settings)
+    fields = dict(
+        zip(CATALOGUE[name].settings.__struct_encode_fields__, CATALOGUE[name].settings.__struct_fields__, strict=True)
+    )
+    secret = [key for key in defs.get(name).secret_keys if key in fields]
+
+    assert [key for key in secret if hints[fields[key]] is not Secret] == []

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from pkgutil import iter_modules
 from time import perf_counter
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svctoolkit import errors, events
-from svctoolkit.destinations import CATALOGUE, Context, DestinationType, Example, Payload, Rows, Settings, examples
+from svctoolkit.destinations import (
+    CATALOGUE,
+    Answer,
+    Context,
+    DestinationType,
+    Example,
+    Payload,
+    Rows,
+    Settings,
+    Tags,
+    examples,
+)
 from svctoolkit.destinations import definitions as defs
 from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.mapping import Table, path
@@ -34,6 +53,18 @@ JSON = st.recursive(
 )
 
 
+def run(name: str, example: Example, event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return CATALOGUE[name].payloads(event, example.config, clock=example.now, lookup=example.lookup)
+
+
+def read(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """JSON that stands in a text is the same in any order of its members."""
+    for payload in payloads:
+        if batch := payload["body"]["JSON_ARRAY"]:
+            batch["batch"] = json.loads(batch["batch"])
+    return payloads
+
+
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
 def test_example(name: str, example: Example) -> None:
     """The example's event and configuration give exactly its payloads, or its refusal; the event stays as it was."""
@@ -41,35 +72,116 @@ def test_example(name: str, example: Example) -> None:
 
     if example.error:
         with pytest.raises(getattr(errors, example.error.class_)) as caught:
-            CATALOGUE[name].payloads(event, example.config)
+            run(name, example, event)
         assert example.error.says in str(caught.value)
     else:
-        assert CATALOGUE[name].payloads(event, example.config) == example.payloads
+        assert read(run(name, example, event)) == read(deepcopy(example.payloads))
     assert event == example.event
+
+
+def modules(name: str) -> list[ModuleType]:
+    home = import_module(CATALOGUE[name].settings.__module__)
+    return [home, *(import_module(f"{home.__name__}.{m.name}") for m in iter_modules(home.__path__))]
+
+
+def tables(value: Any) -> Iterator[Table]:
+    """Tables that stand in a module, also inside its dicts and dataclasses."""
+    if isinstance(value, Table):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from tables(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from tables(getattr(value, field.name))
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object inside a JSON value: tables of products and the like start at one of them."""
+    if isinstance(value, dict):
+        yield value
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from objects(item)
 
 
 @pytest.mark.parametrize("name", TYPES)
 def test_every_handler_and_every_path_has_an_example(name: str) -> None:
     """A path that no example has may be misspelt, and no type checker would tell."""
-    kind = CATALOGUE[name]
     sent = [example.event for example in examples(name) if example.payloads]
-    tables = [value for value in vars(import_module(kind.settings.__module__)).values() if isinstance(value, Table)]
-    paths = [p for table in tables for _, source in table for p in source.paths]
+    inside = [inner for event in sent for inner in objects(event)]
+    found = [table for module in modules(name) for value in vars(module).values() for table in tables(value)]
 
-    assert {event["type"] for event in sent} == set(kind.handlers)
-    assert [p for p in paths if all(path(p)(event) is None for event in sent)] == []
+    untold = {
+        place
+        for table in found
+        for _, source in table
+        for place in source.paths
+        if not source.shared
+        if all(path(place)(event) is None for event in (inside if table.of else sent))
+    }
+
+    assert {event["type"] for event in sent} == set(CATALOGUE[name].handlers)
+    assert untold == set()
+
+
+def lines(code: CodeType) -> Iterator[tuple[str, int]]:
+    """The lines inside functions: those of the module run when it is imported."""
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            if inner.co_flags & inspect.CO_NEWLOCALS and inner.co_flags & inspect.CO_OPTIMIZED:
+                yield from ((inner.co_filename, line) for *_, line in inner.co_lines() if line)
+            yield from lines(inner)
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_every_type_has_a_definition_with_its_title_and_the_variables_it_reads(name: str) -> None:
-    """What a mapping reads is a variable that users know, and the title is the name that users know."""
+def test_every_line_of_a_mapping_runs_in_an_example(name: str) -> None:
+    """What no example runs, no example shows: every branch and every refusal of a mapping has one."""
+    files = {str(module.__file__) for module in modules(name)}
+    written = {at for file in files for at in lines(compile(Path(file).read_text("utf-8"), file, "exec"))}
+    seen: set[tuple[str, int]] = set()
+
+    def trace(frame: FrameType, what: str, arg: Any) -> Any:
+        if frame.f_code.co_filename not in files:
+            return None
+        seen.add((frame.f_code.co_filename, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for example in examples(name):
+            with suppress(errors.ToolkitError):
+                run(name, example, example.event)
+    finally:
+        sys.settrace(before)
+
+    assert sorted(f"{Path(file).parent.name}/{Path(file).name}:{line}" for file, line in written - seen) == []
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_every_type_has_a_definition_with_its_title(name: str) -> None:
+    """The title is the name that users know, and only events are taken that users know to be taken."""
     definition = defs.get(name)
+    taken = (definition.supported_message_types or {}).get("cloud", EVENT_TYPES)
 
     assert CATALOGUE[name].title == definition.display_name
-    assert set(CATALOGUE[name].settings.__struct_encode_fields__) <= set(definition.default_config)
+    assert set(CATALOGUE[name].handlers) <= set(taken)
+
+
+@pytest.mark.parametrize("name", [name for name in TYPES if CATALOGUE[name].answers])
+def test_answers_are_of_known_names_and_json(name: str) -> None:
+    """Suites name answers (`success`, `bad key`), so a type says the common ones by their common names."""
+    answers = CATALOGUE[name].answers
+
+    assert "success" in {answer.name for answer in answers}
+    assert all(json.dumps(answer.body) and 200 <= answer.status < 600 for answer in answers)
+    for kind in {answer.name for answer in answers}:
+        assert CATALOGUE[name].answer(kind, "https://elsewhere.example/").status
 
 
 @pytest.mark.parametrize("name", TYPES)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the first texts are slow on a fresh machine
 @given(parts=st.dictionaries(st.sampled_from(sorted(events.ROOTS - {"type"})), JSON), kind=st.sampled_from(EVENT_TYPES))
 def test_no_event_breaks_a_mapping(name: str, parts: dict[str, Any], kind: str) -> None:
     """Whatever an event holds, its mapping gives payloads or a refusal of its own, and leaves the event alone."""
@@ -77,9 +189,9 @@ def test_no_event_breaks_a_mapping(name: str, parts: dict[str, Any], kind: str) 
     before = deepcopy(event)
 
     refusals = []
-    for config in sending(name):
+    for example in sending(name):
         try:
-            CATALOGUE[name].payloads(event, config)
+            run(name, example, event)
         except errors.EventError as refusal:
             refusals.append(str(refusal))
 
@@ -88,8 +200,10 @@ def test_no_event_breaks_a_mapping(name: str, parts: dict[str, Any], kind: str) 
 
 
 @cache
-def sending(name: str) -> list[dict[str, Any]]:
-    return [example.config for example in examples(name) if example.payloads]
+def sending(name: str) -> list[Example]:
+    """One example for each configuration that sends something."""
+    found = {json.dumps(example.config): example for example in examples(name) if example.payloads}
+    return list(found.values())
 
 
 def test_an_unknown_type_is_a_key_error_with_the_nearest_name() -> None:
@@ -199,6 +313,25 @@ def test_without_a_lookup_a_question_is_a_refusal() -> None:
         kind.payloads({"type": "page"}, {})
 
 
+@pytest.mark.parametrize("status", [400, 404, 500])
+def test_a_question_that_is_not_answered_is_a_refusal_with_the_answer(status: int) -> None:
+    """The text has the status and the answer; not the query of the address, which may hold a key."""
+    context = Context(lookup=lambda request: (status, {"error": "no"}))
+
+    with pytest.raises(errors.MappingError) as caught:
+        context.ask({"method": "GET", "url": "https://toy.example/people?key=s3cr3t"})
+
+    assert str(caught.value) == f'the destination answers {status} to GET https://toy.example/people: {{"error":"no"}}'
+
+
+def test_a_question_may_miss() -> None:
+    """What the destination does not have is None for a mapping that says so; every 2xx is an answer."""
+    missing, found = Context(lookup=lambda request: (404, {})), Context(lookup=lambda request: (202, {"id": 7}))
+
+    assert missing.ask({"url": "https://toy.example"}, may_miss=True) is None
+    assert found.ask({"url": "https://toy.example"}, may_miss=True) == {"id": 7}
+
+
 def test_an_event_type_without_a_handler_is_refused() -> None:
     """The refusal names the event type and those that the destination takes."""
     kind = toy()
@@ -227,6 +360,100 @@ def test_one_event_type_has_one_handler() -> None:
     with pytest.raises(ValueError, match="Toy: cannot register 'page'"):
         kind.on("page")(lambda event, settings: Payload(endpoint="https://toy.example"))
     assert set(kind.handlers) == set(EVENT_TYPES)
+
+
+DYNAMIC = '{{ event.properties.to || "https://a.example" }}'
+
+
+def test_a_configuration_may_take_a_value_from_the_event() -> None:
+    """The value that is found is used and taken out of the event; else the default stands in, without its marks."""
+    found = CATALOGUE["WEBHOOK"].payloads(
+        {"type": "page", "properties": {"to": "https://b.example", "n": 1}}, {"webhookUrl": DYNAMIC}
+    )
+    missing = CATALOGUE["WEBHOOK"].payloads({"type": "page", "properties": {"n": 1}}, {"webhookUrl": DYNAMIC})
+
+    assert [(p["endpoint"], p["body"]["JSON"]["properties"]) for p in found] == [("https://b.example", {"n": 1})]
+    assert [(p["endpoint"], p["body"]["JSON"]["properties"]) for p in missing] == [("https://a.example", {"n": 1})]
+
+
+def test_a_value_of_the_event_that_does_not_fit_costs_that_event() -> None:
+    """Such a configuration is fine, so the event is refused, and the text says where the value came from."""
+    kind = CATALOGUE["WEBHOOK"]
+    settings = kind.configure({**HOOK, "webhookMethod": '{{ properties.how || "PUT" }}'})
+
+    assert kind.transform(Event({"type": "page"}), settings)[0].method == "PUT"
+    with pytest.raises(errors.MappingError, match=r"webhookMethod: invalid enum value 'SEND'.*came from the event"):
+        kind.transform(Event({"type": "page", "properties": {"how": "SEND"}}), settings)
+
+
+def test_values_of_the_environment_are_taken_only_when_they_are_given() -> None:
+    """Who may write a configuration must not read the environment of this process."""
+    config = {**HOOK, "headers": [{"from": "x-token", "to": "env.TOKEN"}, {"from": "x-b", "to": "env.NOT_SET"}]}
+
+    kept = CATALOGUE["WEBHOOK"].configure(config)
+    taken = CATALOGUE["WEBHOOK"].configure(config, {"TOKEN": "s3cr3t"})
+
+    assert kept.secrets() == ["env.NOT_SET", "env.TOKEN"]
+    assert taken.secrets() == ["env.NOT_SET", "s3cr3t"]
+
+
+def test_tags_are_read_in_both_forms() -> None:
+    """The service stores one-member objects; a list of texts says the same. Empty ones are left out."""
+
+    class TagSettings(Settings, frozen=True, kw_only=True):
+        fields: Tags = Tags()
+
+    kind = DestinationType("Tags", TagSettings)
+
+    assert kind.configure({"fields": [{"property": " a "}, {"property": ""}, "b"]}).fields == ("a", "b")
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"fields": "a"}, "fields: expected a list, got a text"),
+        ({"fields": {"a": 1}}, "fields: expected a list, got an object"),
+        ({"fields": [{"a": 1}]}, "fields: expected a list of texts"),
+    ]
+    for config, says in refused:
+        with pytest.raises(errors.InvalidConfig, match=says):
+            kind.configure(config)
+
+
+@pytest.mark.parametrize("key", ["Toy", "toy", "TOY BOX"])
+def test_an_event_may_have_options_for_one_type(key: str) -> None:
+    """They stand in `integrations` under the type's title or one of its other names, in any case."""
+    kind = DestinationType("Toy", ToySettings, names=("Toy Box",))
+
+    assert kind.options(Event({"integrations": {"All": True, key: {"id": 7}}})) == {"id": 7}
+    assert kind.options(Event({"integrations": {"Other": {"id": 7}, key: True}})) == {}
+    assert kind.options(Event({"integrations": []})) == {}
+
+
+def test_an_answer_is_found_by_its_name_and_its_endpoint() -> None:
+    """Endpoints of one API answer differently; a name that is not there has the nearest."""
+    kind = DestinationType("Toy", ToySettings, answers=[Answer("success", 202, at="/a"), Answer("success", 200)])
+
+    assert kind.answer("success", "https://toy.example/a").status == 202
+    assert kind.answer("success", "https://toy.example/b").status == 200
+    with pytest.raises(errors.UnknownName, match=r"no answer of Toy is called 'succes'\. Did you mean 'success'"):
+        kind.answer("succes")
+
+
+def test_an_example_without_an_answer_to_a_question_says_so() -> None:
+    """A mapping that asks what its example does not tell is refused with the question."""
+    example = Example(name="e", config={}, event={})
+
+    with pytest.raises(errors.MappingError, match="the example 'e' has no answer to GET"):
+        example.lookup({"method": "GET", "url": "https://toy.example"})
+
+
+def test_another_package_adds_a_type_with_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group is `svctoolkit.destinations`, the name is the type's, the value an object `destination`."""
+    module = ModuleType("acme_destinations")
+    module.destination = toy()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "acme_destinations", module)
+    entry = EntryPoint("ACME", "acme_destinations:destination", "svctoolkit.destinations")
+    monkeypatch.setattr(CATALOGUE, "_installed", {"ACME": entry})
+
+    assert "ACME" in CATALOGUE.names()
+    assert CATALOGUE["ACME"] is module.destination
 
 
 def test_a_type_added_at_run_time_is_a_type_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +505,8 @@ def test_importing_the_catalogue_reads_no_definitions_and_no_types() -> None:
     program = (
         "import sys; from svctoolkit.destinations import CATALOGUE, definitions; CATALOGUE.names();"
         "assert not definitions._definitions.cache_info().currsize;"
-        "print([m for m in ('yaml', 'svctoolkit.destinations.webhook', 'httpx', 'pandas') if m in sys.modules])"
+        "types = {'svctoolkit.destinations.' + name.lower() for name in CATALOGUE.names()};"
+        "print([m for m in (*types, 'yaml', 'hmac', 'urllib.request', 'httpx', 'pandas') if m in sys.modules])"
     )
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

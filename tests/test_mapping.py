@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import math
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -16,18 +17,56 @@ from hypothesis import strategies as st
 from svctoolkit.errors import ConfigError, MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
+    EMAIL,
+    USER_ID,
+    ExternalId,
     Table,
+    agent,
+    boolean,
+    check_age,
     const,
     converter,
     default,
+    digits,
+    dynamic,
+    each,
     epoch_ms,
+    epoch_s,
+    epoch_us,
+    event_key,
+    event_name,
+    external_ids,
+    filled_from,
     first,
     flattened,
+    full_name,
+    hashed,
+    hashed_digits,
+    hashed_initial,
+    hashed_lower,
+    hashed_phone,
+    hashed_trimmed,
+    in_url,
+    is_sha256,
+    iso_ms,
     json_text,
+    mapped_id,
+    mapped_row,
+    md5,
+    moment,
+    named,
     number,
     path,
+    platform,
+    products,
     required,
+    seconds,
+    sha256,
+    string,
     text,
+    time,
+    trait,
+    value_of,
     xml_text,
 )
 
@@ -39,7 +78,18 @@ JSON = st.recursive(
 
 
 @pytest.mark.parametrize(
-    "module", ["mapping", "mapping.values", "destinations", "destinations.definitions", "destinations._problems"]
+    "module",
+    [
+        "mapping",
+        "mapping.agents",
+        "mapping.dynamic",
+        "mapping.templates",
+        "mapping.times",
+        "mapping.values",
+        "destinations",
+        "destinations.definitions",
+        "destinations._problems",
+    ],
 )
 def test_the_examples_in_docstrings_are_true(module: str) -> None:
     """Who copies an example gets what it shows."""
@@ -59,11 +109,11 @@ def test_a_table_draws_the_payload() -> None:
 
 
 def test_what_is_missing_or_null_is_left_out_and_everything_else_stays() -> None:
-    """0, False, empty texts and empty objects of the event are values; an object that the table draws may vanish."""
+    """0, False and empty objects of the event are values, an empty text is none; an object that is drawn may vanish."""
     table = Table({"a": "properties.a", "b": "properties.b", "drawn": {"x": "properties.x"}, "own": "traits"})
 
     assert table(Event({"properties": {"a": 0, "b": False}, "traits": {}})) == {"a": 0, "b": False, "own": {}}
-    assert table(Event({"properties": {"a": None, "b": ""}})) == {"b": ""}
+    assert table(Event({"properties": {"a": None, "b": ""}})) == {}
     assert table(Event({})) == {}
 
 
@@ -147,7 +197,7 @@ def test_epoch_ms_is_exact(written: str, milliseconds: int) -> None:
     assert Table({"t": epoch_ms("timestamp")})(Event({"timestamp": written})) == {"t": milliseconds}
 
 
-@pytest.mark.parametrize("value", ["yesterday", "", 20200101, True, ["2020-01-01"]])
+@pytest.mark.parametrize("value", ["yesterday", 20200101, True, ["2020-01-01"]])
 def test_what_is_no_time_is_refused(value: Any) -> None:
     """A number is no time: it could be seconds or milliseconds."""
     with pytest.raises(MappingError, match="timestamp: expected a time such as 2026-01-31T12:00:00Z, got"):
@@ -163,7 +213,7 @@ def test_a_number_may_stand_as_text(value: Any, found: float) -> None:
     assert type(got) is type(found)
 
 
-@pytest.mark.parametrize("value", [True, "", "1_000", "nan", "inf", "1e999", "0x10", [], {"a": 1}])
+@pytest.mark.parametrize("value", [True, "1_000", "nan", "inf", "1e999", "0x10", [], {"a": 1}])
 def test_what_is_no_number_is_refused(value: Any) -> None:
     """Booleans and what only Python takes for a number are no numbers."""
     with pytest.raises(MappingError, match=r"properties\.n: expected a number"):
@@ -191,7 +241,8 @@ def test_a_converter_of_ones_own_takes_paths() -> None:
 def test_json_text_is_that_of_javascript() -> None:
     """No spaces, no escapes for what is no ASCII, whole floats without fraction."""
     assert json_text({"a": [1.0, 1.5, True, None, "ü"], "b": {}}) == '{"a":[1,1.5,true,null,"ü"],"b":{}}'
-    assert json_text([math.nan, math.inf, 1e21]) == "[null,null,1e+21]"
+    assert json_text([math.nan, math.inf, 1e-7]) == "[null,null,1e-7]"
+    assert json_text([1e20, "\ud800"]) == '[100000000000000000000,"\ud800"]'
 
 
 @given(JSON)
@@ -270,3 +321,317 @@ def test_xml_text_is_well_formed_or_refused(value: dict[str, str]) -> None:
 
     read = {element.tag: element.text or "" for element in ET.fromstring(document)}
     assert read == {key: item.replace("\r\n", "\n").replace("\r", "\n") for key, item in value.items()}
+
+
+def test_a_trait_is_looked_for_in_both_places_name_by_name() -> None:
+    """`traits` goes before `context.traits`, and the first name before the second."""
+    table = Table({"first": trait("firstName", "first_name")})
+
+    assert table(Event({"traits": {"first_name": "b"}, "context": {"traits": {"firstName": "a"}}})) == {"first": "a"}
+    assert table(Event({"traits": {"firstName": "c"}, "context": {"traits": {"firstName": "a"}}})) == {"first": "c"}
+
+
+def test_a_leaf_among_paths_gives_its_paths() -> None:
+    """The shared leaves are put together with others, and a conversion stands around all of them."""
+    table = Table({"id": required(string(first(USER_ID, "anonymousId")))})
+
+    assert table(Event({"traits": {"id": 7}, "anonymousId": "a1"})) == {"id": "7"}
+    assert table(Event({"userId": "", "anonymousId": "a1"})) == {"id": "a1"}
+    assert value_of(Event({"properties": {"email": "m@mail.example"}}), EMAIL) == "m@mail.example"
+    assert value_of(Event({}), EMAIL) is None
+
+
+def test_a_conversion_that_gives_none_passes_on() -> None:
+    """A converter may say that a value is none; then the next path counts."""
+
+    @converter
+    def even(value: Any) -> int | None:
+        return value if value % 2 == 0 else None
+
+    table = Table({"n": default(even("properties.a", "properties.b"), 0)})
+
+    assert table(Event({"properties": {"a": 1, "b": 4}})) == {"n": 4}
+    assert table(Event({"properties": {"a": 1}})) == {"n": 0}
+
+
+@pytest.mark.parametrize(
+    "ids", [[{"type": "acme", "id": "7"}], [5, {"type": "b", "id": 1}, {"type": "acme", "id": "7"}]]
+)
+def test_a_name_in_a_list_takes_the_id_of_that_type(ids: list[Any]) -> None:
+    """`context.externalId.acme` is how an external id is found."""
+    assert Table({"id": "context.externalId.acme"})(Event({"context": {"externalId": ids}})) == {"id": "7"}
+    assert Table({"id": "context.externalId.nope"})(Event({"context": {"externalId": ids}})) == {}
+
+
+def test_the_rest_is_what_no_row_reads() -> None:
+    """A row that reads inside of a member has read it."""
+    table = Table({"city": trait("address.city"), "mail": EMAIL})
+    traits = {"address": {"city": "Berlin", "street": "x"}, "email": "m", "plan": "plus"}
+
+    assert table.rest(traits, "traits") == {"plan": "plus"}
+    assert table.rest({"traits": traits, "userId": "u1"}) == {"userId": "u1"}
+
+
+def test_a_table_of_something_inside_an_event_starts_there() -> None:
+    """Its paths have any root, and a refusal says what it is about."""
+    item = Table({"id": required("sku"), "price": number("price")}, of="properties.products")
+
+    assert item({"sku": "s1", "price": "5"}) == {"id": "s1", "price": 5}
+    with pytest.raises(MappingError, match=r"needs a value at properties\.products\.sku"):
+        item({})
+
+
+@pytest.mark.parametrize(
+    ("value", "iso"),
+    [
+        ("2020-01-24T11:59:02.403+05:30", "2020-01-24T06:29:02.403Z"),
+        ("2022-01-21T14:10:12+0000", "2022-01-21T14:10:12.000Z"),
+        ("Thu Mar 24 2016 17:46:45 GMT+0000 (UTC)", "2016-03-24T17:46:45.000Z"),
+        (1234567890001, "2009-02-13T23:31:30.001Z"),
+        (datetime(2026, 1, 31, tzinfo=UTC), "2026-01-31T00:00:00.000Z"),
+        ("The Mar 24", None),
+        (True, None),
+        (1e300, None),
+        (None, None),
+    ],
+)
+def test_a_moment_is_read_in_the_forms_that_events_hold(value: Any, iso: str | None) -> None:
+    """ISO 8601, what JavaScript prints, milliseconds; everything else is no time."""
+    found = moment(value)
+
+    assert (iso_ms.of(found) if found else None) == iso
+
+
+def test_a_time_in_seconds_milliseconds_and_microseconds() -> None:
+    """All are whole numbers, rounded down."""
+    event = Event({"timestamp": "2009-02-13T23:31:30.0019Z"})
+    table = Table({"s": epoch_s("timestamp"), "ms": epoch_ms("timestamp"), "us": epoch_us("timestamp")})
+
+    assert table(event) == {"s": 1234567890, "ms": 1234567890001, "us": 1234567890001900}
+
+
+@pytest.mark.parametrize(("value", "found"), [(True, True), ("FALSE", False), ("true", True)])
+def test_a_boolean_may_be_a_text(value: Any, found: bool) -> None:
+    """Clients send both."""
+    assert boolean.of(value) is found
+    with pytest.raises(ValueError, match="expected true or false, got 'yes'"):
+        boolean.of("yes")
+
+
+@pytest.mark.parametrize(("value", "found"), [("a", "a"), (7, "7"), (4.0, "4"), (1.5, "1.5"), (True, "true")])
+def test_a_string_is_a_text_or_a_number_as_text(value: Any, found: str) -> None:
+    """Numbers look as JavaScript writes them; objects and lists are no texts."""
+    assert string.of(value) == found
+    for wrong in (list[Any](), dict[str, Any]()):
+        with pytest.raises(ValueError, match="expected a text, got"):
+            string.of(wrong)
+
+
+def test_personal_data_is_hashed_after_it_is_normalised() -> None:
+    """Advertising platforms match hashes, so case, spaces and punctuation must not matter."""
+    table = Table({"em": hashed_lower(EMAIL), "ph": hashed_phone("properties.phone"), "id": hashed("userId")})
+
+    built = table(Event({"userId": 7, "properties": {"email": " M@Mail.Example ", "phone": "+49 (151) 1"}}))
+
+    assert built == {"em": sha256("m@mail.example"), "ph": sha256("491511"), "id": sha256("7")}
+    assert digits("+49 (151) 1") == "491511"
+    assert is_sha256(built["em"])
+    assert not is_sha256("m@mail.example")
+    assert md5("a") == "0cc175b9c0f1b6a831c399e269772661"
+
+
+@pytest.mark.parametrize(
+    ("conversion", "value", "plain"),
+    [
+        (hashed_trimmed, " Mira ", "Mira"),
+        (hashed_initial, " Female", "f"),
+        (hashed_digits, "+49 (0)151", "490151"),
+        (hashed_phone, "0049-151", "49151"),
+    ],
+)
+def test_each_kind_of_personal_data_is_normalised_in_its_own_way(conversion: Any, value: str, plain: str) -> None:
+    """What is hashed is the text that advertising platforms ask for."""
+    assert conversion.of(value) == sha256(plain)
+
+
+def test_a_conversion_of_each_element() -> None:
+    """A list is converted element by element; a value alone is a list of one."""
+    table = Table({"n": each(number)("properties.n")})
+
+    assert table(Event({"properties": {"n": ["1", 2]}})) == {"n": [1, 2]}
+    assert table(Event({"properties": {"n": "3"}})) == {"n": [3]}
+
+
+@pytest.mark.parametrize("value", [1768471200, 1768471200123, "2026-01-15T10:00:00Z", 1768471200.9])
+def test_seconds_may_be_milliseconds_too(value: Any) -> None:
+    """A number of that size cannot be seconds: it would be thousands of years away."""
+    assert seconds.of(value) == 1768471200
+
+
+@pytest.mark.parametrize("conversion", [seconds, time])
+def test_what_is_no_time_is_refused_with_an_example_of_one(conversion: Any) -> None:
+    """The refusal shows what a time looks like, and what was there."""
+    for value in ("soon", True, {}):
+        with pytest.raises(ValueError, match="expected a time such as 2026-01-31T12:00:00Z, got"):
+            conversion.of(value)
+
+
+@pytest.mark.parametrize(
+    ("age", "takes"),
+    [
+        (timedelta(days=7, seconds=1), "timestamp: Acme takes the last 7 days and the next minute only"),
+        (timedelta(minutes=-1, seconds=-1), "timestamp: Acme takes the last 7 days and the next minute only"),
+        (timedelta(days=7), ""),
+        (timedelta(minutes=-1), ""),
+    ],
+)
+def test_a_time_outside_of_the_window_is_refused(age: timedelta, takes: str) -> None:
+    """The window is said in words; its ends belong to it."""
+    now, said = datetime(2026, 1, 15, tzinfo=UTC), ""
+    try:
+        check_age(now - age, now, by="Acme", past=timedelta(days=7), future=timedelta(minutes=1))
+    except MappingError as error:
+        said = str(error)
+
+    assert said == takes
+
+
+def test_without_an_end_ahead_every_later_time_is_taken() -> None:
+    """A destination that says nothing of the future takes it."""
+    now = datetime(2026, 1, 15, tzinfo=UTC)
+
+    check_age(now + timedelta(days=9), now, by="Acme", past=timedelta(hours=12))
+    with pytest.raises(MappingError, match="the last 12 hours only"):
+        check_age(now - timedelta(days=9), now, by="Acme", past=timedelta(hours=12))
+    with pytest.raises(MappingError, match=r"the last 0:00:01\.500000 only"):
+        check_age(now - timedelta(days=9), now, by="Acme", past=timedelta(seconds=1.5))
+
+
+@pytest.mark.parametrize("name", [None, "", "  ", 7, {}])
+def test_an_event_needs_a_name(name: Any) -> None:
+    """A name that is missing, blank or no text is refused, and the field is named."""
+    with pytest.raises(MappingError, match="event: a track event needs a name, as a text") as caught:
+        event_name(Event({"type": "track", "event": name}))
+    with pytest.raises(MappingError, match="name: a page event needs a name, as a text"):
+        named(Event({"type": "page"}), name, "name")
+
+    assert caught.value.field == "event"
+    assert event_name(Event({"event": " Order Completed"})) == " Order Completed"
+
+
+@pytest.mark.parametrize(
+    ("traits", "name"),
+    [
+        ({"name": "Mira Berg", "firstName": "M"}, "Mira Berg"),
+        ({"first_name": "Mira", "lastname": "Berg"}, "Mira Berg"),
+        ({"lastName": "Berg"}, "Berg"),
+        ({}, ""),
+    ],
+)
+def test_a_full_name_is_put_together_of_what_is_known(traits: dict[str, str], name: str) -> None:
+    """The name goes before its parts, in any of their spellings, also in `context.traits`."""
+    assert full_name(Event({"traits": traits})) == full_name(Event({"context": {"traits": traits}})) == name
+
+
+def test_a_row_of_a_warehouse_is_named_by_its_external_id() -> None:
+    """Type, field and ID of the first external ID, where reverse ETL says that the traits are mapped."""
+    listed = [{"type": "Salesforce-Lead", "identifierType": "Email", "id": "a@b.example"}, {"type": "x", "id": 1}, None]
+    event = Event({"context": {"mappedToDestination": True, "externalId": listed}})
+    plain = Event({"context": {"externalId": listed}})
+
+    assert mapped_row(event) == ExternalId("salesforce", "Lead", "Email", "a@b.example")
+    assert mapped_id(event) == {"Email": "a@b.example"}
+    assert external_ids(plain) == [mapped_row(event), ExternalId("x", id=1), ExternalId()]
+    assert (mapped_row(plain), mapped_id(plain, "id")) == (ExternalId(), {})
+    assert external_ids(Event({"context": {"externalId": "x"}})) == []
+
+
+def test_a_row_without_a_field_has_the_usual_one() -> None:
+    """Some destinations know people by one field, which a row need not name."""
+    event = Event({"context": {"mappedToDestination": True, "externalId": [{"type": "ACME-users", "id": "u1"}]}})
+
+    assert (mapped_id(event), mapped_id(event, "id")) == ({}, {"id": "u1"})
+
+
+def test_systems_and_parts_of_a_url() -> None:
+    """Apple's systems are one; a part of a URL is escaped, half a character too."""
+    assert [platform(name) for name in ("tvOS", "watchos", "Android", "", None, 7)] == ["ios", "ios", "android"] + [
+        ""
+    ] * 3
+    assert in_url("a/b?\ud800") == "a%2Fb%3F%3F"
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "model", "vendor"),
+    [
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) Version/17.5", "iPhone", "Apple"),
+        ("Dalvik/2.1.0 (Linux; U; Android 14; Pixel 8 Build/UD1A)", "Pixel 8", ""),
+        ("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)", "Mac", ""),
+        ("Mozilla/5.0 (Windows NT 10.0)", "", ""),
+    ],
+)
+def test_a_user_agent_tells_the_device(user_agent: str, model: str, vendor: str) -> None:
+    """Telephones tell their model; of computers only a Mac does."""
+    assert (agent(user_agent).device_model, agent(user_agent).device_vendor) == (model, vendor)
+
+
+def test_products_and_names_of_the_shop() -> None:
+    """Whatever stands in `products`, objects come out; names are compared without case and spaces."""
+    event = Event({"event": " Product  List Viewed", "properties": {"products": [{"sku": "a"}, {}, 5, None]}})
+
+    assert products(event) == [{"sku": "a"}]
+    assert products(Event({"properties": {"products": {"sku": "b"}}})) == [{"sku": "b"}]
+    assert products(Event({})) == []
+    assert event_key(event) == "product_list_viewed"
+    assert event_key(Event({"event": 7})) == ""
+
+
+WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "browser", "os"),
+    [
+        (f"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {WEBKIT} Chrome/126.0 Safari/537.36", "Chrome", "Mac OS X"),
+        (f"Mozilla/5.0 (Windows NT 10.0) {WEBKIT} Chrome/126.0 Safari/537.36 Edg/126.0", "Edge", "Windows"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) Version/17.5 Mobile/1 Safari/604.1", "Safari", "iOS"),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0", "Firefox", "Linux"),
+        ("Dalvik/2.1.0 (Linux; U; Android 14; Pixel 8)", "", "Android"),
+        ("something", "", ""),
+        (None, "", ""),
+    ],
+)
+def test_a_user_agent_tells_browser_and_system(user_agent: Any, browser: str, os: str) -> None:
+    """Browsers that also name others are told apart; what is not known is empty."""
+    found = agent(user_agent)
+
+    assert (found.browser, found.os) == (browser, os)
+
+
+def test_a_template_is_filled_from_the_first_object_that_has_the_value() -> None:
+    """Missing values are empty, whatever is not a text is JSON text."""
+    properties = {"n": 2, "name": "other"}
+    event = {"name": "Basket", "properties": properties}
+
+    assert filled_from("{{name}}: {{ n }} {{ properties.n }}{{gone}}", event, properties) == "Basket: 2 2"
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "left"),
+    [
+        ('{{ event.a.b || "x" }}', "found", {"a": {"c": 1}}),
+        ("{{a.b||x}}", "found", {"a": {"c": 1}}),
+        ('{{ a.c || "x" }}', "1", {"a": {"b": "found"}}),
+        ('{{ a.gone || "x" }}', "x", {"a": {"b": "found", "c": 1}}),
+        ('{{ a-b || "x" }}', "x", {"a": {"b": "found", "c": 1}}),
+        ("{{ a.b }}", "{{ a.b }}", {"a": {"b": "found", "c": 1}}),
+        ("see {{ a.b || x }}", "see {{ a.b || x }}", {"a": {"b": "found", "c": 1}}),
+    ],
+)
+def test_a_dynamic_value_is_taken_out_of_the_event(written: str, value: str, left: dict[str, Any]) -> None:
+    """Only a whole value with a default counts; the event that was given is not changed."""
+    event = {"a": {"b": "found", "c": 1}}
+
+    assert dynamic.resolved({"rows": [{"to": written}]}, event) == ({"rows": [{"to": value}]}, left)
+    assert dynamic.is_dynamic({"rows": [{"to": written}]}) == ("||" in written and not written.startswith("see"))
+    assert event == {"a": {"b": "found", "c": 1}}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from svctoolkit import Pipeline, Workspace, events
-from svctoolkit.delivery import HttpRequest, HttpResponse
+from svctoolkit.delivery import Answer, HttpRequest, HttpResponse
 from svctoolkit.destinations import CATALOGUE, Context, DestinationType, Payload, Settings
 from svctoolkit.errors import InvalidConfig, InvalidMessageType, RequestError, ToolkitError, UnknownName, Unsupported
 from svctoolkit.events import Event
@@ -260,3 +260,25 @@ def test_a_bug_in_a_mapping_is_an_error_of_the_event() -> None:
 def test_every_error_has_one_root() -> None:
     """Whoever catches ToolkitError has caught everything raised on purpose."""
     assert all(issubclass(e, ToolkitError) for e in (UnknownName, Unsupported, RequestError, InvalidMessageType))
+
+
+def test_look_ups_go_through_the_transport() -> None:
+    """What a mapping asks is answered by the recorder; a refusal is the event's error, with the answer."""
+    workspace = Workspace()
+    workspace.destination("desk", "ZENDESK", config={"domain": "shop", "email": "a@b.example", "apiToken": "tok-12345"})
+    pipeline = Pipeline(workspace)
+    pipeline.recorder.answer("shop.zendesk.com", Answer(503, body={"error": "later"}))
+    result = pipeline.test_destination("desk", events.sample("identify"))
+
+    assert "answers 503" in result.data[0].error
+    assert [r.request.method for r in pipeline.recorder.requests] == ["GET"]
+    assert "tok-12345" not in result.data[0].error
+
+
+def test_a_destination_answers_as_its_server() -> None:
+    """In mode `record` the answer is the one that the type documents, not a general one."""
+    workspace = Workspace()
+    workspace.destination("slack", "SLACK", config={"webhookUrl": "https://hooks.slack.com/services/a"})
+    result = Pipeline(workspace).test_destination("slack", events.sample("track"), stages=ALL)
+
+    assert result.data[0].destination_response == ["ok"]

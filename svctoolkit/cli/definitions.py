@@ -9,22 +9,33 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from svctoolkit.cli._command import Command, Exit
+from svctoolkit.errors import UsageError
 from svctoolkit.events import EVENT_TYPES
 
 if TYPE_CHECKING:
+    from svctoolkit.destinations import Example
     from svctoolkit.destinations.definitions import Definition, Variable
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="one destination type, such as WEBHOOK")
-    parser.add_argument("--json", action="store_true", help="print what GET /destination-definitions answers")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="print what GET /destination-definitions answers")
+    shown.add_argument("--markdown", action="store_true", help="print a Markdown table of the types that can be tested")
+    shown.add_argument("--example", metavar="TEXT", help="print the examples of NAME that have TEXT in their name")
 
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.destinations import definitions
 
-    if args.name is None:
+    if args.markdown:
+        text = "\n".join(_markdown())
+    elif args.name is None and args.example is not None:
+        raise UsageError("--example needs a type: `svctoolkit definitions MP --example revenue`")
+    elif args.example is not None:
+        text = "\n\n".join(_examples(args.name.upper(), args.example))
+    elif args.name is None:
         found = definitions.all()
         text = json.dumps([d.to_dict() for d in found], indent=2) if args.json else "\n".join(_listed(found))
     else:
@@ -59,15 +70,59 @@ def _described(one: Definition) -> Iterator[str]:
 
     marks = [mark for mark, is_so in (("beta", one.is_beta), ("deprecated", one.deprecated)) if is_so]
     yield " ".join([styled(one.name, "bold"), one.display_name, *(f"({mark})" for mark in marks)])
-    facts = {"tests": _tested(one), "modes": ", ".join(one.modes), "sources": ", ".join(one.supported_source_types)}
-    for name, text in [*facts.items(), *(("events", line) for line in _event_types(one))]:
+    facts = [("tests", _tested(one)), ("modes", ", ".join(one.modes))]
+    facts += [("sources", ", ".join(one.supported_source_types)), *(("events", line) for line in _event_types(one))]
+    if one.name in CATALOGUE:
+        mapping = CATALOGUE[one.name]
+        facts += [("mapping", ", ".join(mapping.handlers)), ("docs", mapping.docs)]
+        facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
+    for name, text in facts:
         yield textwrap.fill(text, width(), initial_indent=f"  {name:<7}  ", subsequent_indent=" " * 11)
     yield ""
     head = ("variable", "kind", "required", "default", "label")
     yield from table(head, [_row(name, variable, one) for name, variable in one.variables.items()])
     if one.name in CATALOGUE:
-        yield "\nexamples"
-        yield from (f"  {example.name}" for example in examples(one.name))
+        yield ""
+        found = [(e.event.get("type", ""), _outcome(e), e.name) for e in examples(one.name)]
+        yield from table(("event", "gives", "example"), found)
+        yield ""
+        hint = f"`svctoolkit definitions {one.name} --example TEXT` shows an example in full."
+        yield styled(textwrap.fill(hint, width()), "dim")
+
+
+def _outcome(example: Example) -> str:
+    if example.error:
+        return "refusal"
+    return f"{len(example.payloads)} payload{'' if len(example.payloads) == 1 else 's'}"
+
+
+def _examples(name: str, text: str) -> Iterator[str]:
+    """Each example with that text in its name as JSON: event, configuration, and what they give."""
+    import msgspec
+
+    from svctoolkit.destinations import examples
+    from svctoolkit.errors import UnknownName
+
+    known = examples(name)
+    found = [example for example in known if text.lower() in example.name.lower()]
+    if not found:
+        raise UnknownName(f"example of {name}", text, [example.name for example in known])
+    for example in found:
+        shown = {key: value for key, value in msgspec.to_builtins(example).items() if value}
+        yield json.dumps(shown, ensure_ascii=False, indent=2)
+
+
+def _markdown() -> Iterator[str]:
+    """The types that can be tested: what they are called, the events that they take, how many examples show them."""
+    from svctoolkit.destinations import CATALOGUE, examples
+
+    yield "| type | name | events | examples |"
+    yield "|---|---|---|---:|"
+    for name in CATALOGUE.names():
+        kind = CATALOGUE[name]
+        title = f"[{kind.title}]({kind.docs})" if kind.docs else kind.title
+        taken = ", ".join(event for event in EVENT_TYPES if event in kind.handlers)
+        yield f"| {name} | {title} | {taken} | {len(examples(name))} |"
 
 
 def _event_types(one: Definition) -> Iterator[str]:
@@ -102,11 +157,13 @@ command = Command(
     help="list destination types, or the variables of one",
     description="""
         Lists the destination types that are known, and which of them can be tested here. With a name: its
-        configuration variables as `--config` and a workspace file take them, and its examples.
+        configuration variables as `--config` and a workspace file take them, the events that its mapping takes, and
+        its examples.
     """,
     examples=(
         "svctoolkit definitions",
         "svctoolkit definitions WEBHOOK",
+        "svctoolkit definitions MP --example revenue",
         "svctoolkit definitions --json | jq '.[].name'",
     ),
     add_arguments=_add_arguments,

@@ -10,23 +10,19 @@ from __future__ import annotations
 import pkgutil
 from functools import cached_property
 
-from svctoolkit.destinations._define import (
-    Context,
-    DestinationType,
-    Lookup,
-    Method,
-    Parsed,
-    Payload,
-    Rows,
-    Settings,
-)
-from svctoolkit.destinations._examples import Example, Refusal, read_examples
+from svctoolkit.destinations._answers import Answer
+from svctoolkit.destinations._define import Context, DestinationType, Lookup, Method, Payload
+from svctoolkit.destinations._examples import Asked, Example, Refusal, read_examples
+from svctoolkit.destinations._settings import DynamicSettings, Parsed, Rows, Settings, Tags
 from svctoolkit.registry import Registry
 
 __all__ = [
     "CATALOGUE",
+    "Answer",
+    "Asked",
     "Context",
     "DestinationType",
+    "DynamicSettings",
     "Example",
     "Lookup",
     "Method",
@@ -35,6 +31,7 @@ __all__ = [
     "Refusal",
     "Rows",
     "Settings",
+    "Tags",
     "examples",
 ]
 

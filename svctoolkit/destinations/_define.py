@@ -3,63 +3,22 @@
 from __future__ import annotations
 
 import inspect
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from svctoolkit.destinations._problems import config_problem
-from svctoolkit.errors import InvalidConfig, MappingError, Problem, ToolkitError, UnsupportedEvent
+from svctoolkit.destinations._answers import Answer
+from svctoolkit.destinations._settings import DynamicSettings, Settings, configured
+from svctoolkit.errors import MappingError, ToolkitError, UnknownName, UnsupportedEvent
 from svctoolkit.events import EVENT_TYPES, Event, EventType
 from svctoolkit.mapping import text
-from svctoolkit.secrets import Secret, revealed
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 #: What a mapping may ask over the network: `{method, url, headers, params, body}` -> `(status, parsed body)`.
 Lookup: TypeAlias = Callable[[Mapping[str, Any]], tuple[int, Any]]
-
-
-class Rows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
-    """One row of a two-column form: `{"from": ..., "to": ...}`, as the service stores it."""
-
-    from_: str = ""
-    to: str = ""
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of every type's settings: `webhook_url` here is `webhookUrl` in a configuration. Secrets show masked."""
-
-    def secrets(self) -> list[str]:
-        """The text of every secret in these settings, also inside rows, for masking."""
-        return list(_secrets(self))
-
-
-def _secrets(value: Any) -> Iterator[str]:
-    if isinstance(value, Secret):
-        yield value.reveal()
-    elif isinstance(value, msgspec.Struct):
-        for name in value.__struct_fields__:
-            yield from _secrets(getattr(value, name))
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _secrets(item)
-
-
-class Parsed:
-    """Base of settings that are written as a text and read once: a JSON path, a template.
-
-    A field of such a type is made from its text when a configuration is read. A `ValueError` of the constructor, which
-    says what was expected, becomes an `InvalidConfig` that names the variable.
-    """
-
-    def __init__(self, written: str) -> None:
-        self.written = written
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.written!r})"
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +81,22 @@ class Context:
     destination_id: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    def ask(self, request: Mapping[str, Any], *, may_miss: bool = False) -> Any:
+        """The body of the destination's answer to a look-up.
+
+        Raises `MappingError` with the answer for any status but 2xx. With `may_miss` a 404 gives None: the destination
+        knows no such thing.
+        """
+        status, answer = self.lookup(request)
+        if status == 404 and may_miss:
+            return None
+        if not 200 <= status < 300:
+            url, _, _ = str(request.get("url")).partition("?")  # keys and addresses may stand in the query
+            raise MappingError(
+                f"the destination answers {status} to {request.get('method', 'GET')} {url}: {text(answer)[:300]}"
+            )
+        return answer
+
 
 Sends: TypeAlias = Payload | Iterable[Payload]
 Handler: TypeAlias = Callable[..., Sends]
@@ -131,10 +106,24 @@ class DestinationType:
     """One type of the catalogue: its settings, and what it sends for each event type.
 
     `title` is the name that users know. `docs` is the page of the destination's public API that the mapping follows.
+    `answers` are what its server says. `names` are further names under which events carry options for this type in
+    their `integrations`. `earlier` are variables of `settings` that stored configurations may still hold although the
+    destination's form has them no more.
     """
 
-    def __init__(self, title: str, settings: type[Settings], *, docs: str = "") -> None:
+    def __init__(
+        self,
+        title: str,
+        settings: type[Settings],
+        *,
+        docs: str = "",
+        answers: Sequence[Answer] = (),
+        names: Sequence[str] = (),
+        earlier: Sequence[str] = (),
+    ) -> None:
         self.title, self.settings, self.docs = title, settings, docs
+        self.answers, self.earlier = tuple(answers), tuple(earlier)
+        self._names = frozenset(name.lower() for name in (title, *names))
         self.handlers: dict[str, Handler] = {}
         self._wants_context: set[Handler] = set()
 
@@ -155,20 +144,40 @@ class DestinationType:
 
         return register
 
-    def configure(self, config: Mapping[str, Any]) -> Any:
+    def configure(self, config: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Any:
         """The typed settings of a configuration. A variable that is null or an empty text counts as not set.
+
+        Values such as `{{ event.properties.key || "default" }}` are filled from each event. `env.NAME` takes that
+        variable of `environ`; without `environ` it stays as it is, because whoever may write a configuration could
+        otherwise read this process's environment.
 
         Raises `InvalidConfig`, which names the variable. Variables that the mapping does not read (consent, filters of
         device mode) are accepted: `svctoolkit.destinations.definitions` knows them all and checks the names.
         """
-        given = {key: value for key, value in revealed(config).items() if value is not None and value != ""}
-        try:
-            return msgspec.convert(given, self.settings, strict=False, dec_hook=_decoded)
-        except msgspec.ValidationError as error:
-            said = config_problem(str(error), self.settings, given)
-            raise InvalidConfig(Problem(said, where=f"{self.title} config")) from error
+        return configured(self.title, self.settings, config, environ or {})
 
-    def transform(self, event: Event, settings: Settings, context: Context | None = None) -> list[Payload]:
+    def options(self, event: Event) -> Mapping[str, Any]:
+        """What the event says to this type alone: `integrations["Mixpanel"]`. Empty when that is missing or no object.
+
+        Titles and `names` are compared without case, as clients write them in several ways.
+        """
+        chosen = event.raw.get("integrations")
+        if isinstance(chosen, Mapping):
+            for name, value in chosen.items():
+                if isinstance(value, Mapping) and name.lower() in self._names:
+                    return value
+        return {}
+
+    def answer(self, name: str, url: str = "") -> Answer:
+        """The answer of that name for a request to `url`. Raises `UnknownName`."""
+        for found in self.answers:
+            if found.name == name and found.at in url:
+                return found
+        raise UnknownName(f"answer of {self.title}", name, {found.name for found in self.answers})
+
+    def transform(
+        self, event: Event, settings: Settings | DynamicSettings, context: Context | None = None
+    ) -> list[Payload]:
         """The payloads of one event.
 
         Raises `UnsupportedEvent` or `MappingError`. Whatever else a mapping raises is a `MappingError` too, one that
@@ -179,6 +188,8 @@ class DestinationType:
             takes = ", ".join(self.handlers)
             given = f"{event.type} events" if event.type else "events without a type"
             raise UnsupportedEvent(f"{self.title} takes no {given}, only {takes}", field="type")
+        if isinstance(settings, DynamicSettings):
+            settings, event = settings.for_event(event)
         try:
             if handler in self._wants_context:
                 sends = handler(event, settings, context or Context())
@@ -207,13 +218,8 @@ class DestinationType:
         return [p.to_dict() for p in self.transform(Event(event), self.configure(config), context)]
 
 
-def _decoded(kind: type, value: Any) -> Any:
-    if not isinstance(value, str | int | float | None):
-        raise ValueError(f"expected a text, got {'a list' if isinstance(value, list) else 'an object'}")
-    written = "" if value is None else text(value)
-    return kind(written)
-
-
 def _located(error: Exception) -> str:
+    import traceback  # only a fault in a mapping needs it
+
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"

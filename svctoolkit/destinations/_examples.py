@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from svctoolkit.destinations._define import Payload
-from svctoolkit.errors import ConfigError
+from svctoolkit.errors import ConfigError, MappingError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"class_": "class"}):
@@ -20,10 +22,20 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     says: str
 
 
+class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One question that a mapping asks its destination, and the answer."""
+
+    url: str
+    method: str = "GET"
+    status: int = 200
+    body: Any = {}
+
+
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One event with one configuration. `payloads` are complete, although the file leaves out what is empty.
 
-    `error` is given instead of payloads where the configuration or the event is refused.
+    `error` is given instead of payloads where the configuration or the event is refused. `now` is the time that the
+    mapping sees; `lookups` answer what it asks.
     """
 
     name: str
@@ -31,6 +43,15 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     event: dict[str, Any]
     payloads: list[dict[str, Any]] = []
     error: Refusal | None = None
+    now: str = "2026-01-15T10:10:00Z"
+    lookups: list[Asked] = []
+
+    def lookup(self, request: Mapping[str, Any]) -> tuple[int, Any]:
+        """The answer to a question, for the argument of the same name of `DestinationType.payloads`."""
+        for known in self.lookups:
+            if (known.method, known.url) == (request.get("method", "GET"), request.get("url")):
+                return known.status, known.body
+        raise MappingError(f"the example {self.name!r} has no answer to {request.get('method')} {request.get('url')}")
 
 
 def read_examples(settings: type[msgspec.Struct]) -> list[Example]:
@@ -49,6 +70,8 @@ def read_examples(settings: type[msgspec.Struct]) -> list[Example]:
 
 
 def _beside(settings: type[msgspec.Struct]) -> Path | None:
+    from pathlib import Path
+
     try:
         file = Path(inspect.getfile(settings)).with_name("examples.yaml")
     except (OSError, TypeError):  # a class that was typed in, as in a notebook, has no file
@@ -58,4 +81,8 @@ def _beside(settings: type[msgspec.Struct]) -> Path | None:
 
 def _complete(payload: Mapping[str, Any]) -> dict[str, Any]:
     empty = Payload(endpoint="").to_dict()
-    return {**empty, **payload, "body": {**empty["body"], **payload.get("body", {})}}
+    body = {**empty["body"], **payload.get("body", {})}
+    batch = body["JSON_ARRAY"].get("batch")
+    if isinstance(batch, list):  # files show it as it is, the service sends it as text
+        body["JSON_ARRAY"] = {"batch": msgspec.json.encode(batch).decode()}
+    return {**empty, **payload, "body": body}

@@ -52,4 +52,4 @@ class Event:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else _NOTHING
+    return value if isinstance(value, dict | Mapping) else _NOTHING  # dict first: the abstract check is slow

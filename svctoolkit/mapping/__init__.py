@@ -5,7 +5,7 @@
 >>> table(Event({"anonymousId": "a1", "context": {"os": {"name": "iOS"}}}))
 {'id': 'a1', 'os': {'name': 'iOS'}}
 
-A value that is missing leaves its key out. `required(...)` makes that an error instead:
+A value that is missing, null or an empty text leaves its key out. `required(...)` makes that an error instead:
 
 >>> Table({"id": required("userId")})(Event({}))
 Traceback (most recent call last):
@@ -14,25 +14,144 @@ svctoolkit.errors.MappingError: needs a value at userId
 
 from __future__ import annotations
 
-from svctoolkit.mapping.leaves import Leaf, Source, const, converter, default, epoch_ms, first, number, required
-from svctoolkit.mapping.table import Shape, Table, path
-from svctoolkit.mapping.values import flattened, json_text, text, xml_text
+from svctoolkit.mapping.agents import Agent, agent, platform
+from svctoolkit.mapping.leaves import (
+    CLIENT_TIME,
+    EMAIL,
+    IP,
+    PHONE,
+    TIME,
+    USER_ID,
+    Converter,
+    Leaf,
+    Source,
+    boolean,
+    const,
+    converter,
+    default,
+    each,
+    epoch_ms,
+    epoch_s,
+    epoch_us,
+    first,
+    iso_ms,
+    number,
+    required,
+    seconds,
+    string,
+    time,
+    trait,
+)
+from svctoolkit.mapping.names import event_key, event_name, full_name, name_key, named
+from svctoolkit.mapping.people import (
+    CITY,
+    COUNTRY,
+    FIRST_NAME,
+    LAST_NAME,
+    POSTAL_CODE,
+    STATE,
+    digits,
+    hashed,
+    hashed_digits,
+    hashed_initial,
+    hashed_lower,
+    hashed_phone,
+    hashed_trimmed,
+    is_sha256,
+    md5,
+    sha256,
+)
+from svctoolkit.mapping.shop import products
+from svctoolkit.mapping.table import Shape, Table, path, value_of
+from svctoolkit.mapping.templates import filled, filled_from
+from svctoolkit.mapping.times import check_age, moment
+from svctoolkit.mapping.values import (
+    as_object,
+    basic_auth,
+    compact,
+    flattened,
+    in_url,
+    is_empty,
+    json_text,
+    picked,
+    text,
+    without,
+    xml_text,
+)
+from svctoolkit.mapping.warehouse import ExternalId, external_ids, mapped_id, mapped_row
 
 __all__ = [
+    "CITY",
+    "CLIENT_TIME",
+    "COUNTRY",
+    "EMAIL",
+    "FIRST_NAME",
+    "IP",
+    "LAST_NAME",
+    "PHONE",
+    "POSTAL_CODE",
+    "STATE",
+    "TIME",
+    "USER_ID",
+    "Agent",
+    "Converter",
+    "ExternalId",
     "Leaf",
     "Shape",
     "Source",
     "Table",
+    "agent",
+    "as_object",
+    "basic_auth",
+    "boolean",
+    "check_age",
+    "compact",
     "const",
     "converter",
     "default",
+    "digits",
+    "each",
     "epoch_ms",
+    "epoch_s",
+    "epoch_us",
+    "event_key",
+    "event_name",
+    "external_ids",
+    "filled",
+    "filled_from",
     "first",
     "flattened",
+    "full_name",
+    "hashed",
+    "hashed_digits",
+    "hashed_initial",
+    "hashed_lower",
+    "hashed_phone",
+    "hashed_trimmed",
+    "in_url",
+    "is_empty",
+    "is_sha256",
+    "iso_ms",
     "json_text",
+    "mapped_id",
+    "mapped_row",
+    "md5",
+    "moment",
+    "name_key",
+    "named",
     "number",
     "path",
+    "picked",
+    "platform",
+    "products",
     "required",
+    "seconds",
+    "sha256",
+    "string",
     "text",
+    "time",
+    "trait",
+    "value_of",
+    "without",
     "xml_text",
 ]

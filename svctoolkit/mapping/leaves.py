@@ -6,34 +6,30 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from datetime import datetime
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from svctoolkit.errors import ConfigError, did_you_mean
-from svctoolkit.events import ROOTS
+from svctoolkit.mapping.times import iso_ms as _iso_ms
+from svctoolkit.mapping.times import microseconds, moment
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_WHOLE = re.compile(r"\s*[+-]?\d{1,4000}\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The first of `paths` that has a value, then a conversion. Null is no value.
+    """The first of `paths` that has a value, then a conversion. Null and an empty text are no values.
 
-    A path is dotted; a number takes that element of a list (`properties.products.0.sku`). Raises `ConfigError` where a
-    path starts with something that no event has.
+    A path is dotted. A number takes that element of a list (`properties.products.0.sku`); a name takes the `id` of the
+    element with that `type` (`context.externalId.ga4ClientId`). A conversion that gives None passes on to the next
+    path. The alternatives of a `shared` source are proven once, so a type needs no example for each of them.
     """
 
     paths: tuple[str, ...]
     convert: Callable[[Any], Any] | None = None
     required: bool = False
     default: Any = None
-
-    def __post_init__(self) -> None:
-        for path in self.paths:
-            root = path.split(".", 1)[0]
-            if root not in ROOTS:
-                raise ConfigError(f"no event has a field {root!r} ({path}).{did_you_mean(root, ROOTS)}")
+    shared: bool = False
 
 
 Leaf: TypeAlias = "str | Source"
@@ -44,9 +40,16 @@ def source(leaf: Leaf) -> Source:
     return leaf if isinstance(leaf, Source) else Source((leaf,))
 
 
-def first(*paths: str) -> Source:
-    """The first of `paths` that has a value."""
-    return Source(paths)
+def first(*leaves: Leaf) -> Source:
+    """The first of these paths that has a value. A leaf among them gives its paths, not its conversion."""
+    sources = [source(leaf) for leaf in leaves]
+    paths = tuple(path for s in sources for path in s.paths)
+    return Source(paths, shared=bool(sources) and all(s.shared for s in sources))
+
+
+def trait(*names: str) -> Source:
+    """The first of these traits that has a value, each looked for in `traits` and then in `context.traits`."""
+    return Source(tuple(f"{at}.{name}" for name in names for at in ("traits", "context.traits")), shared=True)
 
 
 def required(leaf: Leaf) -> Source:
@@ -55,7 +58,7 @@ def required(leaf: Leaf) -> Source:
 
 
 def default(leaf: Leaf, value: Any) -> Source:
-    """`value` when the event has none. `0`, `False` and `""` are values like any other."""
+    """`value` when the event has none. `0` and `False` are values like any other."""
     return replace(source(leaf), default=value)
 
 
@@ -64,27 +67,72 @@ def const(value: Any) -> Source:
     return Source((), default=value)
 
 
-def converter(function: Callable[[Any], Any]) -> Callable[..., Source]:
-    """Turn `value -> value` into a leaf that takes one or more paths.
+T = TypeVar("T")
+
+
+class Converter(Generic[T]):
+    """A conversion that makes leaves: `number("properties.price")`. `number.of(value)` converts one value.
 
     The function refuses a value by raising `ValueError` or `TypeError` with a text that says what was expected.
     """
 
-    def leaf(*paths: str) -> Source:
-        return Source(paths, convert=function)
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        self.of, self.__name__, self.__doc__ = function, function.__name__, function.__doc__
 
-    leaf.__name__, leaf.__doc__ = function.__name__, function.__doc__
-    return leaf
+    def __call__(self, *leaves: Leaf) -> Source:
+        return replace(first(*leaves), convert=self.of)
+
+
+def converter(function: Callable[[Any], T]) -> Converter[T]:
+    """Turn `value -> value` into a leaf that takes one or more paths, or other leaves for their paths."""
+    return Converter(function)
+
+
+def each(conversion: Converter[T]) -> Converter[list[T]]:
+    """The conversion of every element of a list: `each(number)("properties.prices")`. A value alone is a list too."""
+    of = conversion.of
+    return Converter(lambda value: [of(item) for item in (value if isinstance(value, list) else [value])])
+
+
+@converter
+def time(value: Any) -> datetime:
+    """A time as a datetime in UTC. A number is none: it may be seconds or milliseconds."""
+    found = None if isinstance(value, int | float) else moment(value)
+    if found is None:
+        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+    return found
+
+
+@converter
+def epoch_us(value: Any) -> int:
+    """A time as whole microseconds since 1970."""
+    return microseconds(time.of(value))
 
 
 @converter
 def epoch_ms(value: Any) -> int:
-    """ISO 8601 text as whole milliseconds since 1970; a time without zone is UTC."""
-    try:
-        when = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}") from None
-    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)
+    """A time as whole milliseconds since 1970; a time without zone is UTC."""
+    return microseconds(time.of(value)) // 1000
+
+
+@converter
+def epoch_s(value: Any) -> int:
+    """A time as whole seconds since 1970."""
+    return microseconds(time.of(value)) // 1_000_000
+
+
+@converter
+def iso_ms(value: Any) -> str:
+    """A time as `2026-01-31T12:00:00.000Z`."""
+    return _iso_ms(time.of(value))
+
+
+@converter
+def seconds(value: Any) -> int:
+    """A time as whole seconds since 1970. Unlike `epoch_s` it takes numbers: seconds, or milliseconds from 1e11 on."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return int(value if abs(value) < 1e11 else value / 1000)
+    return epoch_s.of(value)
 
 
 @converter
@@ -97,4 +145,39 @@ def number(value: Any) -> int | float:
     found = float(value)
     if not math.isfinite(found):
         raise ValueError(f"expected a number that fits, got {value!r}")
-    return int(value) if re.fullmatch(r"\s*[+-]?\d{1,4000}\s*", value, re.ASCII) else found
+    return int(value) if _WHOLE.fullmatch(value) else found
+
+
+@converter
+def boolean(value: Any) -> bool:
+    """True or false, also as text."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise ValueError(f"expected true or false, got {value!r}")
+
+
+@converter
+def string(value: Any) -> str:
+    """A text, or a number or boolean as text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    if isinstance(value, int | float):
+        return str(value)
+    raise ValueError(f"expected a text, got {'a list' if isinstance(value, list) else 'an object'}")
+
+
+#: Who the event is about. `anonymousId` is not among them: `first(USER_ID, "anonymousId")` takes it last.
+USER_ID = Source(("userId", "traits.userId", "traits.id", "context.traits.userId", "context.traits.id"), shared=True)
+EMAIL = Source(("traits.email", "context.traits.email", "properties.email"), shared=True)
+PHONE = Source(("traits.phone", "context.traits.phone", "properties.phone"), shared=True)
+#: When it happened: the corrected time, else that of the client's clock.
+TIME = Source(("timestamp", "originalTimestamp"), shared=True)
+#: The same, but that of the client's clock goes first.
+CLIENT_TIME = Source(("originalTimestamp", "timestamp"), shared=True)
+IP = Source(("context.ip", "request_ip"), shared=True)

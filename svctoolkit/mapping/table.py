@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from svctoolkit.errors import MappingError
-from svctoolkit.events import Event
+from svctoolkit.errors import ConfigError, MappingError, did_you_mean
+from svctoolkit.events import ROOTS, Event
 from svctoolkit.mapping.leaves import Leaf, Source, source
 
 Getter: TypeAlias = Callable[[Mapping[str, Any]], Any]
@@ -16,22 +16,47 @@ Shape: TypeAlias = "Mapping[str, Leaf | Shape]"
 class Table:
     """A compiled shape. Call it with an event; iterate it for its rows, `(key, Source)` each.
 
-    A misspelt first segment of a path raises `ConfigError` here, when the module is imported, not on an event.
+    A misspelt first segment of a path raises `ConfigError` here, when the module is imported, not on an event. A table
+    `of` something inside an event, such as a product, is called with that object; its paths start there.
     """
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
+    def __init__(self, shape: Shape, *, of: str = "") -> None:
+        self.shape, self.of = shape, of
         self._rows = list(_rows(shape, ()))
+        if not of:
+            _check_roots(self._rows)
         self._getter: Getter | None = None  # compiled at the first event: most imports never see one
+        self._read: dict[str, frozenset[str]] = {}
 
-    def __call__(self, event: Event) -> dict[str, Any]:
+    def __call__(self, event: Event | Mapping[str, Any]) -> dict[str, Any]:
         """The payload of `event`. Raises `MappingError` for a required value that is missing or a misfit."""
         if self._getter is None:
-            self._getter = _compile(self.shape)
-        return self._getter(event.raw) or {}
+            self._getter = _compile(self.shape, f"{self.of}." if self.of else "")
+        return self._getter(event.raw if isinstance(event, Event) else event) or {}
 
     def __iter__(self) -> Iterator[tuple[str, Source]]:
         return iter(self._rows)
+
+    def rest(self, members: Mapping[str, Any], at: str = "") -> dict[str, Any]:
+        """Those of `members` that no row reads; `at` is where they stand in the event: `rest(event.traits, "traits")`.
+
+        A row that reads inside of a member (`traits.address.city`) has read it. What users add of their own travels on
+        this way.
+        """
+        read = self._read.get(at)
+        if read is None:
+            below = f"{at}." if at else ""
+            paths = (path for _, src in self._rows for path in src.paths if path.startswith(below))
+            read = self._read[at] = frozenset(path[len(below) :].split(".", 1)[0] for path in paths)
+        return {key: value for key, value in members.items() if key not in read}
+
+
+def _check_roots(rows: list[tuple[str, Source]]) -> None:
+    for _, src in rows:
+        for path in src.paths:
+            root = path.split(".", 1)[0]
+            if root not in ROOTS:
+                raise ConfigError(f"no event has a field {root!r} ({path}).{did_you_mean(root, ROOTS)}")
 
 
 def _rows(shape: Shape, at: tuple[str, ...]) -> Iterator[tuple[str, Source]]:
@@ -42,38 +67,99 @@ def _rows(shape: Shape, at: tuple[str, ...]) -> Iterator[tuple[str, Source]]:
             yield ".".join((*at, key)), source(leaf)
 
 
-def _compile(shape: Shape) -> Getter:
-    getters = [
-        (key, _compile(leaf) if isinstance(leaf, Mapping) else _leaf(source(leaf))) for key, leaf in shape.items()
-    ]
+class _Places:
+    """The objects that the paths of a table go through, numbered: each is looked up once for an event.
 
-    def build(raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    `find` gives them in that order. What is no object there is an empty one, and a list is an object of its elements:
+    by their numbers, and the `id` of each by its `type` (as in `context.externalId`).
+    """
+
+    def __init__(self) -> None:
+        self._numbers = {"": 0}
+        self._steps: list[tuple[int, str]] = []
+
+    def number(self, place: str) -> int:
+        if place not in self._numbers:
+            above, _, key = place.rpartition(".")
+            self._steps.append((self.number(above), key))
+            self._numbers[place] = len(self._steps)
+        return self._numbers[place]
+
+    def find(self, raw: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        found = [raw]
+        for above, key in self._steps:
+            node = found[above].get(key)
+            found.append(node if isinstance(node, dict) else _elements(node) if isinstance(node, list) else _NOTHING)
+        return found
+
+
+_NOTHING: Mapping[str, Any] = {}
+_Found: TypeAlias = list[Mapping[str, Any]]
+
+
+def _compile(shape: Shape, of: str) -> Getter:
+    places = _Places()
+    build = _object(shape, of, places)
+    return lambda raw: build(places.find(raw))
+
+
+def _object(shape: Shape, of: str, places: _Places) -> Callable[[_Found], Any]:
+    rows: list[tuple[str, int, str, Callable[[_Found], Any] | None]] = []
+    for key, leaf in shape.items():
+        if isinstance(leaf, Mapping):
+            rows.append((key, 0, "", _object(leaf, of, places)))
+        elif isinstance(leaf, str):  # a path alone, as most rows are, needs no call
+            above, _, last = leaf.rpartition(".")
+            rows.append((key, places.number(above), last, None))
+        else:
+            rows.append((key, 0, "", _leaf(leaf, of, places)))
+
+    def build(found: _Found) -> dict[str, Any] | None:
         out = {}
-        for key, get in getters:
-            value = get(raw)
-            if value is not None:
+        for key, number, last, get in rows:
+            value = found[number].get(last) if get is None else get(found)
+            if value is not None and value != "":
                 out[key] = value
         return out or None  # an object that the table draws is left out when nothing is in it
 
     return build
 
 
-def _leaf(src: Source) -> Getter:
-    getters = [(p, path(p)) for p in src.paths]
-    if src.convert is None and not src.required and src.default is None and len(getters) == 1:
-        return getters[0][1]
-    convert, fallback, names = src.convert, src.default, " or ".join(src.paths)
+def getter(leaf: Leaf) -> Getter:
+    """A function that gives the value of one leaf for the raw event, or None."""
+    places = _Places()
+    get = _leaf(source(leaf), "", places)
+    return lambda raw: get(places.find(raw))
 
-    def get(raw: Mapping[str, Any]) -> Any:
-        for name, getter in getters:
-            value = getter(raw)
-            if value is not None:
+
+def value_of(event: Event, leaf: Leaf) -> Any:
+    """The value of one leaf, where a table would be too much: `value_of(event, EMAIL)`. None when there is none."""
+    found = _VALUES.get(leaf)
+    if found is None:
+        found = _VALUES[leaf] = getter(leaf)
+    return found(event.raw)
+
+
+_VALUES: dict[Leaf, Getter] = {}
+
+
+def _leaf(src: Source, of: str, places: _Places) -> Callable[[_Found], Any]:
+    split = [(p, p.rpartition(".")) for p in src.paths]
+    paths = [(of + p, places.number(above), last) for p, (above, _, last) in split]
+    convert, fallback, names = src.convert, src.default, " or ".join(name for name, _, _ in paths)
+
+    def get(found: _Found) -> Any:
+        for name, number, last in paths:
+            value = found[number].get(last)
+            if value is not None and value != "":
                 if convert is None:
                     return value
                 try:
-                    return convert(value)
+                    value = convert(value)
                 except (TypeError, ValueError, OverflowError) as error:
                     raise MappingError(f"{name}: {error}", field=name) from error
+                if value is not None:
+                    return value
         if src.required:
             raise MappingError(f"needs a value at {names}", field=names)
         return fallback
@@ -81,32 +167,24 @@ def _leaf(src: Source) -> Getter:
     return get
 
 
+def _elements(node: list[Any]) -> Mapping[str, Any]:
+    typed = {item["type"]: item.get("id") for item in reversed(node) if isinstance(item, dict) and _is_typed(item)}
+    return typed | {str(number): item for number, item in enumerate(node)}
+
+
+def _is_typed(item: Mapping[str, Any]) -> bool:
+    return isinstance(item.get("type"), str)
+
+
 def path(dotted: str) -> Getter:
     """A function that gives the value at a dotted path of a JSON object, or None."""
-    first, *rest = dotted.split(".")
-    if not rest:
-        return lambda raw: raw.get(first)
-    if len(rest) == 1:
-        (last,) = rest
+    *above, last = dotted.split(".")
 
-        def two(raw: Mapping[str, Any]) -> Any:
-            node = raw.get(first)
-            return node.get(last) if isinstance(node, dict) else _element(node, last)
+    def get(raw: Mapping[str, Any]) -> Any:
+        node = raw
+        for key in above:
+            below = node.get(key)
+            node = below if isinstance(below, dict) else _elements(below) if isinstance(below, list) else _NOTHING
+        return node.get(last)
 
-        return two
-
-    def deep(raw: Mapping[str, Any]) -> Any:
-        node = raw.get(first)
-        for key in rest:
-            node = node.get(key) if isinstance(node, dict) else _element(node, key)
-            if node is None:
-                return None
-        return node
-
-    return deep
-
-
-def _element(node: Any, key: str) -> Any:
-    if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
-        return node[int(key)]
-    return None
+    return get

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from svctoolkit import events
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import RequestError, ToolkitError
+from svctoolkit.pipeline.outside import lookup_through, transport_of
 from svctoolkit.pipeline.route import Route, route
 from svctoolkit.pipeline.run import Stages, run
 from svctoolkit.results import DestinationResult, SourceResult
@@ -20,9 +22,10 @@ class Pipeline:
 
     `transport` answers the requests of `send_to_destination`. Without one the workspace's delivery mode decides: in
     mode `record` that is `recorder`, which keeps every request and lets nothing leave the machine.
-    `context` gives mappings their clock, ids and look-ups. `loopback` is false where other machines can ask for events
-    to be sent: live delivery then refuses private targets unless `workspace.delivery.allow` lists them. With
-    `coverage`, `user_code.coverage()` tells which lines of the user's code have run.
+    `context` gives mappings their clock, ids and look-ups; by default look-ups go through the transport, too.
+    `loopback` is false where other machines can ask for events to be sent: live delivery then refuses private
+    targets unless `workspace.delivery.allow` lists them. With `coverage`, `user_code.coverage()` tells which lines
+    of the user's code have run.
     """
 
     def __init__(
@@ -37,7 +40,10 @@ class Pipeline:
         self.workspace = workspace
         self.recorder = Recorder()
         self.user_code = UserCode(workspace, self.recorder, transport=transport, loopback=loopback, coverage=coverage)
-        self.context = context or Context()
+        asked = context or Context()
+        if asked.lookup is Context().lookup:
+            asked = replace(asked, lookup=lookup_through(self.sender))
+        self.context = asked
         self.loopback = loopback
         self._transport = transport
 
@@ -99,7 +105,7 @@ class Pipeline:
             error = f"Destination with id {destination.id} is disabled"
             return DestinationResult(destination.id, destination.name, error=error)
         way = self.route(destination, config)
-        data = run(event, way, stages, self.sender(), self.context, source)
+        data = run(event, way, stages, self.sender(way), self.context, source)
         return DestinationResult(destination.id, destination.name, destination.type, data, masker=way.masker)
 
     def route(self, destination: Destination, config: Mapping[str, Any] | None = None) -> Route:
@@ -111,6 +117,7 @@ class Pipeline:
         delivery = self.workspace.delivery
         return self._transport or delivery.transport(self.recorder, loopback=self.loopback)
 
-    def sender(self) -> Sender:
-        """What stage 3 sends with."""
-        return Sender(self.transport(), timeout=self.workspace.delivery.timeout)
+    def sender(self, route: Route | None = None) -> Sender:
+        """What stage 3 sends with; for a route, with the answers of its destination's server in mode `record`."""
+        transport = self.transport() if route is None else transport_of(route, self.transport())
+        return Sender(transport, timeout=self.workspace.delivery.timeout)

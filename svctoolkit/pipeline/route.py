@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svctoolkit.delivery import Answer
 from svctoolkit.destinations import CATALOGUE, DestinationType, Settings, definitions
 from svctoolkit.secrets import Masker, revealed, secret_texts
 from svctoolkit.transformations import Runnable
@@ -23,6 +24,13 @@ class Route:
     transformation: Transformation | None
     code: Runnable | None
     masker: Masker
+
+    def success(self, url: str) -> Answer | None:
+        """What the destination's own server says at `url` when all is well, where its type knows it."""
+        for known in self.type.answers:
+            if known.name == "success" and known.at in url:
+                return Answer(known.status, known.body, dict(known.headers))
+        return None
 
 
 def route(

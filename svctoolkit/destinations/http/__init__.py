@@ -8,10 +8,8 @@ the event does not have leaves its row out, but a missing path parameter refuses
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from typing import Any, Literal
-from urllib.parse import quote
 
 import msgspec
 
@@ -19,7 +17,7 @@ from svctoolkit.destinations import DestinationType, Method, Payload, Settings
 from svctoolkit.destinations.http._paths import NOTHING, Many, Name, Place, Value
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import text, xml_text
+from svctoolkit.mapping import basic_auth, in_url, text, xml_text
 from svctoolkit.secrets import Secret
 
 _CONTENT_TYPES = {
@@ -119,7 +117,7 @@ def _endpoint(event: Event, settings: HttpSettings) -> str:
     if not settings.path_params:
         return settings.api_url
     address, mark, query = settings.api_url.partition("?")
-    parts = [quote(_part(event, row.path), safe="!'()*") for row in settings.path_params if row.path.written]
+    parts = [in_url(_part(event, row.path)) for row in settings.path_params if row.path.written]
     return "/".join([address.rstrip("/"), *parts]) + mark + query
 
 
@@ -145,8 +143,7 @@ def _headers(event: Event, settings: HttpSettings) -> dict[str, str]:
 
 def _authentication(settings: HttpSettings) -> dict[str, str]:
     if settings.auth == "basicAuth":
-        pair = f"{settings.username}:{settings.password.reveal()}"
-        return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+        return {"Authorization": basic_auth(settings.username, settings.password.reveal())}
     if settings.auth == "bearerTokenAuth":
         return {"Authorization": f"Bearer {settings.bearer_token.reveal()}"}
     if settings.auth == "apiKeyAuth":

@@ -11,8 +11,7 @@ from itertools import count
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
-from svctoolkit.delivery import Answer, HttpRequest, HttpResponse, Recorder, Sender, Transport
-from svctoolkit.destinations import CATALOGUE
+from svctoolkit.delivery import HttpRequest, HttpResponse, Recorder, Sender, Transport
 from svctoolkit.errors import DeliveryError, ToolkitError
 from svctoolkit.pipeline import Pipeline, Route, Stages, run
 from svctoolkit.pipeline.stages import send_to_destination
@@ -209,16 +208,8 @@ class _Wire:
             destination=self._route.destination.key,
             run=self._task.run,
             events=self._events,
-            otherwise=_success(self._route.destination.type, request.url),
+            otherwise=self._route.success(request.url),
         )
-
-
-def _success(type: str, url: str) -> Answer | None:
-    """What the destination's own server says when all is well, where the type knows it."""
-    for known in getattr(CATALOGUE[type], "answers", ()):
-        if known.name == "success" and known.at in url:
-            return Answer(known.status, known.body, known.headers)
-    return None
 
 
 def _may_help(status: int) -> bool:

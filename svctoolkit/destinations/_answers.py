@@ -1,0 +1,23 @@
+"""What a destination's server answers, so that a stand-in can answer the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One documented answer of a destination's API.
+
+    `name` says when it comes; four names are the same for all types that know the case: `success`, `bad key`,
+    `rate limit` and `invalid field`. `at` is a part of the URL, for APIs whose endpoints answer differently. `body` is
+    text, or a value that is sent as JSON.
+    """
+
+    name: str
+    status: int
+    body: Any = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    at: str = ""

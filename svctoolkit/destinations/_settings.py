@@ -1,0 +1,130 @@
+"""What the settings of a destination type are made of, and how a configuration becomes settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from svctoolkit.destinations._problems import config_problem
+from svctoolkit.errors import InvalidConfig, MappingError, Problem
+from svctoolkit.events import Event
+from svctoolkit.mapping import dynamic, text
+from svctoolkit.secrets import Secret, revealed
+
+
+class Rows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
+    """One row of a two-column form: `{"from": ..., "to": ...}`, as the service stores it."""
+
+    from_: str = ""
+    to: str = ""
+
+
+class Tags(tuple[str, ...]):
+    """A list of texts, which the service stores as one-member objects: `[{"property": "plan"}]`. Empty ones are out."""
+
+    __slots__ = ()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of every type's settings: `webhook_url` here is `webhookUrl` in a configuration. Secrets show masked."""
+
+    def secrets(self) -> list[str]:
+        """The text of every secret in these settings, also inside rows, for masking: each once, the longest first."""
+        return sorted({found for found in _secrets(self) if found}, key=lambda found: (-len(found), found))
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def _secrets(value: Any) -> Iterator[str]:
+    if isinstance(value, Secret):
+        yield value.reveal()
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _secrets(getattr(value, name))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _secrets(item)
+
+
+class Parsed:
+    """Base of settings that are written as a text and read once: a JSON path, a template.
+
+    A field of such a type is made from its text when a configuration is read. A `ValueError` of the constructor, which
+    says what was expected, becomes an `InvalidConfig` that names the variable.
+    """
+
+    def __init__(self, written: str) -> None:
+        self.written = written
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.written!r})"
+
+
+class DynamicSettings:
+    """Settings of a configuration with values such as `{{ event.properties.key || "default" }}`.
+
+    `settings` holds for an event that has none of the values.
+    """
+
+    def __init__(self, title: str, kind: type[Settings], config: Mapping[str, Any]) -> None:
+        self._title, self._kind, self._config = title, kind, config
+        self.settings = read_settings(title, kind, dynamic.with_defaults(config))
+
+    def secrets(self) -> list[str]:
+        """The secrets that do not depend on the event."""
+        return self.settings.secrets()
+
+    def for_event(self, event: Event) -> tuple[Settings, Event]:
+        """The settings for this event, and the event without the values that went into them.
+
+        Raises `MappingError` where a value of the event does not fit its variable.
+        """
+        config, raw = dynamic.resolved(self._config, event.raw)
+        try:
+            return read_settings(self._title, self._kind, config), Event(raw)
+        except InvalidConfig as error:
+            raise MappingError(f"{error} (the value came from the event)") from error
+
+
+def read_settings(title: str, kind: type[S], config: Mapping[str, Any]) -> S:
+    """The typed settings. A variable that is null or an empty text counts as not set. Raises `InvalidConfig`."""
+    given = {key: value for key, value in config.items() if value is not None and value != ""}
+    try:
+        return msgspec.convert(given, kind, strict=False, dec_hook=_decoded)
+    except msgspec.ValidationError as error:
+        said = config_problem(str(error), kind, given)
+        raise InvalidConfig(Problem(said, where=f"{title} config")) from error
+
+
+def configured(
+    title: str, kind: type[Settings], config: Mapping[str, Any], environ: Mapping[str, str]
+) -> Settings | DynamicSettings:
+    """The settings of a configuration as it is stored. Raises `InvalidConfig`."""
+    config = revealed(config)
+    if environ:
+        config = dynamic.with_environment(config, environ)
+    if dynamic.is_dynamic(config):
+        return DynamicSettings(title, kind, config)
+    return read_settings(title, kind, config)
+
+
+def _decoded(kind: type[Any], value: Any) -> Any:
+    if kind is Tags:
+        return Tags(_tags(value))
+    if not isinstance(value, str | int | float | None):
+        raise ValueError(f"expected a text, got {'a list' if isinstance(value, list) else 'an object'}")
+    return kind("" if value is None else text(value))
+
+
+def _tags(value: Any) -> Iterator[str]:
+    if not isinstance(value, list):
+        raise ValueError(f"expected a list, got {'an object' if isinstance(value, dict) else 'a text'}")
+    for item in value:
+        tag = next(iter(item.values()), "") if isinstance(item, dict) else item
+        if not isinstance(tag, str):
+            raise ValueError("expected a list of texts")
+        if tag.strip():
+            yield tag.strip()

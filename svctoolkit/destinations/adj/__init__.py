@@ -1,0 +1,111 @@
+"""Adjust: the events of an application that have an event token, by the server-to-server API.
+
+track sends an event under the token that the configuration maps its name to; others are refused. The properties go
+along as callback parameters, flat, and the configured ones as partner parameters too. The event has to say what device
+it is about: its type and its ID.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    IP,
+    Table,
+    as_object,
+    compact,
+    converter,
+    event_name,
+    flattened,
+    json_text,
+    number,
+    platform,
+    text,
+    without,
+)
+
+
+class AdjustSettings(Settings, frozen=True, kw_only=True):
+    app_token: str
+    custom_mappings: tuple[Rows, ...] = ()
+    partner_params_keys: tuple[Rows, ...] = ()
+    environment: bool = False
+
+
+destination = DestinationType(
+    "Adjust",
+    AdjustSettings,
+    docs="https://dev.adjust.com/en/api/s2s-api/events",
+    names=("ADJ",),
+    answers=[
+        Answer("success", 200, {"status": "OK"}),
+        Answer("bad key", 404, {"error": "App token not found"}),
+        Answer("rate limit", 429, {"error": "Too many requests"}),
+        Answer("invalid field", 400, {"error": "Event request failed (Bad event token)"}),
+    ],
+)
+
+
+@converter
+def _revenue(value: Any) -> float:
+    """A number with two decimals; a text may have a dollar sign in front."""
+    return round(float(number.of(value.strip().removeprefix("$") if isinstance(value, str) else value)), 2)
+
+
+COMMON = Table(
+    {
+        "ip_address": IP,
+        "tracking_enabled": "context.device.adTrackingEnabled",
+        "att_status": "context.device.attTrackingStatus",
+    }
+)
+DEVICE = {
+    "android": Table({"android_id": "context.device.id", "gps_adid": "context.device.advertisingId"}),
+    "ios": Table({"idfv": "context.device.id", "idfa": "context.device.advertisingId"}),
+}
+REVENUE = Table({"revenue": _revenue("properties.revenue")})
+
+
+@destination.on("track")
+def send_event(event: Event, settings: AdjustSettings) -> Payload:
+    name = event_name(event).strip()
+    tokens = {row.from_.strip(): row.to.strip() for row in settings.custom_mappings}
+    token = tokens.get(name)
+    if not token:
+        raise MappingError(f"event: {name!r} has no event token; map it in customMappings", field="event")
+    callback = compact(flattened(without(event.properties, ("revenue", "currency"))))
+    params = {
+        "s2s": 1,
+        "app_token": settings.app_token,
+        "event_token": token,
+        "environment": "production" if settings.environment else "sandbox",
+        **COMMON(event),
+        **_device(event),
+        **_money(event),
+        "callback_params": json_text(callback) if callback else "",
+        "partner_params": _partner(event, settings),
+    }
+    return Payload(endpoint="https://s2s.adjust.com/event", headers={"Accept": "*/*"}, params=compact(params))
+
+
+def _device(event: Event) -> dict[str, Any]:
+    device = as_object(event.context.get("device"))
+    kind = platform(device.get("type"))
+    if not device.get("id") or kind not in DEVICE:
+        where = "context.device.type and context.device.id"
+        raise MappingError(f"needs a value at {where}: Adjust takes events of Android and Apple devices", field=where)
+    return DEVICE[kind](event)
+
+
+def _money(event: Event) -> dict[str, Any]:
+    found = REVENUE(event)
+    return {**found, "currency": event.properties.get("currency") or "USD"} if found else {}
+
+
+def _partner(event: Event, settings: AdjustSettings) -> dict[str, str]:
+    """Properties under the partner's names. Adjust takes texts only."""
+    pairs = [(row.to, event.properties.get(row.from_)) for row in settings.partner_params_keys if row.to]
+    return {name: text(value) for name, value in pairs if value is not None and value != ""}

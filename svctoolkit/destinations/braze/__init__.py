@@ -1,0 +1,259 @@
+"""Braze: users, what they do and what they buy, by the endpoint for tracking users.
+
+identify sets attributes of the user; track, page and screen set them too and log an event. `Order Completed` logs a
+purchase for each product, or with the recommended events of a shop one event for the order. group sets an attribute
+named after the group, or the state of a subscription group; alias merges two users. A user without ID goes by an
+alias made from the anonymous ID, which is joined to the user at the first identify. With `supportDedup` Braze is asked
+for the user's profile first, and only the attributes that are new to it are sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations.braze._shop import RECOMMENDED, shop_properties
+from svctoolkit.destinations.braze._users import EXPORTED, attributes, changed
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    TIME,
+    Table,
+    as_object,
+    event_key,
+    event_name,
+    first,
+    mapped_id,
+    named,
+    number,
+    required,
+    string,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+_HOSTS = {
+    "US": "https://rest.iad-{}.braze.com",
+    "EU": "https://rest.fra-{}.braze.eu",
+    "AU": "https://rest.au-{}.braze.com",
+}
+_DATA_CENTER = re.compile(r"(US|EU|AU)-(\d\d)", re.IGNORECASE)
+
+
+class BrazeSettings(Settings, frozen=True, kw_only=True):
+    rest_api_key: Secret = Secret("")
+    data_center: str = "US-01"
+    enable_subscription_group_in_group_call: bool = False
+    enable_nested_array_operations: bool = False
+    send_purchase_event_with_extra_properties: bool = False
+    use_ecommerce_recommended_events: bool = False
+    support_dedup: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.rest_api_key:
+            raise ValueError("restApiKey: is required")
+        if not _DATA_CENTER.fullmatch(self.data_center):
+            raise ValueError(f"dataCenter: expected one such as US-01, EU-02 or AU-01, got {self.data_center!r}")
+
+
+destination = DestinationType(
+    "Braze",
+    BrazeSettings,
+    docs="https://www.braze.com/docs/api/endpoints/user_data/post_user_track",
+    earlier=("useEcommerceRecommendedEvents",),
+    answers=[
+        Answer("success", 201, {"message": "success", "attributes_processed": 1}),
+        Answer("bad key", 401, {"message": "Invalid API Key"}),
+        Answer("rate limit", 429, {"message": "Rate limit exceeded"}, headers={"X-RateLimit-Reset": "1768471500"}),
+        Answer(
+            "invalid field",
+            400,
+            {"message": "Valid data must be provided in the 'attributes', 'events', or 'purchases' fields"},
+        ),
+    ],
+)
+
+_NOT_IN_EVENTS = frozenset({"time", "event_name", "product_id", "quantity", "price"})  # Braze keeps these names
+_NOT_IN_PURCHASES = frozenset({"product_id", "sku", "price", "quantity", "currency"})
+USER = string("context.externalId.brazeExternalId", "userId")
+ANONYMOUS = required(string("anonymousId"))
+MERGE = Table(
+    {
+        "identifier_to_merge": {"external_id": required(string("previousId"))},
+        "identifier_to_keep": {"external_id": required(string("userId"))},
+    }
+)
+WHEN = Table({"time": required(TIME)})
+GROUP = required(string("groupId", "traits.groupId"))
+SUBSCRIBER = Table({"phone": string("traits.phone"), "email": string("traits.email")})
+PURCHASE = Table(
+    {
+        "product_id": required(string(first("product_id", "sku"))),
+        "price": required(number("price")),
+        "quantity": required(number("quantity")),
+    },
+    of="properties.products",
+)
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: BrazeSettings, context: Context) -> Payload:
+    """Joins the anonymous user to the known one before it sets the attributes."""
+    who = _user(event)
+    if who and event.raw.get("anonymousId"):
+        _join(event, settings, context, who)
+    about = _attributes(event, settings, context)
+    if not about:
+        raise MappingError("needs traits that are new to Braze: there are no attributes to set", field="traits")
+    return _post(settings, "/users/track", {"attributes": [{**about, **_identity(event)}]})
+
+
+@destination.on("track")
+def send_event(event: Event, settings: BrazeSettings, context: Context) -> Payload:
+    """A custom event, or what Braze has for the events of a shop."""
+    key = event_key(event)
+    if settings.use_ecommerce_recommended_events and key in RECOMMENDED:
+        kind = RECOMMENDED[key]
+        return _happened(event, settings, context, kind.name, shop_properties(event, kind))
+    if key == "order_completed":
+        return _track(event, settings, context, "purchases", _purchases(event, settings))
+    return _happened(event, settings, context, event_name(event), _custom(event))
+
+
+@destination.on("page", "screen")
+def send_page(event: Event, settings: BrazeSettings, context: Context) -> Payload:
+    """The page's name, or `Page View` and `Screen View`."""
+    name = event.raw.get("name") or event.properties.get("name") or f"{event.type.title()} View"
+    return _happened(event, settings, context, named(event, name, "name"), _custom(event))
+
+
+@destination.on("group")
+def send_group(event: Event, settings: BrazeSettings) -> Payload:
+    """An attribute that says that the user is in the group, or the user's state in a subscription group."""
+    group = value_of(event, GROUP)
+    if not settings.enable_subscription_group_in_group_call:
+        member = {f"ab_rudder_group_{group}": True, **_identity(event)}
+        return _post(settings, "/users/track", {"attributes": [member], "partner": "RudderStack"})
+    contact, state = SUBSCRIBER(event), as_object(event.raw.get("traits")).get("subscriptionState")
+    if not contact:
+        raise MappingError("needs a value at traits.phone or traits.email", field="traits.phone or traits.email")
+    if state not in ("subscribed", "unsubscribed"):
+        where = "traits.subscriptionState"
+        raise MappingError(f"{where}: expected 'subscribed' or 'unsubscribed', got {state!r}", field=where)
+    ids = {"external_ids": value_of(event, USER), "phones": contact.get("phone"), "emails": contact.get("email")}
+    change = {"subscription_group_id": group, "subscription_state": state}
+    change.update({key: [value] for key, value in ids.items() if value})
+    return _post(settings, "/v2/subscription/status/set", {"subscription_groups": [change]})
+
+
+@destination.on("alias")
+def send_alias(event: Event, settings: BrazeSettings) -> Payload:
+    """`previousId` is merged into `userId` and then gone."""
+    return _post(settings, "/users/merge", {"merge_updates": [MERGE(event)]})
+
+
+def _happened(
+    event: Event, settings: BrazeSettings, context: Context, name: str, properties: Mapping[str, Any]
+) -> Payload:
+    happened = {"name": name, **WHEN(event), "properties": properties, **_identity(event)}
+    return _track(event, settings, context, "events", [happened])
+
+
+def _track(
+    event: Event, settings: BrazeSettings, context: Context, kind: str, happened: list[dict[str, Any]]
+) -> Payload:
+    body: dict[str, Any] = {"partner": "RudderStack", kind: happened}
+    about = _attributes(event, settings, context)
+    if about:
+        body["attributes"] = [{**about, **_identity(event)}]
+    return _post(settings, "/users/track", body)
+
+
+def _attributes(event: Event, settings: BrazeSettings, context: Context) -> dict[str, Any]:
+    """The attributes to set, without the user's ID; without those that Braze knows already, where it is to be asked."""
+    identity = _identity(event)
+    about = attributes(event, nested=settings.enable_nested_array_operations)
+    about = {key: value for key, value in about.items() if key not in identity}
+    return changed(about, _profile(identity, settings, context)) if about and settings.support_dedup else about
+
+
+def _profile(identity: Mapping[str, Any], settings: BrazeSettings, context: Context) -> Mapping[str, Any]:
+    """What Braze knows of the user; nothing of one whom it does not know."""
+    alias = identity.get("user_alias")
+    whose = {"user_aliases": [alias]} if alias else {"external_ids": [identity["external_id"]]}
+    body = {**whose, "fields_to_export": [*EXPORTED, "custom_attributes"]}
+    users = as_object(_ask(settings, context, "/users/export/ids", body)).get("users")
+    return as_object(users[0]) if isinstance(users, list) and users else {}
+
+
+def _custom(event: Event) -> dict[str, Any]:
+    return {key: value for key, value in event.properties.items() if key not in _NOT_IN_EVENTS}
+
+
+def _purchases(event: Event, settings: BrazeSettings) -> list[dict[str, Any]]:
+    listed = event.properties.get("products")
+    if not isinstance(listed, list) or not listed:
+        where = "properties.products"
+        raise MappingError(f"needs a list of products at {where}: each is a purchase", field=where)
+    return [_purchase(event, settings, as_object(product)) for product in listed]
+
+
+def _purchase(event: Event, settings: BrazeSettings, product: Mapping[str, Any]) -> dict[str, Any]:
+    currency = event.properties.get("currency") or product.get("currency")
+    if not currency:
+        where = "properties.currency or properties.products.currency"
+        raise MappingError(f"needs a value at {where}", field=where)
+    out = {**PURCHASE(product), "currency": currency, **WHEN(event), **_identity(event)}
+    extra = {key: value for key, value in product.items() if key not in _NOT_IN_PURCHASES}
+    if settings.send_purchase_event_with_extra_properties and extra:
+        out["properties"] = extra
+    return out
+
+
+def _user(event: Event) -> Any:
+    return mapped_id(event).get("external_id") or value_of(event, USER)
+
+
+def _identity(event: Event) -> dict[str, Any]:
+    """The user's ID; else the alias that the event's options name; else one made from the anonymous ID."""
+    who = _user(event)
+    if who:
+        return {"external_id": who}
+    alias = as_object(destination.options(event).get("alias"))
+    if alias.get("alias_name") and alias.get("alias_label"):
+        chosen = {"alias_name": alias["alias_name"], "alias_label": alias["alias_label"]}
+    else:
+        chosen = _anonymous(event)
+    return {"user_alias": chosen, "_update_existing_only": False}
+
+
+def _anonymous(event: Event) -> dict[str, Any]:
+    return {"alias_name": value_of(event, ANONYMOUS), "alias_label": "rudder_id"}
+
+
+def _join(event: Event, settings: BrazeSettings, context: Context, who: str) -> None:
+    body = {
+        "aliases_to_identify": [{"user_alias": _anonymous(event), "external_id": who}],
+        "merge_behavior": "merge",
+    }
+    _ask(settings, context, "/users/identify", body)
+
+
+def _ask(settings: BrazeSettings, context: Context, path: str, body: Mapping[str, Any]) -> Any:
+    return context.ask({"method": "POST", "url": _host(settings) + path, "headers": _headers(settings), "body": body})
+
+
+def _host(settings: BrazeSettings) -> str:
+    region, _, number = settings.data_center.upper().partition("-")
+    return _HOSTS[region].format(number)
+
+
+def _headers(settings: BrazeSettings) -> dict[str, str]:
+    authorization = f"Bearer {settings.rest_api_key.reveal()}"
+    return {"Content-Type": "application/json", "Accept": "application/json", "Authorization": authorization}
+
+
+def _post(settings: BrazeSettings, path: str, body: Mapping[str, Any]) -> Payload:
+    return Payload(endpoint=_host(settings) + path, headers=_headers(settings), json=body)

@@ -1,0 +1,298 @@
+"""Mixpanel: events to its import API, people and groups to its profile APIs.
+
+identify sets a profile (`$set`, and as configured `$set_once`, `$union`, `$append`); track, page and screen become
+events; group sets a group's profile and the user's membership; alias joins two ids. A track event with a revenue also
+appends a transaction to the profile, and configured properties are added up there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations.mp._tables import ADDRESS, DEVICE, EVENT, PERSON
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    agent,
+    as_object,
+    basic_auth,
+    epoch_ms,
+    event_name,
+    filled_from,
+    iso_ms,
+    moment,
+    path,
+    picked,
+    platform,
+    without,
+)
+from svctoolkit.secrets import Secret
+
+_HOSTS = {"us": "https://api.mixpanel.com", "eu": "https://api-eu.mixpanel.com", "in": "https://api-in.mixpanel.com"}
+_HEADERS = {"Content-Type": "application/json"}
+
+
+class MixpanelSettings(Settings, frozen=True, kw_only=True):
+    token: str
+    data_residency: Literal["us", "eu", "in"] = "us"
+    identity_merge_api: Literal["simplified", "original"] = "original"
+    api_secret: Secret = Secret("")
+    service_account_user_name: str = ""
+    service_account_secret: Secret = Secret("")
+    project_id: str = ""
+    strict_mode: bool = False
+    use_new_mapping: bool = False
+    drop_traits_in_track_event: bool = False
+    use_user_defined_page_event_name: bool = False
+    user_defined_page_event_template: str = "Viewed {{ category }} {{ name }} page"
+    use_user_defined_screen_event_name: bool = False
+    user_defined_screen_event_template: str = "Viewed {{ category }} {{ name }} screen"
+    group_key_settings: Tags = Tags()
+    prop_increments: Tags = Tags()
+    set_once_properties: Tags = Tags()
+    union_properties: Tags = Tags()
+    append_properties: Tags = Tags()
+
+
+destination = DestinationType(
+    "Mixpanel",
+    MixpanelSettings,
+    docs="https://developer.mixpanel.com/reference/overview",
+    names=("MP",),
+    earlier=("apiSecret",),
+    answers=[
+        Answer("success", 200, {"code": 200, "num_records_imported": 1, "status": "OK"}, at="/import"),
+        Answer("success", 200, {"error": None, "status": 1}),
+        Answer("bad key", 401, {"code": 401, "error": "Invalid credentials", "status": "Unauthorized"}, at="/import"),
+        Answer("bad key", 200, {"error": "token, missing or empty", "status": 0}),
+        Answer(
+            "rate limit", 429, {"code": 429, "error": "Project exceeded rate limits.", "status": "Too Many Requests"}
+        ),
+        Answer(
+            "invalid field",
+            400,
+            {
+                "code": 400,
+                "error": "some data points in the request failed validation",
+                "status": "Bad Request",
+                "num_records_imported": 0,
+                "failed_records": [{"index": 0, "field": "properties.time", "message": "'properties.time' is invalid"}],
+            },
+            at="/import",
+        ),
+        Answer("invalid field", 200, {"error": "invalid 'properties' value", "status": 0}),
+    ],
+)
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
+    """The lists of properties that are configured go first, each to its own operation; the rest is `$set`."""
+    everything = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
+    once, traits = _split(everything, settings.set_once_properties)
+    if once:
+        only = Event({"traits": once})
+        yield _profile(event, settings, {"$set_once": {**PERSON(only), **PERSON.rest(once, "traits")}})
+    union, traits = _split(traits, settings.union_properties)
+    if union:
+        lists = {key: value if isinstance(value, list) else [value] for key, value in union.items()}
+        yield _profile(event, settings, {"$union": lists})
+    append, traits = _split(traits, settings.append_properties)
+    if append:
+        yield _profile(event, settings, {"$append": append})
+    yield _profile(event, settings, {"$set": _person(event, traits, settings)}, _profile_meta(event))
+    user, anonymous = event.raw.get("userId"), event.raw.get("anonymousId")
+    if settings.api_secret and settings.identity_merge_api == "original" and user and anonymous:
+        yield _import(settings, "$merge", {"$distinct_ids": [user, anonymous], "token": settings.token})
+
+
+@destination.on("track")
+def send_event(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
+    """Revenue and increments go to the profile, then the event itself."""
+    name = event_name(event)
+    revenue = event.properties.get("revenue")
+    if revenue:
+        charge = {"$time": iso_ms.of(_time(event)), "$amount": revenue}
+        yield _profile(event, settings, {"$append": {"$transactions": charge}})
+    added = {key: event.properties[key] for key in settings.prop_increments if event.properties.get(key)}
+    if added:
+        yield _profile(event, settings, {"$add": added})
+    traits = {} if settings.drop_traits_in_track_event else as_object(event.context.get("traits"))
+    yield _event(event, settings, name, {**event.properties, **traits})
+
+
+@destination.on("page", "screen")
+def send_page(event: Event, settings: MixpanelSettings) -> Payload:
+    """`Loaded a Page` and `Loaded a Screen`, or a name of the user's own."""
+    own, template = settings.use_user_defined_page_event_name, settings.user_defined_page_event_template
+    if event.type == "screen":
+        own, template = settings.use_user_defined_screen_event_name, settings.user_defined_screen_event_template
+    name = filled_from(template, event.raw, event.properties) if own else f"Loaded a {event.type.title()}"
+    named = {key: event.raw[key] for key in ("name", "category") if event.raw.get(key)}
+    return _event(event, settings, name, {**as_object(event.context.get("traits")), **event.properties}, named)
+
+
+@destination.on("group")
+def send_group(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
+    """For each group key that the event has: the user's membership, then one profile for each group."""
+    if not settings.group_key_settings:
+        raise MappingError("groups need their keys: set groupKeySettings in the configuration (such as `company`)")
+    members = as_object(event.raw.get("traits"))
+    found = False
+    for key in settings.group_key_settings:
+        value = (key == "groupId" and event.raw.get("groupId")) or path(key)(members)
+        if not value:
+            continue
+        found, groups = True, value if isinstance(value, list) else [value]
+        yield _profile(event, settings, {"$set": {key: groups}}, ADDRESS(event))
+        for group in groups:
+            body = {"$token": settings.token, "$group_key": key, "$group_id": group, "$set": members}
+            yield _post(settings, "/groups/", {"verbose": 2}, body)
+    if not found:
+        keys = " or ".join(f"traits.{key}" for key in settings.group_key_settings)
+        raise MappingError(f"needs a value at {keys}: the group keys of the configuration", field=keys)
+
+
+@destination.on("alias")
+def send_alias(event: Event, settings: MixpanelSettings) -> Payload:
+    """`previousId` (else `anonymousId`) and `userId` are one person from now on."""
+    if settings.identity_merge_api == "simplified":
+        raise MappingError(
+            "Mixpanel takes no alias events with the simplified ID merge (identityMergeApi)", field="type"
+        )
+    user, previous = event.raw.get("userId"), event.raw.get("previousId") or event.raw.get("anonymousId")
+    if not previous:
+        raise MappingError("needs a value at previousId or anonymousId", field="previousId or anonymousId")
+    if previous == user:
+        raise MappingError(
+            "previousId (or anonymousId) is the same as userId: there is nothing to join", field="userId"
+        )
+    return _import(settings, "$create_alias", {"distinct_id": previous, "alias": user, "token": settings.token})
+
+
+def _event(
+    event: Event,
+    settings: MixpanelSettings,
+    name: str,
+    properties: Mapping[str, Any],
+    named: Mapping[str, Any] | None = None,
+) -> Payload:
+    message_id = event.raw.get("messageId")
+    if message_id is not None and not isinstance(message_id, str):
+        raise MappingError(f"messageId: expected a text, got {message_id!r}", field="messageId")
+    built = {
+        **properties,
+        **EVENT(event),
+        "token": settings.token,
+        "distinct_id": _distinct_id(event, settings),
+        "time": _epoch_ms(event),
+        **{_utm(key): value for key, value in as_object(event.context.get("campaign")).items()},
+        **_browser(event),
+        **(named or {}),
+    }
+    if message_id:
+        built["$insert_id"] = message_id[-36:]  # Mixpanel takes 36 characters, and some SDKs put a time in front
+    if settings.identity_merge_api == "simplified" and event.raw.get("anonymousId"):
+        built["$device_id"] = event.raw["anonymousId"]
+    return _import(settings, name, built)
+
+
+def _utm(key: str) -> str:
+    return "utm_campaign" if key == "name" else f"utm_{key}"
+
+
+def _person(event: Event, traits: Mapping[str, Any], settings: MixpanelSettings) -> dict[str, Any]:
+    out = PERSON(Event({"traits": traits, "context": {**event.context, "traits": {}}}))
+    if out.get("$geo_source", "reverse_geocoding") != "reverse_geocoding":
+        where = "context.location.geoSource"
+        raise MappingError(f"{where}: expected null or 'reverse_geocoding', got {out['$geo_source']!r}", field=where)
+    if "$name" not in out and "$first_name" in out and "$last_name" in out:
+        out["$name"] = f"{out['$first_name']} {out['$last_name']}"
+    if not settings.use_new_mapping:
+        for new, old in (("$first_name", "$firstName"), ("$last_name", "$lastName")):
+            if new in out:
+                out[old] = out.pop(new)
+    return {**out, **PERSON.rest(traits, "traits"), **_device(event), **_browser(event)}
+
+
+def _device(event: Event) -> dict[str, Any]:
+    device = as_object(event.context.get("device"))
+    kind = platform(device.get("type"))
+    if kind not in DEVICE or not device.get("token"):
+        return {}
+    return {f"${kind}_devices": [device["token"]], **DEVICE[kind](event)}
+
+
+def _browser(event: Event) -> dict[str, Any]:
+    if event.raw.get("channel") != "web":
+        return {}
+    found = agent(event.context.get("userAgent"))
+    return {"$browser": found.browser, "$browser_version": found.browser_version} if found.browser else {}
+
+
+def _profile_meta(event: Event) -> dict[str, Any]:
+    meta = {**ADDRESS(event), "$time": _epoch_ms(event)}
+    if event.context.get("active") is False:
+        meta["$ignore_time"] = True  # Mixpanel's "last seen" stays as it was
+    return meta
+
+
+def _split(traits: Mapping[str, Any], names: Tags) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The traits that `names` lists, and the others. A trait that is null stays with the others."""
+    taken = picked(traits, names)
+    return taken, without(traits, [name for name in names if path(name)(taken) is not None]) if taken else traits
+
+
+def _epoch_ms(event: Event) -> int | None:
+    when = moment(event.raw.get("timestamp") or event.raw.get("originalTimestamp"))
+    return epoch_ms.of(when) if when else None
+
+
+def _time(event: Event) -> datetime:
+    when = moment(event.raw.get("timestamp")) or moment(event.raw.get("originalTimestamp"))
+    if when is None:
+        raise MappingError("neither timestamp nor originalTimestamp is a time", field="timestamp")
+    return when
+
+
+def _distinct_id(event: Event, settings: MixpanelSettings) -> Any:
+    """The simplified ID merge tells devices from users by a prefix."""
+    anonymous = event.raw.get("anonymousId")
+    if settings.identity_merge_api == "simplified":
+        return event.raw.get("userId") or (f"$device:{anonymous}" if anonymous else "")
+    return event.raw.get("userId") or anonymous or ""
+
+
+def _profile(
+    event: Event, settings: MixpanelSettings, change: Mapping[str, Any], meta: Mapping[str, Any] | None = None
+) -> Payload:
+    about = {"$token": settings.token, "$distinct_id": _distinct_id(event, settings)}
+    return _post(settings, "/engage/", {"verbose": 2}, {**change, **about, **(meta or {})})
+
+
+def _import(settings: MixpanelSettings, name: str, properties: Mapping[str, Any]) -> Payload:
+    params: dict[str, Any] = {"strict": int(settings.strict_mode)}
+    user, password = settings.token, ""
+    if settings.service_account_user_name and settings.service_account_secret and settings.project_id:
+        user, password = settings.service_account_user_name, settings.service_account_secret.reveal()
+        params["project_id"] = settings.project_id
+    body = {"event": name, "properties": properties}
+    return _post(settings, "/import/", params, body, {"Authorization": basic_auth(user, password)})
+
+
+def _post(
+    settings: MixpanelSettings,
+    endpoint: str,
+    params: Mapping[str, Any],
+    body: Mapping[str, Any],
+    headers: Mapping[str, str] | None = None,
+) -> Payload:
+    return Payload(
+        endpoint=_HOSTS[settings.data_residency] + endpoint,
+        headers={**_HEADERS, **(headers or {})},
+        params=params,
+        json_array=[body],
+    )

@@ -1,0 +1,222 @@
+"""Salesforce: leads, or records of any object, from identify events.
+
+Without an external id the person is a lead: one with the same e-mail address is updated, else a new one is made. An
+external id of the type `Salesforce-<object>` names a record of any object to update; its traits are sent as they are.
+The look-ups log in with the user's password, and search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    Table,
+    as_object,
+    converter,
+    default,
+    external_ids,
+    in_url,
+    text,
+    trait,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+_DATA = "/services/data/v50.0"
+
+
+class SalesforceSettings(Settings, frozen=True, kw_only=True):
+    user_name: str
+    password: Secret
+    initial_access_token: Secret
+    map_properties: bool = True
+    map_property: bool = True
+    sandbox: bool = False
+    use_contact_id: bool = False
+
+
+destination = DestinationType(
+    "Salesforce",
+    SalesforceSettings,
+    docs="https://developer.salesforce.com/docs/atlas.en-us.api_rest.meta/api_rest/resources_list.htm",
+    earlier=("mapProperty",),
+    answers=[
+        Answer("success", 204, "", at="_HttpMethod=PATCH"),
+        Answer("success", 201, {"id": "00Q5e00001VDabcEAD", "success": True, "errors": []}),
+        Answer("bad key", 401, [{"message": "Session expired or invalid", "errorCode": "INVALID_SESSION_ID"}]),
+        Answer(
+            "rate limit",
+            403,
+            [{"message": "TotalRequests Limit exceeded.", "errorCode": "REQUEST_LIMIT_EXCEEDED"}],
+        ),
+        Answer(
+            "invalid field",
+            400,
+            [{"message": "No such column 'plan__c' on sobject of type Lead", "errorCode": "INVALID_FIELD"}],
+        ),
+    ],
+)
+
+
+@converter
+def _plain(value: Any) -> Any:
+    """A company may be a text, or an object with a name."""
+    return None if isinstance(value, Mapping | list) else value
+
+
+LEAD = Table(
+    {
+        "ConvertedAccountId": trait("convertedAccountId"),
+        "ConvertedContactId": trait("convertedContactId"),
+        "ConvertedDate": trait("convertedDate"),
+        "ConvertedOpportunityId": trait("convertedOpportunityId"),
+        "CreatedById": trait("createdById"),
+        "Description": trait("description"),
+        "EmailBouncedDate": trait("emailBouncedDate"),
+        "EmailBouncedReason": trait("emailBouncedReason"),
+        "GeocodeAccuracy": trait("geocodeAccuracy"),
+        "Id": trait("id"),
+        "IndividualId": trait("individualId"),
+        "IsConverted": trait("isConverted"),
+        "IsDeleted": trait("isDeleted"),
+        "IsUnreadByOwner": trait("isUnreadByOwner"),
+        "Jigsaw": trait("jigsaw"),
+        "JigsawContactId": trait("jigsawContactId"),
+        "LastActivityDate": trait("lastActivityDate"),
+        "LastModifiedById": trait("lastModifiedById"),
+        "LastModifiedDate": trait("lastModifiedDate"),
+        "LastReferencedDate": trait("lastReferencedDate"),
+        "LastViewedDate": trait("lastViewedDate"),
+        "MasterRecordId": trait("masterRecordId"),
+        "OwnerId": trait("ownerId"),
+        "Phone": trait("phone"),
+        "PhotoUrl": trait("photoUrl"),
+        "Rating": trait("rating"),
+        "Salutation": trait("salutation"),
+        "Status": trait("status"),
+        "SystemModstamp": trait("systemModstamp"),
+        "Title": trait("title"),
+        "Website": trait("website"),
+        "Email": EMAIL,
+        "LeadSource": trait("LeadSource", "leadSource"),
+        "FirstName": FIRST_NAME,
+        "LastName": LAST_NAME,
+        "Company": default(_plain(trait("company.name", "company")), "n/a"),  # Salesforce requires one of a lead
+        "Industry": trait("company.industry"),
+        "AnnualRevenue": trait("company.annualRevenue"),
+        "NumberOfEmployees": trait("company.employee_count"),
+        "CreatedDate": trait("createdAt", "createddate"),
+        "Accuracy": trait("address.accuracy", "accuracy"),
+        "City": trait("address.city", "city"),
+        "Country": trait("address.country", "country"),
+        "CountryCode": trait("address.countryCode", "countryCode"),
+        "Latitude": trait("address.latitude", "latitude"),
+        "Longitude": trait("address.longitude", "longitude"),
+        "PostalCode": trait("address.postalCode", "postalCode"),
+        "State": trait("address.state", "state"),
+        "StateCode": trait("address.stateCode", "stateCode"),
+        "Street": trait("address.street", "street"),
+    }
+)
+_NOT_CUSTOM = frozenset({"name", "userId", "anonymousId"})
+
+
+class Record(NamedTuple):
+    """An object of Salesforce, and the id of the record to update; without id a new one is made."""
+
+    kind: str
+    id: str = ""
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: SalesforceSettings, context: Context) -> Iterator[Payload]:
+    """One request for each record that the event names, else one for the lead."""
+    wanted = [external for external in external_ids(event) if external.destination == "salesforce" and external.object]
+    if not wanted and not value_of(event, EMAIL):
+        raise MappingError("needs a value at traits.email, by which leads are told apart", field="traits.email")
+    salesforce = _Salesforce(settings, context)
+    mapped = bool(event.context.get("mappedToDestination"))
+    if not wanted:
+        record = _known_lead(text(value_of(event, EMAIL)), salesforce, settings)
+        yield salesforce.save(record, _lead(event, settings))
+    for _, kind, field, found in wanted:
+        by, value = field or "Id", text(found or "")
+        if not mapped:
+            yield salesforce.save(Record(kind, value), _lead(event, settings) if kind == "Lead" else event.traits)
+        elif by == "Id":
+            yield salesforce.save(Record(kind, value), event.traits)
+        else:
+            yield salesforce.save(_known_record(kind, by, value, salesforce), {**event.traits, by: value})
+
+
+def _lead(event: Event, settings: SalesforceSettings) -> Mapping[str, Any]:
+    """The traits as fields of a lead, and as custom fields (`plan__c`) where Salesforce has none for them."""
+    if not (settings.map_properties and settings.map_property):
+        return event.traits
+    traits, lead = event.traits, LEAD(event)
+    first, _, last = text(traits.get("name") or "").partition(" ")
+    names = {"FirstName": lead.get("FirstName") or first, "LastName": lead.get("LastName") or last or "n/a"}
+    own = {
+        key if key.endswith("__c") else f"{key}__c": value
+        for key, value in LEAD.rest(traits, "traits").items()
+        if key not in _NOT_CUSTOM and not isinstance(value, Mapping | list)
+    }
+    return {key: value for key, value in {**lead, **names, **own}.items() if value is not None and value != ""}
+
+
+def _known_lead(address: str, salesforce: _Salesforce, settings: SalesforceSettings) -> Record:
+    found = salesforce.search("Lead", address, "&Lead.fields=id,IsConverted,ConvertedContactId,IsDeleted")
+    lead = found[0] if found else {}
+    if lead.get("IsDeleted") is True:
+        raise MappingError("the lead with this e-mail address was deleted in Salesforce", field="traits.email")
+    if lead.get("IsConverted") is True and settings.use_contact_id and lead.get("ConvertedContactId"):
+        return Record("Contact", text(lead["ConvertedContactId"]))
+    return Record("Lead", text(lead.get("Id") or ""))
+
+
+def _known_record(kind: str, by: str, value: str, salesforce: _Salesforce) -> Record:
+    """The record with this value in the field `by`, for a row of a warehouse."""
+    found = salesforce.search(kind, value, f"&in={in_url(by)}&{in_url(kind)}.fields=id,{in_url(by)}")
+    same = [record for record in found if text(record.get(by)) == value]
+    if len(same) > 1:
+        raise MappingError(f"Salesforce has {len(same)} {kind} records with this {by}; one can be updated only")
+    return Record(kind, text(same[0].get("Id") or "") if same else "")
+
+
+class _Salesforce:
+    """One organization's API, after a log-in with the user's password and security token."""
+
+    def __init__(self, settings: SalesforceSettings, context: Context) -> None:
+        self._ask = context.ask
+        host = "test" if settings.sandbox else "login"
+        password = settings.password.reveal() + settings.initial_access_token.reveal()
+        login = {
+            "method": "POST",
+            "url": f"https://{host}.salesforce.com/services/oauth2/token",
+            "headers": {"Content-Type": "application/x-www-form-urlencoded"},
+            "body": {"grant_type": "password", "username": settings.user_name, "password": password},
+        }
+        answer = as_object(self._ask(login))
+        self._api, token = text(answer.get("instance_url") or "") + _DATA, answer.get("access_token")
+        if not token or self._api == _DATA:
+            raise MappingError("Salesforce's answer to the log-in has no access_token and instance_url")
+        self._headers = {"Content-Type": "application/json", "Authorization": f"Bearer {text(token)}"}
+
+    def search(self, kind: str, value: str, more: str) -> list[Mapping[str, Any]]:
+        url = f"{self._api}/parameterizedSearch/?q={in_url(value)}&sobject={in_url(kind)}{more}"
+        answer = self._ask({"method": "GET", "url": url, "headers": self._headers})
+        found = as_object(answer).get("searchRecords")
+        return [as_object(record) for record in found] if isinstance(found, list) else []
+
+    def save(self, record: Record, body: Mapping[str, Any]) -> Payload:
+        place = f"{self._api}/sobjects/{in_url(record.kind)}"
+        if record.id:
+            place += f"/{in_url(record.id)}?_HttpMethod=PATCH"
+        return Payload(endpoint=place, headers=self._headers, json=body)

@@ -1,0 +1,85 @@
+"""What a user agent tells, and what systems are called."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+#: In this order: who says Edge or Opera says Chrome too, and who says Chrome says Safari.
+_BROWSERS = [
+    ("Opera", r"(?:OPR|Opera|OPiOS)/([\d.]+)"),
+    ("Edge", r"(?:Edge|EdgA|EdgiOS|Edg)/([\d.]+)"),
+    ("Samsung Internet", r"SamsungBrowser/([\d.]+)"),
+    ("UC Browser", r"UCBrowser/([\d.]+)"),
+    ("Chrome", r"(?:Chrome|CriOS)/([\d.]+)"),
+    ("Firefox", r"(?:Firefox|FxiOS)/([\d.]+)"),
+    ("Internet Explorer", r"(?:MSIE |Trident/.*rv:)([\d.]+)"),
+    ("Safari", r"Version/([\d.]+).* Safari/"),
+]
+_SYSTEMS = [
+    ("Windows", r"Windows NT ([\d.]+)"),
+    ("iOS", r"(?:iPhone|iPad|iPod).* OS ([\d_]+)"),
+    ("Mac OS X", r"Mac OS X ([\d_.]+)"),
+    ("Android", r"Android ([\d.]+)"),
+    ("Chrome OS", r"CrOS \S+ ([\d.]+)"),
+    ("Linux", r"Linux()"),
+]
+_APPLE_DEVICE = r"iPhone|iPad|iPod"
+_ANDROID_DEVICE = r"Android [\d.]+; ([^;)]+?)(?: Build/[^;)]*)?[;)]"
+_APPLE = frozenset({"ios", "ipados", "tvos", "watchos"})
+
+
+class Agent(NamedTuple):
+    """The browser, the operating system and the device of a user agent; empty texts where it tells none.
+
+    A computer's user agent tells no device, except for a `Mac`.
+    """
+
+    browser: str = ""
+    browser_version: str = ""
+    os: str = ""
+    os_version: str = ""
+    device_model: str = ""
+    device_vendor: str = ""
+
+
+def platform(name: Any) -> str:
+    """The system that `context.device.type` or `context.os.name` names, in lower case; all of Apple's are `ios`.
+
+    >>> platform("Android"), platform("iPadOS"), platform(None)
+    ('android', 'ios', '')
+    """
+    known = name.lower() if isinstance(name, str) else ""
+    return "ios" if known in _APPLE else known
+
+
+def agent(user_agent: Any) -> Agent:
+    """What a user agent tells; an empty `Agent` for anything that is no text.
+
+    >>> agent("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36")
+    Agent(browser='Chrome', browser_version='126.0.0.0', os='Linux', os_version='', device_model='', device_vendor='')
+    """
+    return _agent(user_agent[:1000]) if isinstance(user_agent, str) else Agent()
+
+
+@lru_cache(maxsize=256)
+def _agent(user_agent: str) -> Agent:
+    browser, version = _matched(_BROWSERS, user_agent)
+    os, os_version = _matched(_SYSTEMS, user_agent)
+    return Agent(browser, version, os, os_version.replace("_", "."), *_device(os, user_agent))
+
+
+def _device(os: str, user_agent: str) -> tuple[str, str]:
+    if found := re.search(_APPLE_DEVICE, user_agent):
+        return found[0], "Apple"
+    if found := re.search(_ANDROID_DEVICE, user_agent):
+        return found[1], ""
+    return ("Mac" if os == "Mac OS X" else ""), ""
+
+
+def _matched(known: list[tuple[str, str]], user_agent: str) -> tuple[str, str]:
+    for name, pattern in known:
+        if found := re.search(pattern, user_agent):
+            return name, found[1]
+    return "", ""

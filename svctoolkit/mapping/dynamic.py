@@ -1,0 +1,75 @@
+"""Configuration values that stand for others: `{{ event.path || "default" }}` and `env.NAME`.
+
+The service fills the first per event: the leading `event.` is the event itself, the value that is found is used and
+taken out of the event, and otherwise the default stands in, without its quotation marks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from svctoolkit.mapping.table import path
+from svctoolkit.mapping.values import text, without
+
+_DYNAMIC = re.compile(r"\s*\{\{(.*?)\|\|(.*?)\}\}\s*", re.DOTALL)
+_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+def is_dynamic(config: Any) -> bool:
+    """Whether a value of this configuration, at any depth, depends on the event."""
+    if isinstance(config, str):
+        return "||" in config and _DYNAMIC.fullmatch(config) is not None
+    if isinstance(config, Mapping):
+        return any(map(is_dynamic, config.values()))
+    return isinstance(config, list | tuple) and any(map(is_dynamic, config))
+
+
+def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration for an event that has none of the values. An empty default leaves the value as written."""
+    return _replaced(config, lambda written: resolved({"": written}, {})[0][""] or written)  # type: ignore[no-any-return]
+
+
+def resolved(config: Mapping[str, Any], raw: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """The configuration for this event, and the event without the values that went into it. Builds new objects.
+
+    >>> resolved({"url": '{{ event.properties.to || "a.example" }}'}, {"properties": {"to": "b.example", "n": 1}})
+    ({'url': 'b.example'}, {'properties': {'n': 1}})
+    """
+    taken: list[str] = []
+
+    def value(written: str) -> Any:
+        found = _DYNAMIC.fullmatch(written)
+        if found is None:
+            return written
+        place, default = found[1].strip(), found[2].strip().replace('"', "")
+        if not _PATH.fullmatch(place):
+            return default
+        place = place.removeprefix("event.")
+        got = path(place)(raw)
+        if got is None or got == "":
+            return default
+        taken.append(place)
+        return got if isinstance(got, str | list | Mapping) else text(got)  # variables are stored as text
+
+    filled = _replaced(config, value)
+    return filled, without(raw, taken) if taken else raw
+
+
+def with_environment(config: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """The configuration with every `env.NAME` replaced by that variable; one that is not set stays as it is."""
+
+    def value(written: str) -> str:
+        return environ.get(written[4:]) or written if written.startswith("env.") else written
+
+    found: dict[str, Any] = _replaced(config, value)
+    return found
+
+
+def _replaced(value: Any, replace: Callable[[str], Any]) -> Any:
+    if isinstance(value, str):
+        return replace(value)
+    if isinstance(value, Mapping):
+        return {key: _replaced(item, replace) for key, item in value.items()}
+    return [_replaced(item, replace) for item in value] if isinstance(value, list | tuple) else value

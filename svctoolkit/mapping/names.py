@@ -1,0 +1,47 @@
+"""Names of events and of people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping.leaves import trait
+from svctoolkit.mapping.people import FIRST_NAME, LAST_NAME
+from svctoolkit.mapping.table import value_of
+from svctoolkit.mapping.values import text
+
+_NAME = trait("name")
+
+
+def event_name(event: Event) -> str:
+    """The name of a track event, as it is written. Raises `MappingError` for one without."""
+    return named(event, event.raw.get("event"), "event")
+
+
+def named(event: Event, name: Any, where: str) -> str:
+    """`name`, which the destination needs of this event. Raises `MappingError` unless it is a text, and not blank.
+
+    `where` is the field that it was looked for in.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise MappingError(f"{where}: a {event.type} event needs a name, as a text", field=where)
+    return name
+
+
+def event_key(event: Event) -> str:
+    """The event's name as a key for tables of events; empty without one."""
+    name = event.raw.get("event")
+    return name_key(name) if isinstance(name, str) else ""
+
+
+def name_key(name: str) -> str:
+    """A name as a key: `Product List Viewed` is `product_list_viewed`."""
+    return "_".join(name.lower().split())
+
+
+def full_name(event: Event) -> str:
+    """The trait `name`, else first and last name as far as they are known; empty when nothing is."""
+    name = value_of(event, _NAME)
+    parts = (name,) if name else (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
+    return " ".join(text(part) for part in parts if part)

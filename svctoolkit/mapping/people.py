@@ -1,0 +1,77 @@
+"""Personal data: where it stands in events, and how advertising platforms take it, normalised and then hashed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from svctoolkit.mapping.leaves import converter, string, trait
+
+_HASHED = re.compile(r"[0-9a-f]{64}")
+
+FIRST_NAME = trait("firstName", "firstname", "first_name")
+LAST_NAME = trait("lastName", "lastname", "last_name")
+CITY = trait("city", "address.city")
+STATE = trait("state", "address.state")
+POSTAL_CODE = trait("zip", "zipcode", "zipCode", "zip_code", "postalCode", "address.zip", "address.postalCode")
+COUNTRY = trait("country", "address.country")
+
+
+def sha256(text: str) -> str:
+    """The SHA-256 of a text, in lower-case hexadecimal digits."""
+    from hashlib import sha256  # loads OpenSSL, and few types hash
+
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def md5(text: str) -> str:
+    """The MD5 of a text, in lower-case hexadecimal digits. For ids that a destination derives, not for secrets."""
+    from hashlib import md5
+
+    return md5(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
+
+
+def digits(text: str) -> str:
+    """A telephone number as digits alone."""
+    return re.sub(r"[^0-9]", "", text)
+
+
+def is_sha256(value: Any) -> bool:
+    """Whether a value is hashed already."""
+    return isinstance(value, str) and bool(_HASHED.fullmatch(value))
+
+
+@converter
+def hashed(value: Any) -> str:
+    """SHA-256 of the text, as it is."""
+    return sha256(string.of(value))
+
+
+@converter
+def hashed_trimmed(value: Any) -> str:
+    """SHA-256 of the text without outer spaces: IDs, and names where capitals count."""
+    return sha256(string.of(value).strip())
+
+
+@converter
+def hashed_lower(value: Any) -> str:
+    """SHA-256 of the text without outer spaces, in lower case: e-mail addresses, names, cities."""
+    return sha256(string.of(value).strip().lower())
+
+
+@converter
+def hashed_initial(value: Any) -> str:
+    """SHA-256 of the first letter, in lower case: `f` and `m` for genders."""
+    return sha256(string.of(value).strip().lower()[:1])
+
+
+@converter
+def hashed_digits(value: Any) -> str:
+    """SHA-256 of the digits: telephone numbers, days of birth."""
+    return sha256(digits(string.of(value)))
+
+
+@converter
+def hashed_phone(value: Any) -> str:
+    """SHA-256 of the digits of a telephone number, without the zeros that may stand before the country's code."""
+    return sha256(digits(string.of(value)).lstrip("0"))

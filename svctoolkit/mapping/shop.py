@@ -1,0 +1,15 @@
+"""Products, as the e-commerce events of the specification hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.events import Event
+
+
+def products(event: Event) -> list[Mapping[str, Any]]:
+    """The objects in `properties.products`; empty when it is missing or holds none."""
+    found = event.properties.get("products")
+    listed = found if isinstance(found, list) else [found]
+    return [product for product in listed if isinstance(product, dict) and product]

@@ -1,0 +1,78 @@
+"""Times in the forms that events hold, and in the forms that destinations want."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from svctoolkit.errors import MappingError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+#: `Thu Mar 24 2016 17:46:45 GMT+0000 (UTC)`, which is what JavaScript prints
+_JAVASCRIPT = rf"\w{{3}} ({'|'.join(_MONTHS)}) (\d\d) (\d{{4}}) (\d\d:\d\d:\d\d) GMT([+-]\d{{4}})( \(.*\))?"
+
+
+def moment(value: Any) -> datetime | None:
+    """The time that `value` means, in UTC; None when it is none.
+
+    Takes ISO 8601 text (without zone it is UTC), the text that JavaScript prints, milliseconds since 1970, a datetime.
+
+    >>> moment("2019-09-01T15:46:51.693+05:30"), moment("soon")
+    (datetime.datetime(2019, 9, 1, 10, 16, 51, 693000, tzinfo=datetime.timezone.utc), None)
+    """
+    try:
+        if isinstance(value, str):
+            when = datetime.fromisoformat(_as_iso(value))
+            return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _EPOCH + timedelta(milliseconds=value)
+        if isinstance(value, datetime):
+            return value.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    return None
+
+
+def _as_iso(text: str) -> str:
+    if text[:1].isalpha() and (found := re.fullmatch(_JAVASCRIPT, text)):
+        month, day, year, clock, zone, _ = found.groups()
+        return f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{clock}{zone}"
+    return text
+
+
+def microseconds(when: datetime) -> int:
+    """Whole microseconds since 1970."""
+    return (when - _EPOCH) // timedelta(microseconds=1)
+
+
+def iso_ms(when: datetime) -> str:
+    """`2026-01-31T12:00:00.000Z`, as JavaScript writes a time."""
+    return f"{when.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{when.microsecond // 1000:03d}Z"
+
+
+def check_age(
+    when: datetime,
+    now: datetime,
+    *,
+    by: str,
+    past: timedelta,
+    future: timedelta | None = None,
+    field: str = "timestamp",
+) -> None:
+    """Raises `MappingError` for a time that the destination called `by` does not take: further back than `past`, or
+    further ahead than `future`. `field` is where the time stands in the event."""
+    age = now - when
+    if age > past or (future is not None and age < -future):
+        ahead = f" and the next {_span(future)}" if future else ""
+        raise MappingError(f"{field}: {by} takes the last {_span(past)}{ahead} only", field=field)
+
+
+def _span(length: timedelta) -> str:
+    """In whole days, hours or minutes: `28 days`; `minute` for one."""
+    for unit, one in (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1))):
+        count, left = divmod(length, one)
+        if not left and count:
+            return unit if count == 1 else f"{count} {unit}s"
+    return str(length)

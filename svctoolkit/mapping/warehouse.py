@@ -1,0 +1,51 @@
+"""Rows of a warehouse that reverse ETL sends as events, and the external IDs that say what they are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from svctoolkit.events import Event
+from svctoolkit.mapping.values import as_object
+
+
+class ExternalId(NamedTuple):
+    """One of `context.externalId`.
+
+    The type of a row of a warehouse is `<destination>-<object>`, such as `Salesforce-Lead`: `destination` is
+    `salesforce`, in lower case, and `object` is `Lead`. `field` (`identifierType`) is the field of that object which
+    holds `id`. What the event does not tell is an empty text, or None for `id`.
+    """
+
+    destination: str = ""
+    object: str = ""
+    field: str = ""
+    id: Any = None
+
+
+def external_ids(event: Event) -> list[ExternalId]:
+    """All of `context.externalId`, in its order."""
+    listed = event.context.get("externalId")
+    return [_read(item) for item in listed] if isinstance(listed, list) else []
+
+
+def mapped_row(event: Event) -> ExternalId:
+    """Which row of a warehouse the event is; an empty `ExternalId` when its traits are not mapped yet.
+
+    Reverse ETL maps the columns to the destination's own fields, marks the event with `context.mappedToDestination`,
+    and names the row in the first external ID.
+    """
+    found = external_ids(event)
+    return found[0] if found and event.context.get("mappedToDestination") else ExternalId()
+
+
+def mapped_id(event: Event, usual: str = "") -> dict[str, Any]:
+    """The ID of that row under the name of its field, or of the `usual` one: `{"email": "a@example.com"}`."""
+    row = mapped_row(event)
+    field = row.field or usual
+    return {field: row.id} if field and row != ExternalId() else {}
+
+
+def _read(item: Any) -> ExternalId:
+    given = as_object(item)
+    destination, _, object_ = str(given.get("type") or "").partition("-")
+    return ExternalId(destination.lower(), object_, str(given.get("identifierType") or ""), given.get("id"))

@@ -1,0 +1,44 @@
+"""How a pipeline reaches destinations: their requests, and the questions that mappings ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from svctoolkit.delivery import HttpRequest, HttpResponse, Recorder, Sender, Transport
+from svctoolkit.destinations import Lookup
+from svctoolkit.pipeline.route import Route
+
+
+def transport_of(route: Route, transport: Transport) -> Transport:
+    """`transport` for one destination: a recorder learns whose requests these are, and answers as its server."""
+    if not isinstance(transport, Recorder):
+        return transport
+    recorder = transport
+
+    def recorded(request: HttpRequest, *, timeout: float) -> HttpResponse:
+        return recorder.exchange(
+            request, timeout=timeout, destination=route.destination.key, otherwise=route.success(request.url)
+        )
+
+    return recorded
+
+
+def lookup_through(sender: Callable[[], Sender]) -> Lookup:
+    """Look-ups of mappings over the delivery transport. A request that got no answer counts as a 500."""
+
+    def lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
+        headers = {str(name).lower(): value for name, value in (request.get("headers") or {}).items()}
+        kind = "FORM" if "form-urlencoded" in str(headers.get("content-type")) else "JSON"
+        answered = sender().send(
+            {
+                "method": request.get("method", "GET"),
+                "endpoint": request["url"],
+                "headers": dict(request.get("headers") or {}),
+                "params": dict(request.get("params") or {}),
+                "body": {kind: request.get("body") or {}},
+            }
+        )
+        return answered.status, answered.response
+
+    return lookup

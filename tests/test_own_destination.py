@@ -1,0 +1,107 @@
+"""A destination of your own: the page of the README, followed word by word."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import CATALOGUE
+from svctoolkit.errors import MappingError
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = re.split(r"^## ", README.partition("\n## A destination of your own\n")[2], flags=re.MULTILINE)[0]
+BLOCKS = re.findall(r"^```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+FILES = {block.splitlines()[0].removeprefix("# "): block for block in BLOCKS if block.startswith("# ")}
+NOTEBOOK, CONFIGURATION = [block for block in BLOCKS if not block.startswith("# ")]
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The names that the notebook's cell leaves behind."""
+    monkeypatch.setattr(CATALOGUE, "_added", {})
+    names: dict[str, Any] = {"__name__": "notebook"}
+    exec(compile(NOTEBOOK, "README.md", "exec", dont_inherit=True), names)
+    return names
+
+
+def test_a_type_of_a_notebook_is_a_type_like_any_other(notebook: dict[str, Any]) -> None:
+    """After `CATALOGUE.add` it is listed, it runs in a pipeline, and its secret shows in no view."""
+    assert "HARBOR" in CATALOGUE.names()
+    assert CATALOGUE["HARBOR"] is notebook["harbor"]
+    assert "s3cr3t" not in f"{notebook['result']!r} {notebook['result']} {notebook['workspace'].destinations}"
+
+
+def test_a_handler_of_a_notebook_maps_and_refuses(notebook: dict[str, Any]) -> None:
+    """Its second handler does what the page says: a visit with its time, and a refusal that names the field."""
+    track = notebook["events"].track("Room Booked", user_id="u1", timestamp=datetime(2026, 1, 15, 10, tzinfo=UTC))
+
+    (payload,) = notebook["harbor"].payloads(track, {"apiKey": "s3cr3t"})
+
+    assert payload["endpoint"] == "https://us.harbor.example/visits"
+    assert payload["body"]["JSON"] == {"what": "Room Booked", "person": "u1", "at": 1768471200}
+    with pytest.raises(MappingError, match=r"properties\.internal") as refused:
+        notebook["harbor"].payloads({**track, "properties": {"internal": True}}, {"apiKey": "s3cr3t"})
+    assert refused.value.field == "properties.internal"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """The files of the page, installed: an installer writes the entry points into a `.dist-info` folder."""
+    for name, content in FILES.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+    project = tomllib.loads(FILES["pyproject.toml"])["project"]
+    installed = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text(f"Name: {project['name']}\nVersion: {project['version']}\n", encoding="utf-8")
+    groups = project["entry-points"].items()
+    lines = [f"[{group}]\n" + "".join(f"{name} = {at}\n" for name, at in found.items()) for group, found in groups]
+    (installed / "entry_points.txt").write_text("".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def python(package: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(package), str(ROOT)])
+    command = [sys.executable, *args]
+    return subprocess.run(command, cwd=package, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+
+
+def test_a_type_of_a_package_is_found_by_its_entry_point(package: Path) -> None:
+    """A new process that has the package installed knows the type, its answers and its examples."""
+    program = (
+        "from svctoolkit.destinations import CATALOGUE, examples\n"
+        "print('HARBOR' in CATALOGUE.names(), CATALOGUE['HARBOR'].answer('success').status, len(examples('HARBOR')))"
+    )
+
+    done = python(package, "-c", program)
+
+    assert done.stdout == "True 201 2\n", done.stderr
+
+
+def test_the_examples_of_a_package_are_its_test(package: Path) -> None:
+    """The test of the page passes, and fails when an example says something else."""
+    passed = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_harbor.py")
+    examples = package / "harbor_destination" / "examples.yaml"
+    examples.write_text(examples.read_text(encoding="utf-8").replace("id: u1,", "id: u2,"), encoding="utf-8")
+    failed = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_harbor.py")
+
+    assert (passed.returncode, failed.returncode) == (0, 1), passed.stdout
+
+
+def test_a_request_needs_no_python() -> None:
+    """The HTTP type does what its rows say; the block's own assertions hold."""
+    names: dict[str, Any] = {}
+
+    exec(compile(CONFIGURATION, "README.md", "exec", dont_inherit=True), names)
+
+    assert names["payload"]["headers"]["Authorization"].startswith("Bearer")
