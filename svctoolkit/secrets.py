@@ -10,11 +10,13 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
 MASK = "••••"
+_UP_TO_ITS_END = rb'(?=[^"\\]*(?:\\.[^"\\]*)*"(?!:))'  # the rest of a JSON string that is not a key
 
 
 class Secret:
@@ -91,6 +93,21 @@ class Masker:
         known = {v for v in values if len(v) >= 4}
         spellings = known | {quote(v, safe="") for v in known} | {json.dumps(v)[1:-1] for v in known}
         self._values = sorted(spellings, key=len, reverse=True)
+        spelt = [json.dumps(v, ensure_ascii=False)[1:-1] for v in self._values]
+        self._in_json = [v.encode("utf-8", "surrogatepass") for v in spelt]
+        # outside of strings JSON has digits, punctuation, and three words
+        self._only_in_strings = all(re.search(r"[^0-9+.E{}\[\],:truefalsn\s-]", v) and "\\" not in v for v in spelt)
+        self._in_a_value = re.compile(b"(?:%s)%s" % (b"|".join(map(re.escape, self._in_json)), _UP_TO_ITS_END))
+
+    def masked_json(self, text: bytes) -> bytes:
+        """`masked` for JSON as text (UTF-8, in which only what must be is escaped), much faster."""
+        basic = b'"Basic ' in text
+        if not self._values or not (basic or any(secret in text for secret in self._in_json)):
+            return text
+        if self._only_in_strings and not basic:
+            return self._in_a_value.sub(MASK.encode(), text)
+        shown = json.dumps(self.masked(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+        return shown.encode("utf-8", "surrogatepass")
 
     def masked(self, value: Any) -> Any:
         """A copy of `value` (JSON) with every secret masked."""
