@@ -25,9 +25,12 @@ MAY_IMPORT = {
     "client": "errors secrets events destinations results pipeline",
     "server": "errors secrets events destinations transformations delivery workspace results pipeline",
     "runner": "errors secrets registry events yamlfile workspace results pipeline server",
+    "replay": (
+        "errors secrets registry events yamlfile destinations transformations delivery workspace results pipeline"
+    ),
     "cli": (
         "errors secrets registry events destinations transformations delivery workspace results pipeline client server "
-        "runner"
+        "runner replay"
     ),
     "pytest_plugin": "errors runner",
     "__main__": "cli",
