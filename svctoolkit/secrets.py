@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 MASK = "••••"
+_UP_TO_ITS_END = rb'(?=[^"\\]*(?:\\.[^"\\]*)*"(?!:))'  # the rest of a JSON string that is not a key
 
 
 class Secret:
@@ -92,6 +95,31 @@ class Masker:
         known = {v for v in values if len(v) >= 4}
         spellings = known | {quote(v, safe="") for v in known} | {json.dumps(v)[1:-1] for v in known}
         self._values = sorted(spellings, key=len, reverse=True)
+
+    def masked_json(self, text: bytes) -> bytes:
+        """`masked` for JSON as text (UTF-8, in which only what must be is escaped), much faster."""
+        basic = b'"Basic ' in text
+        secrets, in_a_value = self._in_json
+        if not self._values or not (basic or any(secret in text for secret in secrets)):
+            return text
+        if in_a_value is not None and not basic:
+            return in_a_value.sub(MASK.encode(), text)
+        import json
+
+        shown = json.dumps(self.masked(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+        return shown.encode("utf-8", "surrogatepass")
+
+    @cached_property
+    def _in_json(self) -> tuple[list[bytes], re.Pattern[bytes] | None]:
+        """The secrets as JSON text spells them, and a pattern for them where they can stand in strings only."""
+        import json
+
+        spelt = [json.dumps(v, ensure_ascii=False)[1:-1] for v in self._values]
+        secrets = [v.encode("utf-8", "surrogatepass") for v in spelt]
+        # outside of strings JSON has digits, punctuation, and three words
+        if not all(re.search(r"[^0-9+.E{}\[\],:truefalsn\s-]", v) and "\\" not in v for v in spelt):
+            return secrets, None
+        return secrets, re.compile(b"(?:%s)%s" % (b"|".join(map(re.escape, secrets)), _UP_TO_ITS_END))
 
     def masked(self, value: Any) -> Any:
         """A copy of `value` (JSON) with every secret masked."""

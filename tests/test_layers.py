@@ -25,10 +25,13 @@ MAY_IMPORT = {
     "pipeline": "errors secrets events destinations transformations delivery workspace results",
     "client": "errors secrets events destinations results pipeline",
     "server": "errors secrets events destinations transformations delivery workspace results pipeline",
-    "runner": ("errors secrets registry events sdk yamlfile destinations delivery workspace results pipeline server"),
+    "runner": "errors secrets registry events sdk yamlfile destinations delivery workspace results pipeline server",
+    "replay": (
+        "errors secrets registry events yamlfile destinations transformations delivery workspace results pipeline"
+    ),
     "cli": (
         "errors secrets registry events yamlfile destinations transformations delivery workspace results pipeline "
-        "client server runner"
+        "client server runner replay"
     ),
     "pytest_plugin": "errors sdk delivery workspace server runner",
     "__main__": "cli",

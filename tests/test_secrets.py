@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import pickle
 
 import pytest
@@ -67,3 +68,27 @@ def test_revealed_goes_through_lists_and_objects() -> None:
 
     assert revealed(config) == {"a": [{"b": "x"}], "c": 1}
     assert isinstance(config["a"][0]["b"], Secret)  # type: ignore[index]
+
+
+_TEXTS = st.text(max_size=12)
+_SECRETS = st.lists(
+    st.text(min_size=3, max_size=8)
+    | st.sampled_from(["true", "1234", "null", 'a"b\\c', "s3cr3t", "é€ñx", "a/b?c", '":{"']),
+    max_size=3,
+)
+
+
+@given(_SECRETS, st.data())
+def test_json_text_is_masked_like_the_value(secrets: list[str], data: st.DataObject) -> None:
+    """Masking the text of a JSON value gives the text of the masked value, whatever the secrets look like."""
+    known = st.sampled_from([*secrets, "x"])
+    leaves = st.none() | st.booleans() | st.integers(-9999, 9999) | _TEXTS | known | known.map(lambda s: f"pre{s}post")
+    value = data.draw(
+        st.recursive(
+            leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS | known, inner, max_size=3)
+        )
+    )
+    masker = Masker(secrets)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+
+    assert json.loads(masker.masked_json(text)) == masker.masked(value)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+
+class Answer(msgspec.Struct, frozen=True):
     """One documented answer of a destination's API.
 
     `name` says when it comes; four names are the same for all types that know the case: `success`, `bad key`,
@@ -19,5 +19,5 @@ class Answer:
     name: str
     status: int
     body: Any = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     at: str = ""

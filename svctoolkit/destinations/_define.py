@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
@@ -71,15 +70,14 @@ def _no_lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
     raise MappingError(f"needs an answer from {request.get('url')}, and no lookup was given")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What a mapping may use beside the event and the settings. A handler that wants it takes a third parameter."""
 
     clock: Callable[[], datetime] = _now
     lookup: Lookup = _no_lookup
     new_id: Callable[[], str] = _new_id
     destination_id: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
 
     def ask(self, request: Mapping[str, Any], *, may_miss: bool = False) -> Any:
         """The body of the destination's answer to a look-up.

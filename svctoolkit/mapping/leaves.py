@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from svctoolkit.mapping.times import iso_ms as _iso_ms
 from svctoolkit.mapping.times import microseconds, moment
@@ -16,8 +18,7 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _WHOLE = re.compile(r"\s*[+-]?\d{1,4000}\s*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """The first of `paths` that has a value, then a conversion. Null and an empty text are no values.
 
     A path is dotted. A number takes that element of a list (`properties.products.0.sku`); a name takes the `id` of the

@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from svctoolkit.pipeline.api import Pipeline
 from svctoolkit.pipeline.route import Route, route
-from svctoolkit.pipeline.run import Stages, run
+from svctoolkit.pipeline.run import Stages, run, run_many
 
-__all__ = ["Pipeline", "Route", "Stages", "route", "run"]
+__all__ = ["Pipeline", "Route", "Stages", "route", "run", "run_many"]

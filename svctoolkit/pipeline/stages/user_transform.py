@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from svctoolkit.pipeline.route import Route
@@ -10,11 +10,11 @@ from svctoolkit.transformations import Output
 from svctoolkit.workspace import Source
 
 
-def run(event: Mapping[str, Any], route: Route, source: Source | None) -> Output | None:
-    """What became of the event, or None where the destination has no user transformation."""
+def run(events: Sequence[Mapping[str, Any]], route: Route, source: Source | None) -> list[Output] | None:
+    """What became of each event, or None where the destination has no user transformation. One call of the code."""
     if route.code is None:
         return None
-    return route.code.run([event], [metadata(event, route, source)])[0]
+    return route.code.run(events, [metadata(event, route, source) for event in events])
 
 
 def metadata(event: Mapping[str, Any], route: Route, source: Source | None) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+"""Many events through the pipeline, and two pipelines side by side.
+
+>>> from svctoolkit import Workspace, events
+>>> def shop(price):
+...     made = Workspace("shop")
+...     clean = made.transformation("clean", lambda event: {**event, "properties": {"revenue": price(event)}})
+...     hook = made.destination("hook", "WEBHOOK", config={"webhookUrl": "https://x.example"}, transformation="clean")
+...     return made
+>>> before, after = shop(lambda e: e["properties"]["revenue"]), shop(lambda e: str(e["properties"]["revenue"]))
+>>> orders = [events.track("Order Completed", user_id="u1", properties={"revenue": n}) for n in range(3)]
+>>> compare(orders, before, after)
+3 events, 1 destination: 3 changed
+hook
+  changed  body.JSON.properties.revenue: number -> text in 3 events of Order Completed
+           [0]  0 -> "0"
+           [1]  1 -> "1"
+           [2]  2 -> "2"
+"""
+
+from __future__ import annotations
+
+from svctoolkit.replay._api import compare, replay
+from svctoolkit.replay._columns import Columns
+from svctoolkit.replay._differences import KINDS
+from svctoolkit.replay._inputs import Events
+from svctoolkit.replay._parts import Example, Group
+from svctoolkit.replay._progress import Progress
+from svctoolkit.replay._records import Reject
+from svctoolkit.replay._results import Comparison, Replayed
+
+__all__ = [
+    "KINDS",
+    "Columns",
+    "Comparison",
+    "Events",
+    "Example",
+    "Group",
+    "Progress",
+    "Reject",
+    "Replayed",
+    "compare",
+    "replay",
+]

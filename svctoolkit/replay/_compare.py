@@ -1,0 +1,161 @@
+"""A chunk through two pipelines: what is different for each event and destination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.replay import _personal
+from svctoolkit.replay._differences import (
+    OFF,
+    SAME,
+    Difference,
+    Outcome,
+    difference,
+    general,
+    json_type,
+    outcome,
+    pattern,
+    short,
+    without,
+)
+from svctoolkit.replay._parts import Example
+from svctoolkit.replay._records import Record
+from svctoolkit.results import ABSENT
+from svctoolkit.results.changes import Change
+from svctoolkit.secrets import Masker
+
+if TYPE_CHECKING:
+    from svctoolkit.replay._engine import Batch, Engine
+    from svctoolkit.replay._ways import Side
+
+_SHOWN = 30  # changes of one example
+_Key = tuple[str, str, str, str, str]  # kind, event, path, before, after
+_Listed = list[tuple[str, str, str]]
+
+
+def runner(engine: Engine) -> Callable[[str, Batch], None]:
+    before, after = engine.sides
+    shared = {key: after.share(key, before) for key in engine.job.destinations}
+
+    def run(destination: str, batch: Batch) -> None:
+        events, source = batch.events, batch.source
+        old = new = _outcomes(engine, before, destination, batch, events)
+        if not shared[destination] or before.told(destination, source) != after.told(destination, source):
+            new = _outcomes(engine, after, destination, batch, events)
+        with engine.timed("compare"):
+            found = [SAME if o is n else difference(o, n) for o, n in zip(old, new, strict=True)]
+        if not shared[destination] and any(d.changes for d in found):
+            again = _outcomes(engine, before, destination, batch, events)
+            with engine.timed("compare"):
+                found = _stable(engine, destination, found, old, again)
+        with engine.timed("rows"):
+            _Told(engine, destination).all(batch.records, zip(old, new, found, strict=True))
+
+    return run
+
+
+def _outcomes(engine: Engine, side: Side, destination: str, batch: Batch, events: Sequence[Any]) -> list[Outcome]:
+    results = side.run(destination, events, engine.job.stages, engine.contexts(batch), batch.source)
+    if results is None:
+        return [OFF] * len(events)
+    engine.spent(results)
+    return [outcome(of_event, engine.job.stages) for of_event in results]
+
+
+def _stable(
+    engine: Engine, destination: str, found: Sequence[Difference], old: Sequence[Outcome], again: Sequence[Outcome]
+) -> list[Difference]:
+    """The differences without those that a second run of the first pipeline shows as well: clocks, random numbers."""
+    left = []
+    for one, first, second in zip(found, old, again, strict=True):
+        noise = {change.path for change in difference(first, second).changes} if one.changes else set()
+        kept, unstable = without(one, noise)
+        left.append(kept)
+        counts = engine.sum.part.unstable.setdefault(destination, {}) if unstable else {}
+        for path in unstable:
+            counts[path] = counts.get(path, 0) + 1
+    return left
+
+
+class _Told:
+    """Counts, groups and rows of one destination."""
+
+    def __init__(self, engine: Engine, destination: str) -> None:
+        self._engine, self._destination = engine, destination
+        ways = [way for side in engine.sides if (way := side.route(destination)) is not None]
+        self._maskers: tuple[Masker, ...] = tuple(way.masker for way in ways)
+        self._of = {
+            "destination_id": ways[-1].destination.id if ways else destination,
+            "destination_name": ways[-1].destination.name if ways else destination,
+            "destination": ways[-1].destination.type if ways else "",
+        }
+
+    def all(self, records: Sequence[Record], found: Any) -> None:
+        for record, (before, after, how) in zip(records, found, strict=True):
+            if before.status == after.status == "off":
+                continue
+            self._engine.sum.count(self._destination, how.kind)
+            head = self._engine.head(record)
+            shown = [self._shown(change) for change in how.changes]
+            if how.kind != "same":
+                self._group(head, before, after, how, shown)
+            if self._engine.job.rows:
+                self._row(head, before, after, how, shown)
+
+    def _shown(self, change: Change) -> Change:
+        """A change without secrets and, on request, personal data."""
+        return Change(change.path, self._value(change, change.before), self._value(change, change.after))
+
+    def _value(self, change: Change, value: Any) -> Any:
+        if value is ABSENT:
+            return value
+        for masker in self._maskers:
+            value = masker.masked(value)
+        return _personal.masked_at(change.path, value) if self._engine.job.personal else value
+
+    def _group(
+        self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, shown: Sequence[Change]
+    ) -> None:
+        event = head["event_name"] or head["event_type"]
+        listed = [(c.path, short(c.before), short(c.after)) for c in shown[:_SHOWN]]
+        if how.kind != "changed":
+            texts = [self._words(before), self._words(after)]
+            old, new = (pattern(t) if side.error else t for t, side in zip(texts, (before, after), strict=True))
+            self._add(head, (how.kind, event, "", old, new), texts[0], texts[1], listed)
+            return
+        told = set()
+        for change, clear in zip(how.changes, shown, strict=True):
+            types = json_type(change.before), json_type(change.after)
+            if change.path == "error":
+                types = pattern(str(clear.before)), pattern(str(clear.after))
+            key = (how.kind, event, general(change.path), *types)
+            if key not in told:
+                told.add(key)
+                self._add(head, key, short(clear.before), short(clear.after), listed)
+
+    def _words(self, side: Outcome) -> str:
+        return self._engine.words(side.error, *self._maskers) or side.status
+
+    def _add(self, head: dict[str, str], key: _Key, before: str, after: str, listed: _Listed) -> None:
+        group = self._engine.sum.group(self._destination, *key)
+        if group is not None:
+            group.add(Example(head["place"], head["event_id"], before, after, listed))
+
+    def _row(
+        self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, shown: Sequence[Change]
+    ) -> None:
+        columns = self._engine.rows
+        for name, value in (head | self._of).items():
+            columns[name].append(value)
+        columns["kind"].append(how.kind)
+        for name, side in (("before", before), ("after", after)):
+            columns[name].append(side.status)
+            error = self._engine.words(side.error, *self._maskers) if side.error else None
+            columns[f"{name}_error"].append(error)
+        columns["changes"].append(self._engine.text([_plain(c) for c in shown]) if shown else None)
+
+
+def _plain(change: Change) -> dict[str, Any]:
+    sides = {"before": change.before, "after": change.after}
+    return {"path": change.path, **{name: value for name, value in sides.items() if value is not ABSENT}}

@@ -1,0 +1,162 @@
+"""What is different between what two pipelines made of one event."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from svctoolkit.pipeline import Stages
+from svctoolkit.replay._json import decoded, encoded
+from svctoolkit.results import ABSENT, EventResult
+from svctoolkit.results.changes import Change, changes
+
+Status = Literal["delivered", "dropped", "failed", "off"]
+Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_PLACE = re.compile(r"\s\([^()\s]*:\d+(?::\d+)?\)$")  # where in the code; it moves with every line that is added
+_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?")
+_INDEX = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one event at one destination.
+
+    `status` is `delivered` (there is something to send), `dropped`, `failed`, or `off` where events do not go there.
+    `output` has the payloads, or the events where `dest_transform` is off.
+    """
+
+    status: Status
+    output: list[Any] = field(default_factory=list)
+    error: str = ""
+
+
+OFF = Outcome("off")
+
+
+def outcome(results: Sequence[EventResult], stages: Stages) -> Outcome:
+    """The outcome of one event; it failed if anything that came out of it did."""
+    output: list[Any] = []
+    errors: list[str] = []
+    for result in results:
+        if result.dropped:
+            continue
+        refused = [status for status in result.destination_response_status or () if not 200 <= status < 300]
+        error = result.error or (f"the destination answered {refused[0]}" if refused else "")
+        if error:
+            errors.append(error)
+        elif stages.dest_transform:
+            output += result.dest_transformed_payload
+        else:
+            output.append(_event(result))
+    if errors:
+        return Outcome("failed", output, errors[0])
+    return Outcome("delivered" if output else "dropped", output)
+
+
+def _event(result: EventResult) -> Any:
+    made = result.user_transformed_payload
+    return result.event if made is ABSENT or (len(made) == 1 and isinstance(made.get("error"), str)) else made
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two outcomes differ. `changes` is empty where one side has nothing to compare."""
+
+    kind: Kind
+    changes: tuple[Change, ...] = ()
+
+
+SAME = Difference("same")
+
+
+def difference(before: Outcome, after: Outcome) -> Difference:
+    """The kind of difference. A failure counts more than what else has changed."""
+    if before.status == after.status:
+        return _same_status(before, after)
+    if after.status == "failed":
+        return Difference("newly failing")
+    if before.status == "failed":
+        return Difference("no longer failing")
+    if after.status == "delivered":
+        return Difference("newly delivered")
+    return Difference("newly dropped") if before.status == "delivered" else SAME
+
+
+def _same_status(before: Outcome, after: Outcome) -> Difference:
+    old, new = _PLACE.sub("", before.error), _PLACE.sub("", after.error)
+    if old != new:
+        return Difference("changed", (Change("error", before.error, after.error),))
+    if encoded(before.output)[0] == encoded(after.output)[0]:
+        return SAME
+    found = tuple(_changes(_shown(before.output), _shown(after.output)))
+    return Difference("changed", found) if found else SAME  # the order of members, or 1 and 1.0
+
+
+def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:
+    if len(before) == len(after) == 1:
+        return changes(before[0], after[0])
+    return changes(before, after)
+
+
+def _shown(output: list[Any]) -> list[Any]:
+    """Payloads with the batch in them as JSON, so that a change has a path."""
+    return [_opened(payload) for payload in output]
+
+
+def _opened(payload: Any) -> Any:
+    try:
+        batch = payload["body"]["JSON_ARRAY"]["batch"]
+        opened = {"batch": decoded(batch.encode())}
+        return {**payload, "body": {**payload["body"], "JSON_ARRAY": opened}}
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return payload
+
+
+def without(found: Difference, unstable: Collection[str]) -> tuple[Difference, set[str]]:
+    """The difference without what also differs between two runs of the same pipeline; and those paths."""
+    touched = {c.path for c in found.changes if any(_related(c.path, path) for path in unstable)}
+    if not touched:
+        return found, touched
+    left = tuple(change for change in found.changes if change.path not in touched)
+    return (Difference("changed", left) if left else SAME), {general(path) for path in touched}
+
+
+def _related(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+
+
+def general(path: str) -> str:
+    """A path with `*` for every index: what is alike in many events."""
+    return _INDEX.sub("*", path) or "(all)"
+
+
+def json_type(value: Any) -> str:
+    """The JSON type of one side of a change, in words."""
+    if value is ABSENT:
+        return "nothing"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
+
+
+def pattern(error: str) -> str:
+    """What many errors have in common: numbers and quoted texts are left out."""
+    return _PARTICULAR.sub("…", _PLACE.sub("", error))
+
+
+def short(value: Any, most: int = 200) -> str:
+    """A value in one line; an absent one is an empty text."""
+    if value is ABSENT:
+        return ""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

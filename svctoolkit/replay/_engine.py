@@ -1,0 +1,216 @@
+"""What runs a chunk, in whatever process: events through one pipeline, or through two side by side."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from threading import local
+from time import perf_counter
+from typing import Any, Literal
+from uuid import NAMESPACE_URL, uuid5
+
+from svctoolkit.delivery import Recorder, Transport
+from svctoolkit.destinations import Context
+from svctoolkit.events import Event
+from svctoolkit.pipeline import Stages
+from svctoolkit.replay import _personal
+from svctoolkit.replay._columns import Columns
+from svctoolkit.replay._inputs import records
+from svctoolkit.replay._json import decoded, encoded
+from svctoolkit.replay._parts import Part, Sum
+from svctoolkit.replay._records import Chunk, Record, Reject
+from svctoolkit.replay._rows import COMPARISON, REPLAY, empty, parquet
+from svctoolkit.replay._sample import sampled
+from svctoolkit.replay._ways import Side
+from svctoolkit.results import EventResult
+from svctoolkit.secrets import MASK, Masker
+from svctoolkit.workspace import Workspace
+from svctoolkit.yamlfile import without_collector
+
+Results = list[list[EventResult]]
+_MOST_REJECTS = 100_000  # of one chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is done with each event. One workspace is a replay, two are a comparison.
+
+    `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the clock of
+    events that have no time of their own.
+    """
+
+    sides: tuple[Workspace, ...]
+    destinations: tuple[str, ...]
+    stages: Stages
+    source: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    batch: int = 200
+    sample: float = 1.0
+    personal: bool = False
+    rows: Literal["", "columns", "parquet"] = "columns"
+    now: str = "2024-01-01T00:00:00+00:00"
+    transport: Transport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events that go through together. `source` is the key or id of where they come from, or empty."""
+
+    records: Sequence[Record]
+    source: str
+
+    @property
+    def events(self) -> list[Mapping[str, Any]]:
+        return [record.event for record in self.records]
+
+
+class Engine:
+    """Runs the chunks of one job. It keeps its user code loaded from one to the next."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        transport = job.transport or Recorder(limit=0)
+        self.sides = [Side(workspace, transport) for workspace in job.sides]
+        self._columns = Columns(job.columns)
+        self._now = datetime.fromisoformat(job.now)
+        self.sum = Sum()
+        self.rows = empty({})
+        self._runs = self._runner()
+
+    def _runner(self) -> Callable[[str, Batch], None]:
+        from svctoolkit.replay import _compare, _replay
+
+        return _compare.runner(self) if len(self.sides) == 2 else _replay.runner(self)
+
+    def run(self, chunk: Chunk) -> tuple[Part, Any]:
+        """What came of a chunk: the numbers, and the rows as the job wants them."""
+        with without_collector():  # it would walk over all events of the chunk again and again
+            return self._run(chunk)
+
+    def _run(self, chunk: Chunk) -> tuple[Part, Any]:
+        kinds = REPLAY if len(self.sides) == 1 else COMPARISON
+        self.sum, self.rows = Sum(_MOST_REJECTS), empty(kinds)
+        with self.timed("read"):
+            found = self._read(chunk)
+        for batch in self._batches(found):
+            for destination in self.job.destinations:
+                self._runs(destination, batch)
+        made: Any = self.rows if self.job.rows == "columns" else None
+        if self.job.rows == "parquet":
+            with self.timed("write"):
+                made = parquet(self.rows, kinds)
+        part = self.sum.done()
+        part.number, part.events = chunk.number, len(found)
+        return part, made
+
+    def _read(self, chunk: Chunk) -> list[Record]:
+        found: list[Record] = []
+        for record in records(chunk, self._columns):
+            if isinstance(record, Reject):
+                self.sum.reject(self._hidden(record))
+            else:
+                found.append(record)
+        self.sum.part.records = len(found) + self.sum.part.rejected
+        return list(sampled(found, self.job.sample)) if self.job.sample < 1 else found
+
+    def _hidden(self, reject: Reject) -> Reject:
+        return Reject(reject.place, _personal.masked_text(reject.reason)) if self.job.personal else reject
+
+    def _batches(self, found: Sequence[Record]) -> Iterator[Batch]:
+        by_source: dict[str, list[Record]] = {}
+        for record in found:
+            by_source.setdefault(self.job.source or record.source, []).append(record)
+        for source, of_source in by_source.items():
+            for first in range(0, len(of_source), self.job.batch):
+                yield Batch(of_source[first : first + self.job.batch], source)
+
+    def contexts(self, batch: Batch) -> list[Context]:
+        """A clock and ids that are the same whenever an event is replayed: its own time, ids made from its place."""
+        return [
+            Context(clock=partial(_time, record.event, self._now), new_id=partial(_id, record.place, count()))
+            for record in batch.records
+        ]
+
+    def timed(self, step: str) -> _Timed:
+        return _Timed(self.sum.part.seconds, step)
+
+    def spent(self, results: Results) -> None:
+        """Add the time of each stage."""
+        seconds = self.sum.part.seconds
+        for of_event in results:
+            for result in of_event:
+                for stage, milliseconds in result.milliseconds.items():
+                    seconds[stage] = seconds.get(stage, 0.0) + milliseconds / 1000
+
+    def text(self, value: Any, *maskers: Masker) -> str:
+        """A value as JSON text, without secrets, and without personal data where the job says so."""
+        if self.job.personal:
+            value = _personal.masked(value)
+        text, plainly = encoded(value)
+        for masker in maskers:
+            text = masker.masked_json(text) if plainly else encoded(masker.masked(decoded(text)))[0]
+        return text.decode()
+
+    def words(self, text: str, *maskers: Masker) -> str:
+        """An error's text for people."""
+        for masker in maskers:
+            text = masker.masked(text)
+        return _personal.masked_text(text) if self.job.personal else text
+
+    def head(self, record: Record) -> dict[str, str]:
+        """The columns that tell which event a row is about."""
+        event = Event(record.event)
+        user = str(record.event.get("userId") or record.event.get("anonymousId") or "")
+        return {
+            "place": record.place,
+            "event_id": event.id,
+            "event_type": event.type,
+            "event_name": _personal.masked_text(event.name) if self.job.personal else event.name,
+            "user_id": MASK if self.job.personal and user else user,
+        }
+
+
+class _Timed:
+    """Adds the seconds of a `with` block to a step."""
+
+    __slots__ = ("_into", "_started", "_step")
+
+    def __init__(self, into: dict[str, float], step: str) -> None:
+        self._into, self._step = into, step
+
+    def __enter__(self) -> None:
+        self._started = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._into[self._step] = self._into.get(self._step, 0.0) + perf_counter() - self._started
+
+
+def _time(event: Mapping[str, Any], otherwise: datetime) -> datetime:
+    for name in ("receivedAt", "timestamp", "originalTimestamp"):
+        written = event.get(name)
+        if isinstance(written, str):
+            try:
+                found = datetime.fromisoformat(written)
+            except ValueError:
+                continue
+            return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return otherwise
+
+
+def _id(place: str, numbers: Iterator[int]) -> str:
+    return str(uuid5(NAMESPACE_URL, f"{place}#{next(numbers)}"))
+
+
+_here = local()  # the engine of a thread, and the token of its job
+
+
+def run(token: str, job: bytes, chunk: Chunk) -> tuple[Part, Any]:
+    """A chunk of a job, in this thread, which keeps the engine of the latest job (by `token`)."""
+    if getattr(_here, "token", "") != token:
+        _here.engine, _here.token = Engine(pickle.loads(job)), token
+    engine: Engine = _here.engine
+    return engine.run(chunk)

@@ -1,0 +1,90 @@
+"""Files with events, opened as streams that say how far they are and where they are damaged."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from svctoolkit.errors import ConfigError
+
+COMPRESSED = (".gz", ".zst")
+STDIN = "-"
+_STEP = 1 << 18
+
+
+def needs(package: str, what: str, extra: str = "replay") -> ConfigError:
+    """The error for a package that is not installed."""
+    return ConfigError(f"{what} needs the package {package}: pip install 'svctoolkit[{extra}]'")
+
+
+class Opened:
+    """A file that is being read. `damage` says why reading ended before the end of the file."""
+
+    def __init__(self, path: Path, *, stream: bool = True) -> None:
+        self.path, self.name, self.damage = path, str(path), ""
+        self._raw: BinaryIO | None = None
+        self._stream: Any = None
+        if str(path) == STDIN:
+            self.name = "standard input"
+            self._stream = self._raw = _standard_input()
+        elif stream:
+            try:
+                self._raw = path.open("rb")
+            except OSError as error:
+                raise ConfigError(f"cannot read it: {error.strerror}", where=self.name) from error
+            self._stream = self._decompressed(self._raw)
+
+    def _decompressed(self, raw: BinaryIO) -> Any:
+        if self.name.lower().endswith(".gz"):
+            return gzip.GzipFile(fileobj=raw)
+        if self.name.lower().endswith(".zst"):
+            try:
+                import pyarrow as pa
+            except ImportError:
+                raise needs("pyarrow", f"{self.name}: zstd") from None
+            return pa.CompressedInputStream(raw, "zstd")
+        return raw
+
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes, less at the end. Damage ends the file; what came before it is given."""
+        found = bytearray()
+        while len(found) < size and not self.damage:
+            try:
+                step = self._stream.read(min(_STEP, size - len(found)))
+            except (OSError, EOFError, zlib.error) as error:
+                self.damage = f"the file is damaged from here on: {error}"
+                break
+            if not step:
+                break
+            found += step
+        return bytes(found)
+
+    def position(self) -> int:
+        """Bytes of the file that are read; 0 where nobody can say."""
+        try:
+            return self._raw.tell() if self._raw is not None else 0
+        except (OSError, ValueError):
+            return 0
+
+    def close(self) -> None:
+        if self._raw is not None and self._raw is not getattr(sys.stdin, "buffer", None):
+            self._raw.close()
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise ConfigError("is closed", where="standard input")
+    return sys.stdin.buffer
+
+
+def walk(path: Path) -> list[Path]:
+    """The files below a folder, in the order of their paths; hidden ones and those that begin with `_` are left out."""
+    found: list[Path] = []
+    for folder, folders, files in os.walk(path):
+        folders[:] = [f for f in folders if not f.startswith((".", "_"))]
+        found += (Path(folder) / file for file in files if not file.startswith((".", "_")))
+    return sorted(found, key=lambda file: file.parts)

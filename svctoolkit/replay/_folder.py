@@ -1,0 +1,122 @@
+"""The folder that a replay writes: whole parts only, so it can be read and continued at any time.
+
+rows/part-000000.parquet   the rows of a chunk; `pandas.read_parquet("FOLDER/rows")` reads all of them
+done/000000.json           the numbers of a chunk; written last, so a chunk that has one is done
+rejects.ndjson             what is no event, with file and line; written at the end
+replay.json                what this is a replay of
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay._parts import Part, as_json, from_json, plain
+from svctoolkit.replay._records import Reject
+from svctoolkit.replay._rows import Columns, read_parquet
+
+_NAME = "replay.json"
+
+
+class Folder:
+    """A replay's folder. `told` is what the replay is; members that are `free` may differ when it is continued.
+
+    Raises `ConfigError` for a folder with other things in it, one with a replay that is not to be resumed, and one with
+    another replay than this.
+    """
+
+    def __init__(self, path: Path, told: Mapping[str, Any], *, resume: bool) -> None:
+        self.path = path
+        self.told = dict(told)
+        known = self._known()
+        if known is not None:
+            self._check(known, resume)
+            self.told["now"] = known.get("now", self.told["now"])
+            return
+        try:
+            (path / "rows").mkdir(parents=True, exist_ok=True)
+            (path / "done").mkdir(exist_ok=True)
+        except OSError as error:
+            raise ConfigError(f"cannot write there: {error.strerror}", where=str(path)) from error
+        self._write(path / _NAME, json.dumps(self.told, indent=2).encode() + b"\n")
+
+    def _known(self) -> dict[str, Any] | None:
+        file = self.path / _NAME
+        if file.is_file():
+            try:
+                return dict(json.loads(file.read_bytes()))
+            except (OSError, ValueError, TypeError) as error:
+                raise ConfigError(f"cannot be read: {error}", where=str(file)) from error
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise ConfigError("has something else in it: give a new or empty folder", where=str(self.path))
+        return None
+
+    def _check(self, known: Mapping[str, Any], resume: bool) -> None:
+        if not resume:
+            raise ConfigError(
+                "has a replay in it: resume it (resume=True, --resume), or give another folder", where=str(self.path)
+            )
+        for name, value in self.told.items():
+            if name != "now" and known.get(name) != json.loads(json.dumps(value)):
+                raise ConfigError(
+                    f"cannot be resumed: {_WORDS.get(name, name)} is not what it was", where=str(self.path)
+                )
+
+    def done(self) -> Iterator[Part]:
+        """The parts that are done already, in the order of their numbers."""
+        for file in sorted((self.path / "done").glob("*.json")):
+            try:
+                part = from_json(file.read_bytes())
+            except ValueError:
+                continue  # cannot come from us; its chunk is done again
+            if self._rows(part.number).is_file():
+                yield part
+
+    def add(self, part: Part, rows: bytes) -> None:
+        """Keep a part. When this returns, the chunk is done."""
+        self._write(self._rows(part.number), rows)
+        self._write(self.path / "done" / f"{part.number:06d}.json", as_json(part))
+
+    def finish(self, rejects: Iterable[Reject]) -> None:
+        """Write the reject list: those of the parts, then `rejects`."""
+        with self._writing(self.path / "rejects.ndjson") as file:
+            for reject in chain((reject for part in self.done() for reject in part.rejects), rejects):
+                line = json.dumps(plain(reject), ensure_ascii=False)
+                file.write(line.encode("utf-8", "replace") + b"\n")
+
+    def columns(self) -> Iterator[Columns]:
+        return read_parquet(sorted((self.path / "rows").glob("part-*.parquet")))
+
+    def _rows(self, number: int) -> Path:
+        return self.path / "rows" / f"part-{number:06d}.parquet"
+
+    def _write(self, file: Path, content: bytes) -> None:
+        with self._writing(file) as new:
+            new.write(content)
+
+    @contextmanager
+    def _writing(self, file: Path) -> Iterator[BinaryIO]:
+        """A file that is there as a whole, or not at all."""
+        new = file.with_name(f".{file.name}.{os.getpid()}")
+        try:
+            with new.open("wb") as opened:
+                yield opened
+            os.replace(new, file)
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            raise ConfigError(f"cannot be written: {error.strerror}", where=str(file)) from error
+
+
+_WORDS = {
+    "version": "the version of svctoolkit",
+    "input": "the input",
+    "sides": "the workspace",
+    "options": "an option (destinations, stages, source, columns, batch, sample, masking)",
+    "rows": "what is kept of an event",
+}

@@ -1,0 +1,172 @@
+"""What a replay reads: files and folders, lists, DataFrames, anything that gives events one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay._columns import Columns
+from svctoolkit.replay._files import STDIN, Opened, walk
+from svctoolkit.replay._json import decoded
+from svctoolkit.replay._records import PIECE_RECORDS, Chunk, Piece, Record, Reject, begin, place
+from svctoolkit.replay.formats import FORMATS, format_of, known
+
+#: Files or folders, events, a DataFrame, or whatever gives events one by one.
+Events: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[Mapping[str, Any]] | Any"
+
+
+class Input(Protocol):
+    """Where events come from. `total` is its size in `unit` (bytes or events), None where nobody knows."""
+
+    total: int | None
+    unit: str
+
+    def chunks(self) -> Iterator[Chunk | Reject]:
+        """The same chunks each time, with numbers from 0; between them what could not be cut."""
+        ...
+
+    def identity(self) -> Any:
+        """What tells this input from another, as JSON. Raises `ConfigError` where a second look is impossible."""
+        ...
+
+
+def input_of(events: Events) -> Input:
+    """The input that `events` names. Raises `ConfigError` for what is none, or cannot be opened."""
+    if isinstance(events, str | Path):
+        return Files([events])
+    if isinstance(events, Mapping):
+        return Objects([events])
+    if hasattr(events, "columns") and hasattr(events, "iloc"):
+        return Frame(events)
+    if isinstance(events, Sequence) and events and all(isinstance(one, str | Path) for one in events):
+        return Files(events)
+    if isinstance(events, Iterable):
+        return Objects(events)
+    raise ConfigError(f"events are files, a list, a DataFrame or an iterable, not {type(events).__name__}")
+
+
+def records(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
+    """The records in a chunk."""
+    if chunk.format == "objects":
+        return _objects(chunk, columns)
+    if chunk.format == "rows":
+        return _rows(chunk, columns)
+    return FORMATS[chunk.format].records(chunk.name, chunk.piece, columns)
+
+
+class Files:
+    """Files, and the files of known formats in folders."""
+
+    unit = "bytes"
+
+    def __init__(self, paths: Iterable[str | Path]) -> None:
+        self._files = [found for path in paths for found in _found(Path(path))]
+        stdin = any(str(path) == STDIN for path, _ in self._files)
+        self.total = None if stdin else sum(path.stat().st_size for path, _ in self._files)
+
+    def identity(self) -> Any:
+        if self.total is None:
+            raise ConfigError("standard input can be read once: a replay of it cannot be resumed")
+        return [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path, _ in self._files]
+
+    def chunks(self) -> Iterator[Chunk | Reject]:
+        number, behind = 0, 0
+        for path, name in self._files:
+            for piece, position in self._pieces(path, name):
+                if isinstance(piece, Reject):
+                    yield piece
+                else:
+                    yield Chunk(
+                        number, str(path) if str(path) != STDIN else "standard input", name, piece, behind + position
+                    )
+                    number += 1
+            behind += path.stat().st_size if str(path) != STDIN else 0
+
+    def _pieces(self, path: Path, name: str) -> Iterator[tuple[Piece | Reject, int]]:
+        opened = Opened(path, stream=FORMATS[name].stream)
+        line = 1
+        try:
+            for piece in FORMATS[name].split(opened):
+                line = piece.first if isinstance(piece, Piece) else line
+                yield piece, opened.position()
+            if opened.damage:
+                yield Reject(place(opened.name, line), opened.damage), opened.position()
+        finally:
+            opened.close()
+
+
+def _found(path: Path) -> list[tuple[Path, str]]:
+    if str(path) == STDIN:
+        return [(path, "ndjson")]
+    if path.is_dir():
+        found = [(file, name) for file in walk(path) if (name := known(file.name))]
+        if not found:
+            raise ConfigError("there is no file of a known format in this folder", where=str(path))
+        return found
+    if not path.exists():
+        raise ConfigError("there is no such file", where=str(path))
+    return [(path, format_of(str(path)))]
+
+
+class Objects:
+    """Events one by one: objects, JSON texts, or records that have an `event`."""
+
+    unit = "events"
+
+    def __init__(self, events: Iterable[Any]) -> None:
+        self._events = events
+        self.total = len(events) if isinstance(events, Sized) else None
+
+    def identity(self) -> Any:
+        if self.total is None:
+            raise ConfigError("events that come one by one can be read once: a replay of them cannot be resumed")
+        return ["list", self.total]
+
+    def chunks(self) -> Iterator[Chunk | Reject]:
+        kept: list[Any] = []
+        number, first = 0, 0
+        for event in self._events:
+            kept.append(getattr(event, "event", event))
+            if len(kept) == PIECE_RECORDS:
+                yield Chunk(number, "", "objects", Piece(first, kept), first + len(kept))
+                number, first, kept = number + 1, first + len(kept), []
+        if kept:
+            yield Chunk(number, "", "objects", Piece(first, kept), first + len(kept))
+
+
+def _objects(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
+    for index, value in enumerate(chunk.piece.data, chunk.piece.first):
+        at = place(chunk.name, index)
+        if isinstance(value, str | bytes):
+            try:
+                value = decoded(value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value)
+            except ValueError as error:
+                yield Reject(at, str(error), begin(chunk.piece.data[index - chunk.piece.first]))
+                continue
+        yield columns.record(at, dict(value) if isinstance(value, Mapping) else value)
+
+
+class Frame:
+    """A pandas DataFrame: rows as in `Columns`."""
+
+    unit = "events"
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self.total: int | None = len(frame)
+
+    def identity(self) -> Any:
+        return ["frame", self.total, [str(column) for column in self._frame.columns]]
+
+    def chunks(self) -> Iterator[Chunk | Reject]:
+        for number, first in enumerate(range(0, len(self._frame), PIECE_RECORDS)):
+            part = self._frame.iloc[first : first + PIECE_RECORDS]
+            rows = Piece(first, part.to_dict("records"))
+            yield Chunk(number, "", "rows", rows, first + len(part))
+
+
+def _rows(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
+    for index, cells in enumerate(chunk.piece.data, chunk.piece.first):
+        yield columns.row(place(chunk.name, index), cells)

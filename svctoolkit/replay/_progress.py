@@ -1,0 +1,137 @@
+"""How far a replay is: for a terminal, a notebook, or a function of the caller."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+_EVERY = 0.2  # seconds between two lines
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a replay is. `share` and `seconds_left` are None where the size of the input is unknown.
+
+    `rate` is in events per second, over this run: what a resumed replay had done before does not count.
+    """
+
+    events: int
+    rejected: int
+    share: float | None
+    seconds: float
+    rate: float
+    seconds_left: float | None
+    done: bool = False
+
+    def __str__(self) -> str:
+        share = "" if self.share is None else f"{self.share:4.0%}  "
+        left = "" if self.seconds_left is None or self.done else f"  {duration(self.seconds_left)} left"
+        rejected = f"  {self.rejected:,} rejected" if self.rejected else ""
+        return f"{share}{self.events:,} events  {self.rate:,.0f}/s  {duration(self.seconds)}{left}{rejected}"
+
+
+Listener = Callable[[Progress], None]
+
+
+def duration(seconds: float) -> str:
+    """`9 s`, `2:05`, `1:02:03`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class Meter:
+    """Measures, and tells a listener about it now and then."""
+
+    def __init__(
+        self, listener: Listener | None, total: int | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._listener, self._total, self._clock = listener, total, clock
+        self._started = self._told = clock()
+        self._events = self._rejected = self._position = 0
+        self._resumed_events = self._resumed_position = 0
+
+    def resumed(self, events: int, rejected: int, position: int) -> None:
+        """What an earlier run has done."""
+        self._resumed_events += events
+        self._resumed_position = position
+        self.add(events, rejected, position)
+
+    def add(self, events: int, rejected: int, position: int) -> None:
+        self._events += events
+        self._rejected += rejected
+        self._position = max(self._position, position)
+        if self._listener is not None and self._clock() - self._told >= _EVERY:
+            self._told = self._clock()
+            self._listener(self.now())
+
+    def finish(self) -> None:
+        if self._listener is not None:
+            self._listener(self.now(done=True))
+
+    def now(self, *, done: bool = False) -> Progress:
+        seconds = self._clock() - self._started
+        share = self._position / self._total if self._total else None
+        fresh = self._position - self._resumed_position
+        left = None
+        if self._total and fresh > 0:
+            left = (self._total - self._position) * seconds / fresh
+        rate = (self._events - self._resumed_events) / seconds if seconds > 0 else 0.0
+        return Progress(self._events, self._rejected, share, seconds, rate, left, done)
+
+
+def listener(wanted: bool | Listener | None) -> Listener | None:
+    """What to tell: the function itself, or for True (None: if somebody watches) a line in the notebook or terminal."""
+    if callable(wanted):
+        return wanted
+    shell = _shell()
+    if wanted is False:
+        return None
+    if shell is not None:
+        return _Notebook()
+    watched = sys.stderr is not None and sys.stderr.isatty()
+    return _Terminal(sys.stderr) if watched or wanted else None
+
+
+def _shell() -> Any:
+    """The notebook that this runs in, or None; IPython in a terminal is a terminal."""
+    ipython = sys.modules.get("IPython")
+    found = ipython.get_ipython() if ipython is not None else None
+    return found if found is not None and hasattr(found, "kernel") else None
+
+
+class _Terminal:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._width = stream, 0
+
+    def __call__(self, progress: Progress) -> None:
+        line = str(progress)
+        self._width = max(self._width, len(line))
+        end = "\n" if progress.done else ""
+        self._stream.write(f"\r{line:<{self._width}}{end}")
+        self._stream.flush()
+
+
+class _Notebook:
+    """One line that is written over."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def __call__(self, progress: Progress) -> None:
+        from html import escape
+
+        share = 0.0 if progress.share is None else progress.share
+        bar = f'<progress value="{1 if progress.done else share:.3f}" max="1"></progress>'
+        data = {"text/plain": str(progress), "text/html": f"{bar} {escape(str(progress))}"}
+        if self._handle is None:
+            display = sys.modules["IPython"].display
+            self._handle = display.display(data, raw=True, display_id=True)
+        else:
+            self._handle.update(data, raw=True)

@@ -1,0 +1,64 @@
+"""What an input is cut into: pieces, which are cheap to make and are read where the work is done, and their records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+#: About how much of an input is one piece of work.
+PIECE_BYTES = 4 << 20
+PIECE_RECORDS = 2000
+_SHOWN = 200
+
+
+class Reject(msgspec.Struct, frozen=True):
+    """A record that is no event: where it stands (`file:line`), why, and how it begins."""
+
+    place: str
+    reason: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event, and where it stands: `file:line`, or `[row]` of what has no file. `source` is a key or id, if known."""
+
+    place: str
+    event: Mapping[str, Any]
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of one input, as its format cut it. `first` is the line or row of the first record."""
+
+    first: int
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of work. The same input gives the same chunks with the same numbers.
+
+    `position` is how much of the input lies behind when it is done, in the unit of `Input.total`.
+    """
+
+    number: int
+    name: str
+    format: str
+    piece: Piece
+    position: int
+
+
+def place(name: str, line: int) -> str:
+    return f"{name}:{line}" if name else f"[{line}]"
+
+
+def begin(text: str | bytes) -> str:
+    """The first characters of a record, for a reject."""
+    short = text[: 4 * _SHOWN]
+    shown = short.decode("utf-8", "replace") if isinstance(short, bytes) else short
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"

@@ -1,0 +1,179 @@
+"""What a replay and a comparison give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay._differences import KINDS
+from svctoolkit.replay._folder import Folder
+from svctoolkit.replay._parts import Group, Part, plain
+from svctoolkit.replay._records import Reject
+from svctoolkit.replay._rows import COMPARISON, REPLAY, Columns, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(slots=True, repr=False)
+class _Result:
+    """What both have in common.
+
+    - `events`: how many went through; `records`: how many were read, `rejected`: how many of them are no events
+    - `rejects`: the first thousand of those, with file and line; all of them are counted
+    - `counts`: destination -> what became of its events -> how many
+    - `groups`: what happened to many events alike, the largest group first; `more_groups` events are in none
+    - `seconds`: time per step, over all processes; `elapsed`: by the clock
+    - `complete`: false if it was interrupted: everything here is about what was done until then
+    - `left_out`: destination -> why it takes no part
+    - `out`: the folder with the rows as Parquet, if one was given
+    """
+
+    part: Part
+    complete: bool
+    elapsed: float
+    sample: float
+    left_out: Mapping[str, str]
+    out: Path | None
+    _rows: list[Columns] = field(default_factory=list)
+    _folder: Folder | None = None
+    _dask: Any = None
+
+    @property
+    def events(self) -> int:
+        return self.part.events
+
+    @property
+    def records(self) -> int:
+        return self.part.records
+
+    @property
+    def rejected(self) -> int:
+        return self.part.rejected
+
+    @property
+    def rejects(self) -> Sequence[Reject]:
+        return self.part.rejects
+
+    @property
+    def counts(self) -> Mapping[str, Mapping[str, int]]:
+        return self.part.counts
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        return self.part.groups
+
+    @property
+    def more_groups(self) -> int:
+        return self.part.more_groups
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        return self.part.seconds
+
+    def total(self, what: str) -> int:
+        """How many events ended so, over all destinations."""
+        return sum(counts.get(what, 0) for counts in self.counts.values())
+
+    def _frame(self, kinds: Mapping[str, str]) -> pd.DataFrame:
+        if self._dask is not None:
+            made: pd.DataFrame = self._dask.compute()
+            return made.reset_index(drop=True)
+        return frame(self._folder.columns() if self._folder is not None else self._rows, kinds)
+
+    def dask(self) -> Any:
+        """The rows as a Dask DataFrame, on the cluster of the Dask collection that was replayed.
+
+        Raises `ConfigError` for a replay of something else; with `out` its folder can be read with Dask.
+        """
+        if self._dask is None:
+            raise ConfigError("only the replay of a Dask collection has its rows there; give `out`, and read OUT/rows")
+        return self._dask
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the rows, as JSON."""
+        return {
+            "complete": self.complete,
+            "records": self.records,
+            "events": self.events,
+            "rejected": self.rejected,
+            "sample": self.sample,
+            "counts": {key: dict(counts) for key, counts in self.counts.items()},
+            "groups": plain(self.groups),
+            "more_groups": self.more_groups,
+            "unstable": plain(self.part.unstable),
+            "rejects": plain(self.rejects),
+            "left_out": dict(self.left_out),
+            "elapsed": round(self.elapsed, 3),
+            "seconds": {step: round(spent, 3) for step, spent in self.seconds.items()},
+        }
+
+    def to_html(self, path: Path | str | None = None) -> str:
+        """A page that needs nothing else, with every group and its examples; written to `path`, if it is given."""
+        from svctoolkit.replay._html import page, written
+
+        text = page(self)
+        if path is not None:
+            written(Path(path), text)
+        return text
+
+    def __repr__(self) -> str:
+        from svctoolkit.replay._text import text
+
+        return text(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit.replay._html import body
+
+        return {"text/plain": repr(self), "text/html": body(self)}
+
+
+class Replayed(_Result):
+    """What became of many events. `counts` is by `delivered`, `dropped` and `failed`; `groups` are the failures."""
+
+    __slots__ = ()
+
+    def frame(self) -> pd.DataFrame:
+        """One row per event, destination and stage, in the order of the input.
+
+        Columns: `place` (`file:line`), `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`,
+        `destination_name`, `destination` (the type), `stage`, `item` (numbers what the transformation gave), `part`
+        (numbers payloads), `status`, `http_status`, `error`, `output` (JSON text, secrets masked).
+        """
+        return self._frame(REPLAY)
+
+
+class Comparison(_Result):
+    """What would be different. `counts` is by `svctoolkit.replay.KINDS`."""
+
+    __slots__ = ()
+
+    @property
+    def kinds(self) -> Mapping[str, int]:
+        """How many events, over all destinations, are of which kind."""
+        return {kind: self.total(kind) for kind in KINDS}
+
+    @property
+    def different(self) -> int:
+        """How many are not the same."""
+        return sum(count for kind, count in self.kinds.items() if kind != "same")
+
+    @property
+    def unstable(self) -> Mapping[str, Mapping[str, int]]:
+        """Destination -> path -> how many events differ there between two runs of the first pipeline, too.
+
+        Such is what comes from a clock or a random number in user code.
+        """
+        return self.part.unstable
+
+    def frame(self) -> pd.DataFrame:
+        """One row per event and destination, in the order of the input.
+
+        Columns: `place` (`file:line`), `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`,
+        `destination_name`, `destination` (the type), `kind`, `before` and `after` (`delivered`, `dropped`, `failed`,
+        `off`), `before_error`, `after_error`, `changes` (JSON text: a list of `{path, before, after}`, secrets masked).
+        """
+        return self._frame(COMPARISON)

@@ -1,0 +1,83 @@
+"""Rows of a replay: columns of plain values, as a frame or as Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.replay._differences import KINDS, STATUSES
+from svctoolkit.replay._files import needs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Column -> type, of a replay and of a comparison.
+REPLAY = {
+    "place": "text", "event_id": "text", "event_type": "text", "event_name": "text", "user_id": "text",
+    "destination_id": "text", "destination_name": "text", "destination": "text", "stage": "name", "item": "number",
+    "part": "number", "status": "name", "http_status": "number", "error": "text", "output": "text",
+}  # fmt: skip
+COMPARISON = {
+    "place": "text", "event_id": "text", "event_type": "text", "event_name": "text", "user_id": "text",
+    "destination_id": "text", "destination_name": "text", "destination": "text", "kind": "name", "before": "name",
+    "after": "name", "before_error": "text", "after_error": "text", "changes": "text",
+}  # fmt: skip
+Columns = dict[str, list[Any]]
+_NAMES: dict[str, list[str]] = {
+    "stage": ["user_transform", "dest_transform", "send_to_destination"],
+    "status": ["ok", "none", "dropped", "failed", "aborted", "disabled"],
+    "kind": list(KINDS),
+    "before": list(STATUSES),
+    "after": list(STATUSES),
+}
+
+
+def empty(kinds: Mapping[str, str]) -> Columns:
+    return {name: [] for name in kinds}
+
+
+def frame(parts: Iterable[Columns], kinds: Mapping[str, str]) -> pd.DataFrame:
+    """One DataFrame; texts are nullable strings, names are categories, numbers are nullable integers."""
+    import pandas as pd
+
+    columns = empty(kinds)
+    for part in parts:
+        for name, values in columns.items():
+            values += part[name]
+    made: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        if kind == "name":
+            made[name] = pd.Categorical(columns.pop(name), categories=_NAMES[name])
+        else:
+            made[name] = pd.array(columns.pop(name), dtype="string" if kind == "text" else "Int64")
+    return pd.DataFrame(made)
+
+
+def parquet(columns: Columns, kinds: Mapping[str, str]) -> bytes:
+    """The columns as one Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrow: dict[str, Any] = {"text": pa.large_string(), "name": pa.string(), "number": pa.int64()}
+    made = pa.table(columns, schema=pa.schema([(name, arrow[kind]) for name, kind in kinds.items()]))
+    long = {"output", "changes", "place", "event_id"}
+    sink = pa.BufferOutputStream()
+    pq.write_table(made, sink, compression="zstd", use_dictionary=[name for name in kinds if name not in long])
+    return bytes(sink.getvalue())
+
+
+def check_parquet() -> None:
+    """Raises `ConfigError` where pyarrow is not installed."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        raise needs("pyarrow", "writing Parquet") from None
+
+
+def read_parquet(files: Iterable[Any]) -> Iterator[Columns]:
+    """The columns of Parquet files."""
+    import pyarrow.parquet as pq
+
+    for file in files:
+        with pq.ParquetFile(file) as opened:
+            yield opened.read().to_pydict()

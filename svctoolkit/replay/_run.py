@@ -1,0 +1,197 @@
+"""One job over one input: chunks go out, parts come back and are added up in order."""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED as FIRST
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from svctoolkit.errors import ToolkitError
+from svctoolkit.replay import _engine
+from svctoolkit.replay._engine import Engine, Job
+from svctoolkit.replay._folder import Folder
+from svctoolkit.replay._inputs import Input
+from svctoolkit.replay._parts import Part, Sum
+from svctoolkit.replay._progress import Meter
+from svctoolkit.replay._records import Chunk, Reject
+from svctoolkit.replay._rows import Columns
+from svctoolkit.replay._ways import portable
+
+_RESTARTS = 3  # of a pool whose workers were killed
+
+
+@dataclass(slots=True)
+class Run:
+    """What came of a job. `complete` is false when it was interrupted."""
+
+    part: Part
+    rows: list[Columns] = field(default_factory=list)
+    complete: bool = True
+
+
+Pool = Callable[[], AbstractContextManager[Executor]]
+
+
+def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, pool: Pool | None, width: int) -> Run:
+    """Run all chunks, at most `width` at a time. Ctrl-C ends it; what is done by then stands in the result."""
+    keeper = _Keeper(folder, meter)
+    done = {part.number: part for part in folder.done()} if folder else {}
+    chunks = _missing(source, done, keeper)
+    complete = True
+    try:
+        if pool is None:
+            engine = Engine(job)
+            for chunk in chunks:
+                keeper.add(*engine.run(chunk), chunk.position)
+        else:
+            _spread(job, chunks, keeper, pool, width)
+    except KeyboardInterrupt:
+        complete = False
+    finally:
+        meter.finish()
+    made = keeper.finished()
+    return Run(made, keeper.rows, complete)
+
+
+def _missing(source: Input, done: dict[int, Part], keeper: _Keeper) -> Iterator[Chunk]:
+    """The chunks that are still to do."""
+    for found in source.chunks():
+        if isinstance(found, Reject):
+            keeper.reject(found)
+        elif found.number in done:
+            keeper.resumed(done.pop(found.number), found.position)
+        else:
+            yield found
+
+
+class _Keeper:
+    """Takes parts in any order, and adds them up in the order of their numbers, so that the sum is always the same."""
+
+    def __init__(self, folder: Folder | None, meter: Meter) -> None:
+        self._folder, self._meter = folder, meter
+        self._sum = Sum()
+        self._waiting: dict[int, tuple[Part, Any]] = {}
+        self._next = 0
+        self._rejects: list[Reject] = []
+        self.rows: list[Columns] = []
+
+    def add(self, part: Part, rows: Any, position: int) -> None:
+        if self._folder is not None:
+            self._folder.add(part, rows)
+            rows = None
+        self._take(part, rows)
+        self._meter.add(part.events, part.rejected, position)
+
+    def resumed(self, part: Part, position: int) -> None:
+        self._meter.resumed(part.events, part.rejected, position)
+        self._take(part, None)
+
+    def reject(self, reject: Reject) -> None:
+        """A piece of the input that could not be cut."""
+        self._rejects.append(reject)
+
+    def _take(self, part: Part, rows: Any) -> None:
+        self._waiting[part.number] = (part, rows)
+        while self._next in self._waiting:
+            self._put(*self._waiting.pop(self._next))
+            self._next += 1
+
+    def _put(self, part: Part, rows: Any) -> None:
+        self._sum.add(part)
+        if rows is not None:
+            self.rows.append(rows)
+
+    def finished(self) -> Part:
+        """The sum of what there is; an interrupted run may have gaps."""
+        for number in sorted(self._waiting):
+            self._put(*self._waiting.pop(number))
+        self._sum.reject(*self._rejects)
+        self._sum.part.records += len(self._rejects)
+        if self._folder is not None:
+            self._folder.finish(self._rejects)
+        return self._sum.done()
+
+
+def _spread(job: Job, chunks: Iterator[Chunk], keeper: _Keeper, pool: Pool, width: int) -> None:
+    """Keep `width` chunks under way. Chunks that a pool loses with its workers go to a new one."""
+    token, told = secrets.token_hex(8), portable(job)
+    lost: deque[Chunk] = deque()
+    for attempt in range(_RESTARTS + 1):
+        under_way: dict[Future[tuple[Part, Any]], Chunk] = {}
+        try:
+            with pool() as workers:
+                try:
+                    _feed(workers, (token, told), chunks, lost, under_way, keeper, width)
+                except BaseException:
+                    for future in under_way:
+                        future.cancel()
+                    raise
+            return
+        except BrokenProcessPool:
+            lost.extend(under_way.values())
+            if attempt == _RESTARTS:
+                raise ToolkitError(
+                    f"workers were killed {_RESTARTS + 1} times (out of memory?), the last time with "
+                    f"{lost[0].name or 'events'} from {lost[0].piece.first} on. Fewer workers need less memory"
+                ) from None
+
+
+def _feed(
+    workers: Executor,
+    task: tuple[str, bytes],
+    chunks: Iterator[Chunk],
+    lost: deque[Chunk],
+    under_way: dict[Future[tuple[Part, Any]], Chunk],
+    keeper: _Keeper,
+    width: int,
+) -> None:
+    exhausted = False
+    while True:
+        while len(under_way) < width and not exhausted:
+            chunk = lost.popleft() if lost else next(chunks, None)
+            if chunk is None:
+                exhausted = True
+            else:
+                try:
+                    under_way[workers.submit(_engine.run, *task, chunk)] = chunk
+                except BrokenProcessPool:
+                    lost.append(chunk)
+                    raise
+        if not under_way:
+            return
+        finished, _ = wait(under_way, return_when=FIRST)
+        for future in finished:
+            part, rows = future.result()
+            keeper.add(part, rows, under_way.pop(future).position)
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[Executor]:
+    """A pool of processes of this machine that ends with the block, whatever happens."""
+    import multiprocessing
+
+    # not fork: this process may have threads, and the sandbox's workers belong to it
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(method)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_quiet)
+    try:
+        yield pool
+        pool.shutdown()
+    except BaseException:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+        raise
+
+
+def _quiet() -> None:
+    """Ctrl-C reaches every process of a terminal; the one that started the others ends them."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,98 @@
+"""A replay as plain text: what happened to how many, with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from svctoolkit.replay._differences import KINDS, STATUSES
+from svctoolkit.replay._parts import Example, Group
+
+if TYPE_CHECKING:
+    from svctoolkit.replay._results import _Result
+
+_MOST = 20  # groups of one destination
+_REJECTS = 5
+
+
+def text(result: _Result) -> str:
+    """The summary of a replay or a comparison."""
+    return "\n".join(lines(result))
+
+
+def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
+    """One line that says all, then the groups of each destination, with at most `most` groups each."""
+    yield head(result)
+    for destination in result.counts:
+        groups = [group for group in result.groups if group.destination == destination]
+        if groups or len(result.counts) > 1:
+            yield f"{destination}" + (f"  {counted(result.counts[destination])}" if len(result.counts) > 1 else "")
+        width = max((len(group.kind) for group in groups[:most]), default=0)
+        for group in groups[:most]:
+            yield f"  {group.kind:<{width}}  {said(group)}"
+            yield from (f"  {'':<{width}}  {example}" for example in map(shown, group.examples))
+        if len(groups) > most:
+            yield f"  and {len(groups) - most:,} more groups"
+    yield from notes(result)
+
+
+def head(result: _Result) -> str:
+    """`12,000 events, 2 destinations: 12 changed, 3 newly dropped, 11,985 same`."""
+    many = len(result.counts)
+    totals: dict[str, int] = {}
+    for counts in result.counts.values():
+        for what, count in counts.items():
+            totals[what] = totals.get(what, 0) + count
+    of = f"{result.events:,} event{_s(result.events)}, {many} destination{_s(many)}"
+    return f"{of}: {counted(totals)}" if totals else of
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """What is not the same first, the largest number first."""
+    usual = ("same", "delivered")
+    order = sorted(counts, key=lambda what: (what in usual, -counts[what], (*KINDS, *STATUSES).index(what)))
+    return ", ".join(f"{counts[what]:,} {what}" for what in order)
+
+
+def said(group: Group) -> str:
+    """What happened to a group, in words."""
+    events = f"{group.count:,} event{_s(group.count)} of {group.event}"
+    if group.kind == "failed":
+        return f"{group.after} in {events}"
+    if group.kind != "changed":
+        return f"{group.before} -> {group.after} in {events}"
+    if group.before == group.after:
+        return f"{group.path}: another {group.before} in {events}"
+    return f"{group.path}: {group.before} -> {group.after} in {events}"
+
+
+def shown(example: Example) -> str:
+    if not example.before and not example.after:
+        return example.place
+    if not example.before:
+        return f"{example.place}  {example.after}"
+    return f"{example.place}  {example.before}" + (f" -> {example.after}" if example.after else " is gone")
+
+
+def notes(result: _Result) -> Iterator[str]:
+    """What a reader has to know to trust the numbers."""
+    if not result.complete:
+        yield "interrupted: this is about a part of the events"
+    if result.sample < 1:
+        yield f"a sample: {result.events:,} of {result.records - result.rejected:,} events were run"
+    for destination, paths in result.part.unstable.items():
+        for path, count in sorted(paths.items(), key=lambda item: -item[1])[:5]:
+            yield f"{destination}: {path} differs between two runs of the same code ({count:,} events); not compared"
+    if result.more_groups:
+        yield f"{result.more_groups:,} events are in no group: there are too many groups"
+    for destination, reason in result.left_out.items():
+        yield f"{destination} is left out: {reason}"
+    if result.rejected:
+        yield f"{result.rejected:,} record{_s(result.rejected)} rejected"
+        yield from (f"  {reject.place}: {reject.reason}" for reject in result.rejects[:_REJECTS])
+        if result.rejected > _REJECTS:
+            yield f"  and {result.rejected - _REJECTS:,} more"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

@@ -1,0 +1,213 @@
+"""Where events go in a replay: the routes of one workspace, or of two side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from svctoolkit.delivery import Recorder, Sender, Transport
+from svctoolkit.destinations import Context
+from svctoolkit.errors import ConfigError, UnknownName, Unsupported
+from svctoolkit.pipeline import Route, Stages, route, run_many
+from svctoolkit.results import EventResult
+from svctoolkit.secrets import revealed
+from svctoolkit.transformations import Metadata, Output, Runnable
+from svctoolkit.workspace import Destination, Source, Transformation, UserCode, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which destinations take part: by key, in order. `left_out` says why others do not."""
+
+    destinations: tuple[str, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, source: str | None) -> Selection:
+    """The destinations of a replay, checked.
+
+    Raises `UnknownName`, `InvalidConfig`, or `Unsupported` for one that is named.
+    """
+    if source is not None and not any(_has(side.sources, source) for side in sides):
+        raise UnknownName("source", source, [key for side in sides for key in side.sources])
+    for key in destinations or ():
+        if not any(_has(side.destinations, key) for side in sides):
+            raise UnknownName("destination", key, [known for side in sides for known in side.destinations])
+    left_out: dict[str, str] = {}
+    chosen: dict[str, None] = {}
+    for side in reversed(sides):
+        for made in _candidates(side, destinations, source):
+            try:
+                _check(side, made)
+                chosen[made.key] = None
+            except Unsupported as error:
+                if destinations is not None:
+                    raise
+                left_out[made.key] = str(error)
+    found = tuple(key for key in chosen if key not in left_out)
+    if not found:
+        reasons = "".join(f"\n{key}: {reason}" for key, reason in left_out.items())
+        raise ConfigError(f"there is no enabled destination to replay to{reasons}")
+    return Selection(found, left_out)
+
+
+def _candidates(side: Workspace, destinations: Sequence[str] | None, source: str | None) -> list[Destination]:
+    if destinations is not None:
+        return [side.destination(key) for key in destinations if _has(side.destinations, key)]
+    if source is not None and not _has(side.sources, source):
+        return []
+    found = side.connected(side.source(source)) if source is not None else side.destinations.values()
+    return [made for made in found if made.enabled]
+
+
+def _has(items: Mapping[str, Any], key: str) -> bool:
+    return key in items or any(item.id == key for item in items.values())
+
+
+def _check(side: Workspace, made: Destination) -> None:
+    """Everything but the code: what is wrong with that is told event by event."""
+    if made.transformation is not None:
+        side.transformation(made.transformation)
+    route(side, replace(made, transformation=None), UserCode(side, Recorder(limit=0)))
+
+
+class Side:
+    """One workspace, ready to run events. `transport` answers every request, those of the user's code too."""
+
+    def __init__(self, workspace: Workspace, transport: Transport) -> None:
+        self.workspace = workspace
+        self._code = UserCode(workspace, Recorder(limit=0), transport=transport)
+        self.sender = Sender(transport, timeout=workspace.delivery.timeout)
+        self._routes: dict[str, Route | None] = {}
+
+    def route(self, key: str) -> Route | None:
+        """The route to a destination; None where it is not there or disabled."""
+        if key not in self._routes:
+            made = self.workspace.destinations.get(key)
+            self._routes[key] = route(self.workspace, made, self._code) if made and made.enabled else None
+        return self._routes[key]
+
+    def share(self, key: str, other: Side) -> bool:
+        """Whether both sides have the same user code for this destination; it runs once for both from then on."""
+        mine, theirs = self.route(key), other.route(key)
+        if mine is None or theirs is None:
+            return mine is theirs
+        if _code(self.workspace, mine.transformation) != _code(other.workspace, theirs.transformation):
+            return False
+        if mine.code is not None:
+            memo = _Once(mine.code)
+            self._routes[key], other._routes[key] = replace(mine, code=memo), replace(theirs, code=memo)
+        return True
+
+    def told(self, key: str, source: str) -> Any:
+        """What decides, beside the user's code, what becomes of an event of a source at a destination."""
+        way, origin = self.route(key), self.source(source)
+        if way is None or not self._connected(way, origin):
+            return None
+        return self.workspace.name, _settings(way.destination), origin and (origin.id, origin.name, origin.type)
+
+    def _connected(self, way: Route, origin: Source | None) -> bool:
+        return origin is None or way.destination in self.workspace.connected(origin)
+
+    def source(self, key: str) -> Source | None:
+        return self.workspace.source(key) if key and _has(self.workspace.sources, key) else None
+
+    def run(
+        self, key: str, events: Sequence[Mapping[str, Any]], stages: Stages, contexts: Sequence[Context], source: str
+    ) -> list[list[EventResult]] | None:
+        """The results of each event; None where events do not go to this destination."""
+        way, origin = self.route(key), self.source(source)
+        if way is None or not self._connected(way, origin):
+            return None
+        return run_many(events, way, stages, self.sender, contexts, origin)
+
+
+class _Once:
+    """Runs the user's code once for the two sides of a comparison."""
+
+    def __init__(self, code: Runnable) -> None:
+        self._code = code
+        self._events: Sequence[Mapping[str, Any]] = ()
+        self._metadata: Sequence[Metadata] = ()
+        self._outputs: list[Output] = []
+
+    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+        if events is not self._events or metadata != self._metadata:
+            self._outputs = self._code.run(events, metadata)
+            self._events, self._metadata = events, metadata
+        return self._outputs
+
+
+def _settings(made: Destination) -> Any:
+    return made.id, made.name, made.type, revealed(made.config)
+
+
+def _code(workspace: Workspace, made: Transformation | None) -> Any:
+    """Everything that makes user code what it is; two that are equal behave alike."""
+    if made is None:
+        return None
+    libraries = {key: (library.language, library.code) for key, library in workspace.libraries.items()}
+    ids = (made.id, made.version_id)
+    return ids, made.function, made.language, made.code, libraries, revealed(workspace.credentials), workspace.limits
+
+
+def fingerprint(workspace: Workspace) -> str:
+    """What tells one workspace from another, for a replay. Secrets cannot be read from it."""
+    told = {
+        "name": workspace.name,
+        "sources": [
+            [s.id, s.name, s.enabled, [[c.destination, c.enabled] for c in s.connections]]
+            for s in _all(workspace.sources)
+        ],
+        "destinations": [[d.key, d.enabled, d.transformation, *_settings(d)] for d in _all(workspace.destinations)],
+        "transformations": [[t.key, t.id, t.language, t.code, _function(t)] for t in _all(workspace.transformations)],
+        "libraries": [[made.key, made.language, made.code] for made in _all(workspace.libraries)],
+        "credentials": revealed(workspace.credentials),
+        "limits": repr(workspace.limits),
+    }
+    text = json.dumps(told, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def _all(items: Mapping[str, Any]) -> Iterable[Any]:
+    return items.values()
+
+
+def _function(made: Transformation) -> list[str]:
+    if made.function is None:
+        return []
+    code = getattr(made.function, "__code__", None)
+    return [getattr(made.function, "__qualname__", ""), *_constants(code)] if code else [repr(made.function)]
+
+
+def _constants(code: Any) -> Iterator[str]:
+    yield code.co_code.hex()
+    for constant in code.co_consts:
+        if hasattr(constant, "co_code"):
+            yield from _constants(constant)
+        else:
+            yield repr(constant)
+
+
+def portable(value: Any) -> bytes:
+    """`value` for another process. Raises `ConfigError` for what cannot go there."""
+    try:
+        return bytes(_dumps()(value))
+    except Exception as error:  # noqa: BLE001 - whatever an object raises that cannot be copied
+        raise ConfigError(
+            f"this workspace cannot go to another process: {error}. Use workers=1, write the transformation as code, "
+            "or install svctoolkit[dask], which sends functions of a notebook as well"
+        ) from None
+
+
+def _dumps() -> Callable[[Any], bytes]:
+    try:
+        import cloudpickle
+    except ImportError:
+        return pickle.dumps
+    dumps: Callable[[Any], bytes] = cloudpickle.dumps
+    return dumps

@@ -1,0 +1,116 @@
+"""A replay on a Dask cluster: the same chunks, or the partitions of a Dask DataFrame or Bag.
+
+Which worker does what, and what happens when one is lost, is Dask's: work that is lost is done again elsewhere.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay import _engine
+from svctoolkit.replay._engine import Job
+from svctoolkit.replay._files import needs
+from svctoolkit.replay._parts import Part, Sum
+from svctoolkit.replay._records import Chunk, Reject
+from svctoolkit.replay._rows import COMPARISON, REPLAY, Columns, empty, frame
+from svctoolkit.replay._ways import portable
+
+
+def pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]], int]:
+    """The cluster as a pool, and how many chunks it should have under way: two for each of its threads.
+
+    Raises `ConfigError` where Dask is not installed, there is no cluster at the address, or it has no workers.
+    """
+    with _client(scheduler) as client:
+        width = 2 * sum(client.nthreads().values())
+    if not width:
+        raise ConfigError("the cluster has no workers", where=str(scheduler))
+
+    @contextmanager
+    def opened() -> Iterator[Executor]:
+        with _client(scheduler) as client:
+            executor: Executor = client.get_executor(pure=False)
+            yield executor
+
+    return opened, width
+
+
+@contextmanager
+def _client(scheduler: Any) -> Iterator[Any]:
+    """A client of a cluster; one that the caller has stays open."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise needs("distributed", "a scheduler", "dask") from None
+    if not isinstance(scheduler, str):
+        yield scheduler
+        return
+    try:
+        client = Client(scheduler, set_as_default=False, timeout=5)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"there is no Dask scheduler: {error}", where=scheduler) from error
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def is_collection(events: Any) -> bool:
+    """Whether these are a Dask collection."""
+    return hasattr(events, "__dask_graph__") and hasattr(events, "to_delayed")
+
+
+def run(job: Job, collection: Any, scheduler: Any) -> tuple[Part, Any]:
+    """The sum of all partitions, and their rows as a Dask DataFrame that stays on the cluster."""
+    import dask
+    import dask.dataframe as dd
+
+    token, told = secrets.token_hex(8), portable(replace(job, rows="columns" if job.rows else ""))
+    kinds = REPLAY if len(job.sides) == 1 else COMPARISON
+    partition = dask.delayed(_partition, nout=2)
+    with _current(scheduler):
+        partitions = collection.to_delayed()
+        pairs = dask.persist(*(partition(token, told, part, number) for number, part in enumerate(partitions)))
+        parts = dask.compute(*(pair[0] for pair in pairs))
+        rows = dd.from_delayed([pair[1] for pair in pairs], meta=frame([], kinds), verify_meta=False)
+    done = Sum()
+    for part in parts:
+        done.add(part)
+    return done.done(), rows
+
+
+def _current(scheduler: Any) -> AbstractContextManager[Any]:
+    if scheduler is None:
+        return nullcontext()
+    if isinstance(scheduler, str):
+        raise ConfigError("a Dask collection belongs to a cluster: give its client as `scheduler`, or none")
+    current: AbstractContextManager[Any] = scheduler.as_current()
+    return current
+
+
+def _partition(token: str, job: bytes, events: Any, number: int) -> tuple[Part, Any]:
+    """One partition, in a worker."""
+    done = Sum()
+    rows: list[Columns] = []
+    kinds = REPLAY
+    for chunk in _chunks(events, f"partition {number}"):
+        part, made = _engine.run(token, job, chunk)
+        done.add(part)
+        if made is not None:
+            rows.append(made)
+            kinds = COMPARISON if "kind" in made else REPLAY
+    return done.done(), frame(rows or [empty(kinds)], kinds)
+
+
+def _chunks(events: Any, name: str) -> Iterator[Chunk]:
+    from svctoolkit.replay._inputs import input_of
+
+    for chunk in input_of(events if hasattr(events, "iloc") else list(events)).chunks():
+        if not isinstance(chunk, Reject):
+            yield replace(chunk, name=name)

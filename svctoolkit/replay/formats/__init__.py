@@ -1,0 +1,42 @@
+"""Formats of files with events. To add one is to add a file here, with a `format`.
+
+Other packages add theirs with an entry point in the group `svctoolkit.replay.formats`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.registry import Registry
+from svctoolkit.replay._files import COMPRESSED
+from svctoolkit.replay.formats._contract import Format
+
+__all__ = ["FORMATS", "Format", "format_of", "suffixes"]
+
+FORMATS: Registry[Format] = Registry(Format, package=__name__, attribute="format", what="format")
+
+
+@cache
+def suffixes() -> dict[str, str]:
+    """Ending of a file name -> format, with the compressed forms."""
+    plain = {suffix: name for name in FORMATS.names() for suffix in FORMATS[name].suffixes}
+    streams = {suffix: name for suffix, name in plain.items() if FORMATS[name].stream}
+    return plain | {f"{suffix}{packed}": name for suffix, name in streams.items() for packed in COMPRESSED}
+
+
+def format_of(name: str) -> str:
+    """The format of a file by its name. Raises `ConfigError` for an ending that no format has."""
+    found = known(name)
+    if found is None:
+        plain = sorted(suffix for suffix in suffixes() if not suffix.endswith(COMPRESSED))
+        raise ConfigError(f"has no ending of a known format: {', '.join(plain)}", where=name)
+    return found
+
+
+def known(name: str) -> str | None:
+    """The format of a file by its name, or None."""
+    endings = suffixes()
+    lower = name.lower()
+    found = max((suffix for suffix in endings if lower.endswith(suffix)), key=len, default=None)
+    return None if found is None else endings[found]

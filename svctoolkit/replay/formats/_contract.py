@@ -1,0 +1,27 @@
+"""What a format is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from svctoolkit.replay._columns import Columns
+from svctoolkit.replay._files import Opened
+from svctoolkit.replay._records import Piece, Record, Reject
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a kind of file is read, in two steps.
+
+    - `suffixes`: endings of file names, in lower case: `.ndjson`. Those of streams may have `.gz` or `.zst` behind
+    - `split(file)`: pieces of about `PIECE_BYTES`, cut without looking into the records more than is needed; a
+      `Reject` for what cannot be cut. It runs in one process for the whole input
+    - `records(name, piece, columns)`: the records in a piece. It runs where the work is done
+    - `stream`: whether `split` reads `file.read`; else it opens `file.path` by itself, and there is no compression
+    """
+
+    suffixes: tuple[str, ...]
+    split: Callable[[Opened], Iterator[Piece | Reject]]
+    records: Callable[[str, Piece, Columns], Iterator[Record | Reject]]
+    stream: bool = True

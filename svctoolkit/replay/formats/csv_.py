@@ -1,0 +1,68 @@
+"""CSV with a header. Columns are dotted paths of the event, or `columns` says what they are."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections.abc import Iterator
+
+from svctoolkit.replay._columns import Columns
+from svctoolkit.replay._files import Opened
+from svctoolkit.replay._records import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, begin, place
+from svctoolkit.replay.formats._contract import Format
+
+_STEP = 1 << 18
+_LONGEST = 16 << 20
+
+
+def _lines(file: Opened) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+    rest = ""
+    while data := file.read(_STEP):
+        lines = (rest + decoder.decode(data)).split("\n")
+        rest = lines.pop()
+        yield from (f"{line}\n" for line in lines)
+    if rest:
+        yield rest
+
+
+def split(file: Opened) -> Iterator[Piece | Reject]:
+    """Rows with the lines on which they begin. What the csv module cannot read ends the file."""
+    csv.field_size_limit(_LONGEST)
+    reader = csv.reader(_lines(file), delimiter="\t" if ".tsv" in file.name.lower() else ",")
+    header: list[str] = []
+    kept: list[tuple[int, list[str]]] = []
+    size = 0
+    line = 1
+    try:
+        for row in reader:
+            if not header:
+                header = [name.strip() for name in row]
+            elif row:
+                kept.append((line, row))
+                size += sum(map(len, row))
+            line = reader.line_num + 1
+            if size > PIECE_BYTES or len(kept) >= PIECE_RECORDS:
+                yield Piece(kept[0][0], (header, kept))
+                kept, size = [], 0
+    except csv.Error as error:
+        if kept:
+            yield Piece(kept[0][0], (header, kept))
+        yield Reject(place(file.name, line), f"no CSV: {error}; the rest of the file is not read")
+        return
+    if kept:
+        yield Piece(kept[0][0], (header, kept))
+
+
+def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
+    header, rows = piece.data
+    for line, row in rows:
+        if len(row) != len(header):
+            reason = f"{len(row)} fields, and the header has {len(header)}"
+            yield Reject(place(name, line), reason, begin(",".join(row)))
+            continue
+        cells = {column: cell for column, cell in zip(header, row, strict=True) if cell != ""}
+        yield columns.row(place(name, line), cells)
+
+
+format = Format((".csv", ".tsv"), split, records)

@@ -1,0 +1,110 @@
+"""JSON: a list of events, one event, several values one after another, or a `{"batch": [...]}` as clients send it."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.replay._columns import Columns
+from svctoolkit.replay._files import Opened
+from svctoolkit.replay._json import decoded
+from svctoolkit.replay._records import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, begin, place
+from svctoolkit.replay.formats._contract import Format
+
+_STEP = 1 << 20
+_LONGEST = 64 << 20
+_BETWEEN = re.compile(r"[\s,]*")
+_SCAN = json.JSONDecoder()
+
+
+class _Text:
+    """The text of a file, of which no more is kept than one value needs."""
+
+    def __init__(self, file: Opened) -> None:
+        self._file, self._decoder = file, codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self.text, self.at, self.line, self.ended = "", 0, 1, False
+
+    def more(self) -> bool:
+        """Read on; False at the end."""
+        if self.ended:
+            return False
+        data = self._file.read(_STEP)
+        self.ended = not data
+        self.text = self.text[self.at :] + self._decoder.decode(data, final=self.ended)
+        self.at = 0
+        return True
+
+    def skip(self, pattern: re.Pattern[str]) -> str:
+        """Go past what matches; the character there, or an empty text at the end."""
+        while True:
+            found = pattern.match(self.text, self.at)
+            self.move(found.end() if found else self.at)
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self.more():
+                return ""
+
+    def move(self, to: int) -> None:
+        self.line += self.text.count("\n", self.at, to)
+        self.at = to
+
+    def value(self) -> str:
+        """The text of the JSON value here. Raises `ValueError`."""
+        while True:
+            try:
+                _, end = _SCAN.raw_decode(self.text, self.at)
+            except RecursionError:
+                raise ValueError("nested too deeply") from None
+            except json.JSONDecodeError as error:
+                # a mistake far from the end of what was read is one; near it, the rest may be still to come
+                open_ended = error.pos > len(self.text) - 4096 or error.msg.startswith("Unterminated")
+                if not open_ended or len(self.text) - self.at > _LONGEST or not self.more():
+                    raise ValueError(f"no JSON: {error.msg}; the rest of the file is not read") from None
+                continue
+            if end == len(self.text) and not self.ended:  # a number may go on
+                self.more()
+                continue
+            found = self.text[self.at : end]
+            self.move(end)
+            return found
+
+
+def split(file: Opened) -> Iterator[Piece | Reject]:
+    text = _Text(file)
+    kept: list[tuple[int, str]] = []
+    size = 0
+    if text.skip(_BETWEEN) == "[":
+        text.move(text.at + 1)
+    while text.skip(_BETWEEN) not in ("", "]"):
+        line = text.line
+        try:
+            kept.append((line, text.value()))
+        except ValueError as error:
+            yield Piece(line, kept)
+            reason, kept = str(error), []
+            yield Reject(place(file.name, line), reason, begin(text.text[text.at : text.at + 1000]))
+            break
+        size += len(kept[-1][1])
+        if size > PIECE_BYTES or len(kept) >= PIECE_RECORDS:
+            yield Piece(kept[0][0], kept)
+            kept, size = [], 0
+    if kept:
+        yield Piece(kept[0][0], kept)
+
+
+def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
+    for line, text in piece.data:
+        try:
+            value: Any = decoded(text.encode("utf-8", "surrogatepass"))
+        except ValueError as error:
+            yield Reject(place(name, line), str(error), begin(text))
+            continue
+        batch = value.get("batch") if isinstance(value, dict) and "type" not in value else None
+        for one in batch if isinstance(batch, list) else [value]:
+            yield columns.record(place(name, line), one)
+
+
+format = Format((".json",), split, records)

@@ -1,0 +1,58 @@
+"""One event per line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from svctoolkit.replay._columns import Columns
+from svctoolkit.replay._files import Opened
+from svctoolkit.replay._json import decoded
+from svctoolkit.replay._records import PIECE_BYTES, Piece, Record, Reject, begin, place
+from svctoolkit.replay.formats._contract import Format
+
+_LONGEST = 16 << 20
+_BOM = b"\xef\xbb\xbf"
+
+
+def split(file: Opened) -> Iterator[Piece | Reject]:
+    """Whole lines. A line of more than 16 MB is rejected without keeping it."""
+    line, rest = 1, b""
+    while block := file.read(PIECE_BYTES):
+        rest += block
+        cut = rest.rfind(b"\n") + 1
+        if cut:
+            yield Piece(line, rest[:cut])
+            line += rest.count(b"\n", 0, cut)
+            rest = rest[cut:]
+        elif len(rest) > _LONGEST:
+            yield Reject(place(file.name, line), f"the line is longer than {_LONGEST >> 20} MB", begin(rest))
+            rest = _next_line(file)
+            line += 1
+    if rest.strip():
+        yield Piece(line, rest)
+
+
+def _next_line(file: Opened) -> bytes:
+    """Skip to the end of the line; what was read of the next one."""
+    while block := file.read(PIECE_BYTES):
+        _, end, rest = block.partition(b"\n")
+        if end:
+            return rest
+    return b""
+
+
+def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
+    for line, text in enumerate(piece.data.split(b"\n"), piece.first):
+        if line == 1:
+            text = text.removeprefix(_BOM)
+        if not text or text.isspace():
+            continue
+        try:
+            value = decoded(text)
+        except ValueError as error:
+            yield Reject(place(name, line), str(error), begin(text))
+            continue
+        yield columns.record(place(name, line), value)
+
+
+format = Format((".ndjson", ".jsonl", ".jsonlines"), split, records)

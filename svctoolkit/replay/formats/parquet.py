@@ -1,0 +1,38 @@
+"""Parquet: one JSON column, dotted columns, or structs. A null is a member that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay._columns import Columns
+from svctoolkit.replay._files import Opened, needs
+from svctoolkit.replay._records import PIECE_RECORDS, Piece, Record, Reject, place
+from svctoolkit.replay.formats._contract import Format
+
+
+def split(file: Opened) -> Iterator[Piece | Reject]:
+    """Batches of rows. Raises `ConfigError` where pyarrow is not installed."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise needs("pyarrow", f"{file.name}: Parquet") from None
+    row = 1
+    try:
+        with pq.ParquetFile(file.path) as opened:
+            for batch in opened.iter_batches(batch_size=PIECE_RECORDS):
+                yield Piece(row, batch)
+                row += batch.num_rows
+    except FileNotFoundError as error:
+        raise ConfigError("there is no such file", where=file.name) from error
+    except (pa.ArrowException, OSError) as error:
+        yield Reject(place(file.name, row), f"the file is damaged from here on: {str(error).splitlines()[0]}")
+
+
+def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
+    for row, cells in enumerate(piece.data.to_pylist(), piece.first):
+        yield columns.row(place(name, row), cells)
+
+
+format = Format((".parquet", ".pq"), split, records, stream=False)

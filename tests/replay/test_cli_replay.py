@@ -1,0 +1,148 @@
+"""`svctoolkit replay`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from svctoolkit.cli import main
+from tests.replay.shops import ndjson, orders
+
+WORKSPACE = """
+workspace: shop
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}, transformation: clean}
+transformations:
+  clean: {file: code/clean.py}
+"""
+CODE = "def transformEvent(event, metadata):\n    return event\n"
+TEXT = 'def transformEvent(event, metadata):\n    event["properties"]["revenue"] = "x"\n    return event\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a workspace in git, and events."""
+    folder = tmp_path / "repo" / "shop"
+    (folder / "code").mkdir(parents=True)
+    (folder / "workspace.yaml").write_text(WORKSPACE)
+    (folder / "code" / "clean.py").write_text(CODE)
+    ndjson(folder / "events.ndjson", orders(5))
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path / "repo", check=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_replay_tells_what_became_of_the_events(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without more it runs the workspace that is here."""
+    code = main(["replay", "events.ndjson"])
+
+    assert (code, capsys.readouterr().out) == (0, "5 events, 1 destination: 5 delivered\n")
+
+
+def test_a_change_is_compared_with_what_was_committed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--before HEAD` is the workspace of the last commit with its files; `--fail-on` makes it a check."""
+    (project / "code" / "clean.py").write_text(TEXT)
+    code = main(["replay", "events.ndjson", "--before", "HEAD", "--fail-on", "changed"])
+
+    out = capsys.readouterr().out
+    assert code == 1
+    assert "changed  body.JSON.properties.revenue: number -> text in 5 events of Order Completed" in out
+    assert main(["replay", "events.ndjson", "--before", "HEAD", "--fail-on", "newly-dropped"]) == 0
+    assert main(["replay", "events.ndjson", "--before", "HEAD", "--after", "HEAD", "--fail-on", "any"]) == 0
+
+
+def test_paths_are_sides_too(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A side may be a folder with a workspace.yaml, or a file."""
+    other = tmp_path / "other"
+    (other / "code").mkdir(parents=True)
+    (other / "workspace.yaml").write_text(WORKSPACE)
+    (other / "code" / "clean.py").write_text("def transformEvent(event, metadata):\n    return None\n")
+    code = main(["replay", "events.ndjson", "--before", ".", "--after", str(other), "--json"])
+
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["counts"] == {"hook": {"newly dropped": 5}}
+
+
+def test_everything_can_be_written(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows as Parquet and a page; the folder can be resumed, and is not overwritten."""
+    code = main(["replay", "events.ndjson", "--before", "HEAD", "--out", "out", "--html", "page.html"])
+
+    assert code == 0
+    assert len(pd.read_parquet("out/rows")) == 5
+    assert Path("page.html").read_text().startswith("<!doctype html>")
+    assert main(["replay", "events.ndjson", "--before", "HEAD", "--out", "out"]) == 4
+    assert "has a replay in it" in capsys.readouterr().err
+    assert main(["replay", "events.ndjson", "--before", "HEAD", "--out", "out", "--resume"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["gone.ndjson"], 4, "gone.ndjson: there is no such file"),
+        (["events.ndjson", "--before", "nope"], 4, "nope is neither a path nor a git revision"),
+        (["events.ndjson", "--before", "--help-me"], 4, "--help-me"),
+        (["events.ndjson", "--after", "HEAD"], 4, "give --before too"),
+        (["events.ndjson", "--fail-on", "chnged"], 4, "nothing is called 'chnged'"),
+        (["events.ndjson", "--destination", "hok"], 4, "Did you mean 'hook'?"),
+        (["events.ndjson", "--workspace", "gone.yaml"], 4, "gone.yaml: there is no such file"),
+        (["events.ndjson", "--stage", "dest_transform=maybe"], 4, "dest_transform=on"),
+        (["empty.ndjson"], 5, "there are no events in the input"),
+        (["bad.ndjson", "--fail-on", "rejected"], 1, ""),
+    ],
+)
+def test_mistakes_are_told(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+) -> None:
+    """Exit codes and texts say what is wrong, and what to write instead."""
+    (project / "empty.ndjson").touch()
+    (project / "bad.ndjson").write_text("{\n")
+
+    assert main(["replay", *arguments]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_a_csv_needs_no_more_than_a_few_options(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--column` names what a column is."""
+    (project / "orders.csv").write_text("who,amount\nu1,5\n")
+    columns = ["type==track", "event==Order", "userId=who", "properties.revenue=amount:number"]
+    code = main(["replay", "orders.csv", *(word for column in columns for word in ("--column", column))])
+
+    assert (code, capsys.readouterr().out) == (0, "1 event, 1 destination: 1 delivered\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_leaves_a_result_that_can_be_resumed(project: Path, workers: str) -> None:
+    """A real SIGINT: exit code 2, a partial summary, whole parts on disk, no process left; --resume ends it."""
+    (project / "code" / "clean.py").write_text(
+        "import time\ndef transformEvent(event, metadata):\n    time.sleep(0.02)\n    return event\n"
+    )
+    for number in range(30):
+        ndjson(project / f"in{number:02d}.ndjson", orders(5))
+    files = [f"in{number:02d}.ndjson" for number in range(30)]
+    command = [sys.executable, "-m", "svctoolkit", "replay", *files, "--out", "out", "--workers", workers]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 30
+    while len(list((project / "out" / "done").glob("*.json"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: every process of the group
+    out, err = process.communicate(timeout=30)
+
+    assert process.returncode == 2, err
+    assert "interrupted: this is about a part of the events" in out
+    assert "Traceback" not in err
+    assert len(pd.read_parquet("out/rows")) % 10 == 0
+    assert main(["replay", *files, "--out", "out", "--resume"]) == 0
+    assert len(pd.read_parquet("out/rows")) == 300

@@ -1,0 +1,98 @@
+"""Replays on a Dask cluster of two worker processes."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay import compare, replay
+from tests.replay.shops import killing_once, ndjson, order, orders, revenue_as_text, shop
+
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A scheduler, and two processes that it gives work to."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Dask's own
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as made:
+            yield made
+
+
+@pytest.fixture
+def client(cluster: Any) -> Iterator[Any]:
+    with distributed.Client(cluster) as made:
+        yield made
+
+
+def files(folder: Path, kill: str = "") -> list[Path]:
+    """Ten files of two events, one of which may kill its worker."""
+    return [
+        ndjson(folder / f"{n}.ndjson", [order(2 * n, kill=kill if n == 4 else ""), order(2 * n + 1)]) for n in range(10)
+    ]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_gives_the_same_result(cluster: Any, tmp_path: Path) -> None:
+    """The same call with a scheduler's address gives the rows, in their order, and the numbers of one process."""
+    given = files(tmp_path)
+    here = replay(given, shop(revenue_as_text))
+    there = replay(given, shop(revenue_as_text), scheduler=cluster.scheduler_address, out=tmp_path / "out")
+
+    pd.testing.assert_frame_equal(there.frame(), here.frame())
+    assert there.counts == here.counts
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_killed_worker_loses_nothing(cluster: Any, client: Any, tmp_path: Path) -> None:
+    """A worker process that is killed in the middle: the result is complete and right, each event once."""
+    marker = tmp_path / "kill"
+    marker.touch()
+    result = replay(files(tmp_path, str(marker)), shop(killing_once), scheduler=client)
+
+    assert not marker.exists()
+    assert list(result.frame().event_id[::2]) == [f"m{n}" for n in range(20)]
+    assert dict(result.counts["hook"]) == {"delivered": 20}
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_dask_frame_goes_partition_by_partition(client: Any, tmp_path: Path) -> None:
+    """The rows of a Dask DataFrame stay on the cluster as one; the numbers come back."""
+    frame = pd.DataFrame({"payload": [json.dumps(event) for event in orders(10)]})
+    result = replay(dd.from_pandas(frame, npartitions=3), shop(revenue_as_text), scheduler=client)
+
+    assert dict(result.counts["hook"]) == {"delivered": 10}
+    assert result.dask().npartitions == 3
+    assert list(result.frame().event_id[::2]) == [f"m{n}" for n in range(10)]
+    assert result.frame().place[0] == "partition 0:0"
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_bag_can_be_compared(client: Any, tmp_path: Path) -> None:
+    """A Dask Bag of events through two workspaces; partitioned Parquet comes out."""
+    import dask.bag
+
+    bag = dask.bag.from_sequence(orders(10), npartitions=4)
+    result = compare(bag, shop(), shop(revenue_as_text), scheduler=client, out=tmp_path / "out")
+
+    assert result.kinds["changed"] == 10
+    assert [(group.path, group.count) for group in result.groups] == [("body.JSON.properties.revenue", 10)]
+    assert sorted(pd.read_parquet(tmp_path / "out").event_id) == sorted(f"m{n}" for n in range(10))
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_that_is_not_there_is_told() -> None:
+    """A wrong address is an error that names it."""
+    with pytest.raises(ConfigError, match=r"tcp://127\.0\.0\.1:9: there is no Dask scheduler"):
+        replay(orders(1), shop(), scheduler="tcp://127.0.0.1:9")

@@ -1,0 +1,236 @@
+"""Many events through one workspace."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from svctoolkit import Pipeline, Recorder, Workspace, events
+from svctoolkit.delivery import Answer
+from svctoolkit.errors import ConfigError, UnknownName, Unsupported
+from svctoolkit.events import EVENT_TYPES
+from svctoolkit.pipeline import Stages
+from svctoolkit.replay import Progress, replay
+from svctoolkit.results import frame
+from tests.replay.shops import killing_once, ndjson, order, orders, revenue_as_text, shop
+
+SHARED = ["event_id", "event_type", "event_name", "user_id", "destination_id", "stage", "part", "status", "error"]
+
+
+def test_a_replay_gives_what_the_pipeline_gives() -> None:
+    """Event by event, stage by stage, the rows say the same as those of `test_destination`."""
+
+    def clean(event: dict[str, Any]) -> Any:
+        if event["type"] == "page":
+            return None
+        return [event, event] if event["type"] == "group" else {**event, "n": 1 // (event["type"] != "alias")}
+
+    workspace = shop(clean)
+    given = [events.sample(kind) for kind in EVENT_TYPES]
+    result = replay(given, workspace)
+    pipeline = Pipeline(workspace)
+    alone = frame([pipeline.test_destination("hook", event) for event in given])
+
+    pd.testing.assert_frame_equal(
+        result.frame()[SHARED].astype(object).fillna(""), alone[SHARED].astype(object).fillna("")
+    )
+    assert dict(result.counts["hook"]) == {"delivered": 4, "dropped": 1, "failed": 1}
+
+
+def test_user_code_gets_many_events_in_one_call() -> None:
+    """A batch function sees as many events as `batch` says."""
+    code = "export function transformBatch(events) { return events.map((e) => ({ ...e, seen: events.length })) }"
+    result = replay(orders(5), shop(code=code), batch=3)
+
+    table = result.frame()
+    seen = [json.loads(output)["seen"] for output in table[table.stage == "user_transform"].output]
+    assert seen == [3, 3, 3, 2, 2]
+
+
+def test_failures_are_grouped() -> None:
+    """Errors that differ in a number or a quoted text are one group, with its first examples."""
+
+    def clean(event: dict[str, Any]) -> Any:
+        raise ValueError(f"no price for {event['properties']['revenue']} of '{event['userId']}'")
+
+    (group,) = replay(orders(10), shop(clean)).groups
+
+    assert (group.count, group.after) == (10, "ValueError: no price for … of …")
+    assert group.examples[0].after.startswith("ValueError: no price for 0 of 'u0'")
+    assert [example.place for example in group.examples] == ["[0]", "[1]", "[2]"]
+
+
+def test_a_replay_never_sends() -> None:
+    """A workspace in mode live is refused with send_to_destination; its user code is answered by a recorder."""
+    code = "export async function transformEvent(e) { e.answer = await fetch('http://127.0.0.1:9'); return e }"
+    live = shop(code=code)
+    live.delivery.mode = "live"
+    result = replay(orders(1), live)
+
+    assert json.loads(result.frame().output[0])["answer"] == {"success": True}
+    with pytest.raises(ConfigError, match="a replay never sends"):
+        replay(orders(1), live, stages=Stages(send_to_destination=True))
+
+
+def test_a_recorder_answers_what_is_sent() -> None:
+    """With a transport that answers, the third stage runs, and a refusal is a failure."""
+    recorder = Recorder()
+    recorder.answer("*", Answer(200), Answer(503))
+    workspace = shop()
+    workspace.delivery.mode = "live"
+    result = replay(orders(3), workspace, stages=Stages(send_to_destination=True), transport=recorder)
+
+    assert dict(result.counts["hook"]) == {"delivered": 1, "failed": 2}
+    assert len(recorder.requests) == 3
+
+
+def test_the_destinations_are_chosen() -> None:
+    """By default all that are enabled; those of a source; or the named ones. A type without tests is left out."""
+    workspace = shop()
+    workspace.destination("second", "WEBHOOK", config={"webhookUrl": "https://b.example"})
+    workspace.destination("off", "WEBHOOK", enabled=False, config={"webhookUrl": "https://c.example"})
+    workspace.destination("lake", "S3", config={})
+    workspace.source("web", destinations=["second"])
+
+    assert list(replay(orders(1), workspace).counts) == ["hook", "second"]
+    assert "lake" in replay(orders(1), workspace).left_out
+    assert list(replay(orders(1), workspace, source="web").counts) == ["second"]
+    assert list(replay(orders(1), workspace, destinations=["hook"]).counts) == ["hook"]
+    with pytest.raises(Unsupported):
+        replay(orders(1), workspace, destinations=["lake"])
+    with pytest.raises(UnknownName, match="Did you mean 'hook'"):
+        replay(orders(1), workspace, destinations=["hok"])
+
+
+def test_secrets_do_not_reach_the_rows(tmp_path: Path) -> None:
+    """A secret header is masked in frames, files and HTML."""
+    workspace = shop()
+    config = {"webhookUrl": "https://x.example", "headers": [{"from": "x-key", "to": "s3cr3t/key"}]}
+    workspace.destination("hook", "WEBHOOK", config=config)
+    result = replay(orders(2), workspace, out=tmp_path / "out")
+
+    assert json.loads(result.frame().output.iloc[-1])["headers"]["x-key"] == "••••"
+    assert not any(b"s3cr3t" in file.read_bytes() for file in (tmp_path / "out").rglob("*.*"))
+
+
+def test_personal_data_is_masked_on_request() -> None:
+    """Names, addresses and what looks like them are hidden; event names, ids and amounts stay."""
+    event = events.identify("u1", traits={"email": "ann@example.com", "note": "call +49 151 2345678", "plan": "gold"})
+    person = {**event, "messageId": "m1", "context": {"ip": "10.1.2.3", "library": {"name": "web"}}}
+    result = replay([person, "mail ann@example.com"], shop(), mask_personal=True)
+
+    table = result.frame()
+    body = json.loads(table.output.dropna().iloc[-1])["body"]["JSON"]
+    assert body["traits"] == {"email": "••••", "note": "call ••••", "plan": "gold"}
+    assert body["context"] == {"ip": "••••", "library": {"name": "web"}}
+    assert (table.user_id[0], table.event_id[0]) == ("••••", "m1")
+    assert result.rejects[0].text == ""
+
+
+def test_a_sample_keeps_rare_shapes() -> None:
+    """One event in a thousand that looks unlike the others is in every sample; the same sample each time."""
+    given = [*orders(999), order(999, coupon="X")]
+    random.Random(1).shuffle(given)
+    result, again = (replay(given, shop(), sample=0.02) for _ in range(2))
+
+    assert 5 < result.events < 60
+    assert "m999" in set(result.frame().event_id)
+    assert list(result.frame().event_id) == list(again.frame().event_id)
+    assert f"a sample: {result.events} of 1,000 events were run" in repr(result)
+
+
+def test_parquet_has_the_rows_of_the_frame(tmp_path: Path) -> None:
+    """With `out` the rows are on disk, any reader of Parquet takes the folder, and the frame is the same."""
+    given = orders(3)
+    kept = replay(given, shop(revenue_as_text)).frame()
+    result = replay(given, shop(revenue_as_text), out=tmp_path / "out")
+
+    pd.testing.assert_frame_equal(result.frame(), kept)
+    assert len(pd.read_parquet(tmp_path / "out" / "rows")) == len(kept) == 6
+
+
+def test_mappings_see_the_time_of_the_event() -> None:
+    """A replay of last month's events gives last month's payloads: now is when an event was received."""
+    from svctoolkit.destinations import CATALOGUE, Context, DestinationType, Payload, Settings
+    from svctoolkit.events import Event
+
+    class ClockSettings(Settings, frozen=True, kw_only=True):
+        pass
+
+    clock = DestinationType("Clock", ClockSettings)
+
+    @clock.on()
+    def send(event: Event, settings: ClockSettings, context: Context) -> Payload:
+        return Payload(endpoint="https://x.example", json={"now": context.clock().isoformat(), "id": context.new_id()})
+
+    CATALOGUE.add("WEBHOOK", clock)
+    try:
+        workspace = Workspace()
+        workspace.destination("clock", "WEBHOOK")
+        event = {**order(1), "receivedAt": "2024-05-01T10:00:00.000Z"}
+        first, second = (replay([event], workspace).frame().output.iloc[-1] for _ in range(2))
+    finally:
+        CATALOGUE._added.pop("WEBHOOK")
+
+    assert json.loads(first)["body"]["JSON"]["now"] == "2024-05-01T10:00:00+00:00"
+    assert first == second
+
+
+def test_processes_give_the_same_result(tmp_path: Path) -> None:
+    """Two workers give the same rows in the same order as one, and the same groups."""
+    for number in range(5):
+        ndjson(tmp_path / f"{number}.ndjson", [order(10 * number + n) for n in range(10)])
+    one, two = (replay(tmp_path, shop(revenue_as_text), workers=workers) for workers in (1, 2))
+
+    pd.testing.assert_frame_equal(one.frame(), two.frame())
+    assert one.counts == two.counts
+
+
+def test_a_killed_worker_costs_nothing(tmp_path: Path) -> None:
+    """A worker that is killed in the middle loses no event, and none comes twice."""
+    marker = tmp_path / "kill"
+    marker.touch()
+    files = [ndjson(tmp_path / f"{n}.ndjson", [order(n, kill=str(marker) if n == 3 else "")]) for n in range(8)]
+    result = replay(files, shop(killing_once), workers=2)
+
+    assert not marker.exists()
+    assert list(result.frame().event_id[::2]) == [f"m{n}" for n in range(8)]
+
+
+def test_a_workspace_that_cannot_travel_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without cloudpickle a function of a notebook stays where it is, and the error says what to do."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(ConfigError, match="Use workers=1, write the transformation as code"):
+        replay(orders(1), shop(lambda event: event), workers=2)
+
+
+def test_progress_is_told() -> None:
+    """A function hears how far the run is; at the end it is done."""
+    heard: list[Progress] = []
+    replay(orders(5), shop(), progress=heard.append)
+
+    assert (heard[-1].events, heard[-1].share, heard[-1].done) == (5, 1.0, True)
+    assert str(heard[-1]).startswith("100%  5 events")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"sample": 0.0}, "sample must be more than 0"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"workers": 0}, "workers must be at least 1"),
+        ({"resume": True}, "resume needs `out`"),
+        ({"transport": Recorder(), "workers": 2}, "a transport stays in this process"),
+    ],
+)
+def test_wrong_options_are_told(options: dict[str, Any], said: str) -> None:
+    """What cannot be done is an error before the first event."""
+    with pytest.raises(ConfigError, match=said):
+        replay(orders(1), shop(), **options)

@@ -1,0 +1,119 @@
+"""A replay that was interrupted, and goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay import compare, replay
+from tests.replay.shops import ndjson, order, orders, shop
+
+STOP_AT: list[str] = []
+
+
+def clean(event: dict[str, Any]) -> Any:
+    """A transformation during which somebody presses Ctrl-C."""
+    if event["messageId"] in STOP_AT:
+        raise KeyboardInterrupt
+    event["properties"]["revenue"] = f"{event['properties']['revenue']}"
+    return event
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Five files of three events, one of them with a bad line."""
+    for number in range(5):
+        ndjson(tmp_path / "in" / f"{number}.ndjson", [order(3 * number + n) for n in range(3)])
+    with (tmp_path / "in" / "1.ndjson").open("a") as file:
+        file.write("oops\n")
+    return tmp_path / "in"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path) -> Iterator[None]:
+    (tmp_path / "in").mkdir()
+    yield
+    STOP_AT.clear()
+
+
+def test_an_interrupted_replay_is_usable_and_goes_on_exactly(files: Path, tmp_path: Path) -> None:
+    """What was done before Ctrl-C can be read; resumed, the result is that of a run without a break."""
+    STOP_AT.append("m7")
+    partial = replay(files, shop(clean), out=tmp_path / "out")
+    seen = list(partial.frame().event_id[::2])
+    STOP_AT.clear()
+    resumed = replay(files, shop(clean), out=tmp_path / "out", resume=True)
+    whole = replay(files, shop(clean), out=tmp_path / "whole")
+
+    assert (partial.complete, seen) == (False, [f"m{n}" for n in range(6)])
+    assert "interrupted: this is about a part of the events" in repr(partial).splitlines()
+    assert resumed.complete
+    pd.testing.assert_frame_equal(resumed.frame(), whole.frame())
+    left, right = resumed.to_dict(), whole.to_dict()
+    for timing in ("elapsed", "seconds"):
+        del left[timing], right[timing]
+    assert left == right
+    rejects = [(tmp_path / name / "rejects.ndjson").read_text() for name in ("out", "whole")]
+    assert rejects[0] == rejects[1]
+    assert json.loads(rejects[0])["place"].endswith("1.ndjson:4")
+
+
+def test_a_comparison_goes_on_as_well(files: Path, tmp_path: Path) -> None:
+    """Groups and their examples are those of a run without a break."""
+    STOP_AT.append("m7")
+    compare(files, shop(), shop(clean), out=tmp_path / "out")
+    STOP_AT.clear()
+    resumed = compare(files, shop(), shop(clean), out=tmp_path / "out", resume=True)
+    whole = compare(files, shop(), shop(clean))
+
+    assert resumed.groups == whole.groups
+    assert resumed.groups[0].count == 15
+    pd.testing.assert_frame_equal(resumed.frame(), whole.frame())
+
+
+def test_a_finished_replay_is_not_run_again(files: Path, tmp_path: Path) -> None:
+    """Resuming what is complete reads the parts, and runs no event."""
+    replay(files, shop(clean), out=tmp_path / "out")
+    STOP_AT.extend(f"m{n}" for n in range(15))
+    again = replay(files, shop(clean), out=tmp_path / "out", resume=True)
+
+    assert (again.complete, again.events) == (True, 15)
+
+
+def test_a_part_that_was_not_finished_is_done_again(files: Path, tmp_path: Path) -> None:
+    """Rows whose numbers were never written do not count: they are written anew."""
+    whole = replay(files, shop(clean), out=tmp_path / "out").frame()
+    (tmp_path / "out" / "done" / "000002.json").unlink()
+    (tmp_path / "out" / "rows" / "part-000002.parquet").write_bytes(b"half")
+    again = replay(files, shop(clean), out=tmp_path / "out", resume=True)
+
+    pd.testing.assert_frame_equal(again.frame(), whole)
+
+
+def test_another_replay_is_not_mixed_in(files: Path, tmp_path: Path) -> None:
+    """A folder with a replay, with another one, or with other things is refused, with the reason."""
+    replay(files, shop(clean), out=tmp_path / "out")
+
+    with pytest.raises(ConfigError, match=r"has a replay in it: resume it"):
+        replay(files, shop(clean), out=tmp_path / "out")
+    with pytest.raises(ConfigError, match="cannot be resumed: the workspace is not what it was"):
+        replay(files, shop(), out=tmp_path / "out", resume=True)
+    with pytest.raises(ConfigError, match="cannot be resumed: an option"):
+        replay(files, shop(clean), out=tmp_path / "out", resume=True, batch=7)
+    ndjson(files / "9.ndjson", orders(1))
+    with pytest.raises(ConfigError, match="cannot be resumed: the input is not what it was"):
+        replay(files, shop(clean), out=tmp_path / "out", resume=True)
+    with pytest.raises(ConfigError, match="has something else in it"):
+        replay(files, shop(clean), out=files)
+
+
+def test_a_stream_cannot_be_resumed(tmp_path: Path) -> None:
+    """What can be read once is told at once."""
+    with pytest.raises(ConfigError, match="can be read once"):
+        replay(iter(orders(1)), shop(), out=tmp_path / "out", resume=True)
