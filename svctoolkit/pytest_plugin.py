@@ -268,7 +268,7 @@ def _assert(data_plane: DataPlane, what: str, expected: list[Any], destination: 
     from svctoolkit import runner
 
     keys = [destination] if destination else list(data_plane.workspace.destinations)
-    data_plane.drain(run=run)
+    data_plane.drain(run=run or "")
     found = runner.became(data_plane.of_run(run) if run is not None else data_plane, keys)
     values = found[what]
     actual = [one for key in keys for one in values[key]] if isinstance(values, dict) else values

@@ -272,7 +272,7 @@ def workspaces(draw: st.DrawFn) -> Workspace:
         to = draw(st.none() | st.sampled_from(sorted(made.transformations) or [None]))
         config = draw(st.dictionaries(st.sampled_from(["consentManagement", "connectionMode"]), configs))
         made.destinations[key] = Destination(
-            key, draw(st.sampled_from([key, f"\0d{i}"])), draw(no_reference), "GA4", draw(st.booleans()), config, to
+            key, draw(st.sampled_from([key, f"\0d{i}"])), draw(no_reference), "CANNY", draw(st.booleans()), config, to
         )
     for i, key in enumerate(draw(keys)):
         to = draw(st.lists(st.sampled_from(sorted(made.destinations) or [""]), unique=True))

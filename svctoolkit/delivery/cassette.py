@@ -27,8 +27,9 @@ _SECRET_ANSWERS = ("set-cookie", "www-authenticate")
 class Cassette:
     """A transport that asks the real destination once, and from then on answers from the file `path`.
 
-    A request is known by its method, its URL and its body, with secrets masked; headers do not count. The same request
-    again gets the answers in the order in which they came, the last one from then on. `secrets` gives the texts to mask
+    A request is known by its method, its URL and its body, with secrets masked; headers do not count. What the file had
+    at the start is not asked again. The same request gets its answers in the order in which they came, and the last one
+    from then on. `secrets` gives the texts to mask
     in the file. Without `live` nothing is ever sent: a request that is not in the file is a `DeliveryError`.
 
     The file is JSON, made for review and for version control; it is replaced as a whole after every new answer. Raises

@@ -59,7 +59,7 @@ def _refuse(name: str) -> Any:
     raise ValueError(name)
 
 
-def shown(body: bytes, most: int = 100_000) -> Any:
+def shown(body: bytes, most: int = 20_000) -> Any:
     """The body for people to look at: its JSON value, else as much text as is worth keeping."""
     try:
         return parsed(body) if len(body) <= most else body[:most].decode("utf-8", "replace")

@@ -26,6 +26,11 @@ def identity(value: Any) -> str:
     return text.strip()
 
 
+def message_id(value: Any) -> str:
+    """The `messageId` of an event as it counts, or an empty text where a new one is needed."""
+    return value.strip() if isinstance(value, str) else ""
+
+
 @lru_cache(4096)
 def rudder_id(user_id: str, anonymous_id: str) -> str:
     """The MD5 of both ids as a UUID of version 4."""
@@ -60,8 +65,7 @@ def enrich(event: dict[str, Any], ids: tuple[str, str], received: datetime, ip: 
     less the time that the event had waited at the client, so that a wrong clock there does no harm. `originalTimestamp`
     and `sentAt` default to the time of receipt. All times are rewritten in UTC with milliseconds.
     """
-    message_id = event.get("messageId")
-    event["messageId"] = (message_id.strip() if isinstance(message_id, str) else "") or new_id()
+    event["messageId"] = message_id(event.get("messageId")) or new_id()
     event["rudderId"] = rudder_id(*ids)
     if not event.get("request_ip"):
         event["request_ip"] = ip

@@ -13,6 +13,8 @@ from urllib.parse import quote, unquote
 import msgspec
 from starlette.types import ASGIApp, Message
 
+from svctoolkit.errors import ToolkitError
+
 T = TypeVar("T")
 
 
@@ -81,6 +83,16 @@ async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str],
     return Answer(start["status"], got, b"".join(chunks))
 
 
+async def _rest() -> None:
+    """End what the loop still does, so that nobody waits for it."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+
 class Loop:
     """An event loop in a daemon thread of its own, so that it does not matter which loops the caller has."""
 
@@ -92,6 +104,10 @@ class Loop:
         self._thread.start()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run `work` in the loop. Raises `ToolkitError` when that has ended."""
+        if self._loop.is_closed():
+            work.close()
+            raise ToolkitError("this data plane is stopped")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
@@ -103,7 +119,7 @@ class Loop:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._main())
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.run_until_complete(_rest())
         finally:
             asyncio.set_event_loop(None)
             self._loop.close()

@@ -10,6 +10,7 @@ from svctoolkit.server._reply import NO_KEY, SOURCE_DISABLED, UNKNOWN_KEY, Refus
 from svctoolkit.workspace import Source, Workspace
 
 RUN_HEADER = "x-svctoolkit-run"
+_MAX_RUN = 200
 
 
 def source_of(
@@ -24,13 +25,18 @@ def source_of(
         raise Refused(*missing)
     found, run = _matching(workspace, key), ""
     if found is None and "~" in key:
-        plain, _, run = key.rpartition("~")
-        found = _matching(workspace, plain)
+        plain, _, named = key.rpartition("~")
+        found, run = _matching(workspace, plain), run_name(named)
     if found is None:
         raise Refused(*UNKNOWN_KEY)
     if not found.enabled and not disabled:
         raise Refused(*SOURCE_DISABLED)
     return found, run
+
+
+def run_name(text: str) -> str:
+    """The name of a run as it is kept: not too long, and without halves of surrogate pairs."""
+    return text[:_MAX_RUN].encode("utf-8", "replace").decode()
 
 
 def _matching(workspace: Workspace, key: str) -> Source | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.server._body import parsed
-from svctoolkit.server._enrich import enrich, identity
+from svctoolkit.server._enrich import enrich, identity, message_id
 from svctoolkit.server._reply import EMPTY_BATCH, NO_EVENT, NO_IDENTITY, Refused
 
 _COMPRESSED = 2048  # bytes
@@ -25,12 +25,15 @@ COLUMNS = "first, count, source, run, at, destinations, kind, ip, ids, body"
 
 
 class Head(msgspec.Struct, gc=False, rename="camel"):
-    """What the gateway looks at in an event."""
+    """What gateway and router look at in an event."""
 
     user_id: Any = None
     anonymous_id: Any = None
     message_id: Any = None
     type: Any = None
+    event: Any = None
+    name: Any = None
+    integrations: Any = None
     write_key: Any = None
 
     @property
@@ -103,7 +106,7 @@ def without(body: bytes, positions: set[int]) -> bytes:
 def new_ids(heads: Sequence[Head], new_id: Callable[[], str]) -> Iterator[str]:
     """An id for each event that has no `messageId`: blank, or no text."""
     for head in heads:
-        if not isinstance(head.message_id, str) or not head.message_id.strip():
+        if not message_id(head.message_id):
             yield new_id()
 
 
@@ -124,6 +127,17 @@ class Block:
     ip: str
     ids: tuple[str, ...]
     body: bytes
+    seen: Sequence[Head] = field(default=(), repr=False)
+
+    @cached_property
+    def heads(self) -> Sequence[Head]:
+        """A head for each event, with the type and the message id that the event will have."""
+        heads = self.seen or [head for head in looked_through(self.body, self.kind).heads if head is not None]
+        ids = iter(self.ids)
+        for head in heads:
+            head.message_id = message_id(head.message_id) or next(ids)
+            head.type = self.kind or head.type
+        return heads
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:

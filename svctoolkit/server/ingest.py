@@ -19,7 +19,7 @@ from starlette.routing import Route
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server import _body
 from svctoolkit.server._enrich import iso
-from svctoolkit.server._keys import RUN_HEADER, basic_user, source_of
+from svctoolkit.server._keys import RUN_HEADER, basic_user, run_name, source_of
 from svctoolkit.server._reply import NO_KEY, NO_KEY_IN_QUERY, TOO_LARGE, Refused, ok
 from svctoolkit.server.blocks import Found, Head, looked_through, new_ids, without
 from svctoolkit.server.worker import Engine
@@ -99,7 +99,7 @@ class Ingest:
         self, request: Request, kind: str = "", *, missing: tuple[int, str] = NO_KEY, by_user: bool = False
     ) -> Response:
         """One event of a type, or a batch."""
-        body, source, run = b"", None, request.headers.get(RUN_HEADER, "")
+        body, source, run = b"", None, run_name(request.headers.get(RUN_HEADER, ""))
         in_query = missing is NO_KEY_IN_QUERY
         try:
             key = request.query_params.get("writeKey", "") if in_query else basic_user(request.headers)
@@ -156,7 +156,7 @@ class Ingest:
         ids = new_ids(heads, self._new_id)
         ip = _address(request)
         try:
-            future = self._engine.accept(source, run, body=body, count=len(heads), kind=kind, ip=ip, ids=ids)
+            future = self._engine.accept(source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids)
             if not future.done():
                 await asyncio.wrap_future(future)
             future.result()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -120,23 +121,25 @@ class Inspect:
             for change in changes:
                 if queue.qsize() >= _QUEUE:
                     missed += 1
-                elif run is None or change.get("run") == run:
+                elif run is None or kind == "end" or change.get("run") == run:
                     queue.put_nowait((kind, change))
 
         def told(kind: str, changes: list[dict[str, Any]]) -> None:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(put, kind, changes)
 
         self._engine.bell.listen(told)
         try:
             yield ": connected\n\n"
-            while True:
+            while not self._engine.bell.closed:
                 try:
                     async with asyncio.timeout(15):
                         kind, change = await queue.get()
                 except TimeoutError:
                     yield ": still here\n\n"
                     continue
+                if kind == "end":
+                    return
                 if missed:
                     yield f"event: missed\ndata: {missed}\n\n"
                     missed = 0

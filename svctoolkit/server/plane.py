@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import base64
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -124,6 +125,7 @@ class DataPlane(View):
         self._ended = asyncio.Event()
         self._server: Any = None
         self._loop = Loop(self._main, self._end)
+        atexit.register(self.stop)
         self._stopped = False
 
     @property
@@ -166,14 +168,17 @@ class DataPlane(View):
         """What belongs to one run: events sent with the header `X-Svctoolkit-Run` or with `write_key(..., run=run)`."""
         return View(self._engine, run)
 
-    def drain(self, timeout: float = 10.0, *, run: str | None = None) -> None:
+    def drain(self, timeout: float = 10.0, *, run: str = "") -> None:
         """Return when nothing is under way any more, scheduled retries included. Disabled destinations do not count.
+
+        With `run`, nothing of that run.
 
         Raises `StillWaiting`, which says what is under way and why, after `timeout` seconds.
         """
+        chosen = run or None
         self._engine.wake()
-        if not self._engine.bell.wait(lambda: self._engine.idle(run), timeout):
-            raise StillWaiting(f"after {timeout:g} s there are still events under way: {self._engine.describe(run)}")
+        if not self._engine.bell.wait(lambda: self._engine.idle(chosen), timeout):
+            raise StillWaiting(f"after {timeout:g} s there are still events under way: {self._engine.describe(chosen)}")
 
     def wait(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
         """Return when `condition()` is true; it is asked anew after every change. Raises `StillWaiting`."""
@@ -206,6 +211,8 @@ class DataPlane(View):
         self._stopped = True
         if self._reloader:
             self._reloader.stop()
+        atexit.unregister(self.stop)
+        self._engine.bell.close()
         self._loop.close()
         if self._socket:
             self._socket.close()

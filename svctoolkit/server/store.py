@@ -121,6 +121,7 @@ class Store:
 
     def _put(self, item: Write | Row) -> Future[None]:
         future: Future[None] = Future()
+        future.set_running_or_notify_cancel()  # who waits may give up; the write goes on
         if self._writer is None:
             self._commit([(item, future)])
         else:

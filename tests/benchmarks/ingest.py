@@ -1,4 +1,4 @@
-"""Events through `POST /v1/batch` to disk and on to the recorder, beside a bare route that parses the same body.
+"""Events through `POST /v1/batch` to disk and to the recorder, beside a bare Starlette route that parses the same body.
 
 Each server is a process of its own that may use one core; the client is another process with a few connections that it
 keeps. The two take turns, and the median of the rounds counts. The rate is that of a second of processor time, work
@@ -155,8 +155,8 @@ async def _client(port: int, rate: float, requests: int) -> dict[str, float]:
             if rate:
                 await asyncio.sleep(max(0.0, started + number * BATCH / rate - perf_counter()))
             body = bodies[number % len(bodies)].replace(b"SEED", f"{seed}-{number}".encode())
-            login = f"Authorization: Basic {_KEY}"
-            head = f"POST /v1/batch HTTP/1.1\r\nHost: x\r\n{login}\r\nContent-Length: {len(body)}\r\n\r\n"
+            head = f"POST /v1/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {_KEY}\r\n"
+            head += f"Content-Length: {len(body)}\r\n\r\n"
             sent = perf_counter()
             writer.write(head.encode() + body)
             answer = await reader.readuntil(b"\r\n\r\n")
@@ -184,4 +184,3 @@ if __name__ == "__main__":
         _serve(*sys.argv[2:])
     else:
         print(json.dumps(asyncio.run(_client(int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])))))
-        sleep(0)

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from svctoolkit import DataPlane, Workspace
-from svctoolkit.errors import InvalidWorkspace, UnknownName
+from svctoolkit.errors import InvalidWorkspace, ToolkitError, UnknownName
 from svctoolkit.server import Backoff, _connections
 from svctoolkit.workspace import Person
 from tests.data_plane.conftest import basic
@@ -99,7 +99,7 @@ TWO = FILE.replace("[crm]", "[crm, mail]") + FILE[FILE.index("  crm:") :].replac
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
-    """A changed workspace takes effect while events come in, none of them is lost; a file with mistakes does not."""
+    """A changed workspace takes effect while events come in, and none is lost; a file with mistakes does not."""
     file = tmp_path / "workspace.yaml"
     file.write_text(FILE)
     sent, stop = [0], threading.Event()
@@ -210,8 +210,37 @@ def test_it_starts_at_once_and_leaves_nothing(workspace: Workspace) -> None:
     assert {thread for thread in threading.enumerate() if "svctoolkit" in thread.name} <= before
 
 
+def test_it_stops_while_somebody_watches(workspace: Workspace) -> None:
+    """An open stream ends with the data plane; after that, calls say that it is stopped."""
+    with DataPlane(workspace) as plane, httpx.stream("GET", f"{plane.url}/inspect/stream") as stream:
+        lines = stream.iter_lines()
+        first = next(lines)
+        started = time.monotonic()
+        plane.stop()
+        spent = time.monotonic() - started
+        rest = [line for line in lines if line]
+
+    assert (first, rest) == (": connected", [])
+    assert spent < 3
+    with pytest.raises(ToolkitError, match="this data plane is stopped"):
+        plane.send(EVENT, source="web")
+
+
+def test_a_configuration_changed_in_place(workspace: Workspace, plane: DataPlane) -> None:
+    """A change inside of a configuration takes effect with the next event."""
+    headers = workspace.destinations["crm"].config["headers"] = [{"from": "X-Team", "to": "one"}]
+    plane.send(EVENT, source="web")
+    plane.drain()
+    headers[0]["to"] = "two"
+    plane.send(EVENT, source="web")
+    plane.drain()
+
+    sent = [r.request.headers["x-team"] for r in plane.recorder.requests if r.destination == "crm"]
+    assert sent == ["one", "two"]
+
+
 def test_in_a_program_that_has_a_loop(workspace: Workspace) -> None:
-    """Also where an event loop runs, as in a notebook; forgetting to stop it does not keep the process."""
+    """Also where an event loop runs already, as in a notebook; forgetting to stop it does not keep the process."""
     program = """
 import asyncio
 from svctoolkit import DataPlane, Workspace

@@ -259,7 +259,7 @@ def test_only_what_failed_is_sent_again(workspace: Workspace, plane: DataPlane) 
 
 
 def test_pending_events_wait_for_a_disabled_destination(workspace: Workspace) -> None:
-    """What was accepted before a destination was disabled is delivered once it is enabled again; drain() returns."""
+    """What was accepted before is delivered when the destination is enabled again; until then drain() returns."""
     with DataPlane(workspace, listen=False, backoff=Backoff(first=0.01)) as plane:
         plane.script("crm", Answer(503))
         plane.send(EVENT, source="web")

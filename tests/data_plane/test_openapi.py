@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection, positive_
 from svctoolkit import DataPlane, Workspace
 from tests.data_plane.conftest import basic
 
-_SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+_SETTINGS = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 def _workspace() -> Workspace:
@@ -38,8 +38,8 @@ def stopped() -> Iterator[None]:
 def test_the_routes_of_clients(case: schemathesis.Case) -> None:
     """Whatever a client sends, the answer is one of those documented, and never an accident.
 
-    Left out: that what does not fit the document is refused. The gateway takes members that nobody knows, and
-    decides by the content whatever the content type says.
+    Left out: that a request which does not fit the document is refused. The gateway takes members that nobody knows,
+    and decides by the content whatever the content type says.
     """
     case.call_and_validate(
         headers=basic("web-key"), excluded_checks=[positive_data_acceptance, negative_data_rejection]

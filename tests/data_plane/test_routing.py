@@ -79,7 +79,7 @@ def test_event_types(type: str, event_type: str, config: dict[str, Any], goes: b
     ],
 )
 def test_connection_modes(type: str, event_type: str, source: str, config: dict[str, Any], goes: bool) -> None:
-    """What the client's SDK sends itself is not sent again; in hybrid mode the definition says whose is what."""
+    """What the client's SDK sends itself is not sent again; in hybrid mode the event type says which those are."""
     assert (why({"type": event_type}, type, source, **config) == "") is goes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
@@ -16,6 +17,7 @@ from svctoolkit.errors import DeliveryError, ToolkitError
 from svctoolkit.pipeline import Pipeline, Route, Stages, run
 from svctoolkit.pipeline.stages import send_to_destination
 from svctoolkit.results import NO_TRANSFORMATION, EventResult, error_of
+from svctoolkit.server.blocks import Block
 from svctoolkit.server.worker.backoff import retry_after
 from svctoolkit.workspace import Destination
 
@@ -33,7 +35,7 @@ class Task:
     run: str
     user: str
     attempts: int = 0
-    event: Mapping[str, Any] | None = None
+    block: Block | None = None
     left: list[Mapping[str, Any]] = field(default_factory=list)
     failed: str = ""  # what an earlier attempt said of payloads that nobody tries again
     transformed: Sequence[Mapping[str, Any]] | None = None
@@ -148,10 +150,12 @@ class Attempts:
         """The route, made again only when the destination or its transformation has changed."""
         found = self._pipeline.workspace.transformations.get(destination.transformation or "")
         code = self._pipeline.user_code.written(found) if found else None
-        now = (destination.type, dict(destination.config), destination.transformation, code, id(destination))
+        now = (destination.type, destination.config, destination.transformation, code, id(destination))
         known = self._routes.get(destination.key)
         if known is None or known[0] != now:
-            known = self._routes[destination.key] = now, self._pipeline.route(destination)
+            # Compared with a copy: a configuration may be changed where it is.
+            kept = (destination.type, deepcopy(destination.config), *now[2:])
+            known = self._routes[destination.key] = kept, self._pipeline.route(destination)
         return known[1]
 
 

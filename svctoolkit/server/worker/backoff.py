@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 from threading import Condition, Thread
 from time import monotonic
+
+_LOG = logging.getLogger("svctoolkit.delivery")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class Timers:
         self._stopped = False
 
     def after(self, seconds: float, call: Callable[[], object]) -> None:
-        """Call `call()` in `seconds`. It must be short and must not raise."""
+        """Call `call()` in `seconds`. It must be short."""
         with self._changed:
             heapq.heappush(self._due, (self._now() + seconds, next(self._order), call))
             if self._thread is None and not self._stopped:
@@ -91,4 +94,7 @@ class Timers:
                     self._changed.wait(wait)
                     continue
                 call = heapq.heappop(self._due)[2]
-            call()
+            try:
+                call()
+            except Exception:  # noqa: BLE001 - the others must still be called
+                _LOG.exception("a call that was due failed")

@@ -19,6 +19,7 @@ class Bell:
         self._rung = 0
         self._calls: set[Callable[[], None]] = set()
         self._listeners: list[Listener] = []
+        self.closed = False
 
     def ring(self) -> None:
         with self._changed:
@@ -50,15 +51,23 @@ class Bell:
             self._calls.add(call)
         try:
             async with asyncio.timeout(timeout):
-                while not condition():
+                while not self.closed:
+                    if condition():
+                        return True
                     await event.wait()
                     event.clear()
-            return True
+            return False
         except TimeoutError:
             return False
         finally:
             with self._changed:
                 self._calls.discard(call)
+
+    def close(self) -> None:
+        """Let coroutines and listeners go: there will be no more changes."""
+        self.closed = True
+        self.tell("end", lambda: [{}])
+        self.ring()
 
     def listen(self, listener: Listener) -> None:
         with self._changed:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 from svctoolkit.destinations import definitions
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.secrets import Masker
-from svctoolkit.server.blocks import COLUMNS, Block, block_of
+from svctoolkit.server.blocks import COLUMNS, Block, Head, block_of
 from svctoolkit.server.store import Retention, Store, insert, packed
 from svctoolkit.server.worker.attempt import Attempts, Outcome, Task
 from svctoolkit.server.worker.backoff import Backoff, Timers
@@ -69,15 +71,15 @@ class Engine:
             self._lane(destination, behind=True).wake()
 
     def accept(
-        self, source: Source, run: str, *, body: bytes, count: int, kind: str, ip: str, ids: Iterable[str]
+        self, source: Source, run: str, *, body: bytes, heads: Sequence[Head], kind: str, ip: str, ids: Iterable[str]
     ) -> Future[None]:
         """Done when the events are on disk; from then on they are on their way to every connected destination.
 
         The arguments are those of a `Block`.
         """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
-        first, at = self.store.numbers(count), self.clock().timestamp()
-        block = Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body)
+        count, at = len(heads), self.clock().timestamp()
+        block = Block(self.store.numbers(count), count, source.key, run, at, keys, kind, ip, tuple(ids), body, heads)
         with self._lock:
             self._unrouted += 1
         future = self.store.append(block.row())
@@ -95,7 +97,9 @@ class Engine:
         """Remember what was refused. `position` is the place of the event in its batch, or -1."""
         at = self.clock().timestamp()
         place = None if position < 0 else position
-        row = (self.store.numbers(1), source, run, status, reason, place, at, packed(body))
+        number = self.store.numbers(1)
+        self._pruner.after(number)
+        row = (number, source, run, status, reason, place, at, packed(body))
         self.store.write(lambda to: insert(to, "rejected", [row])).add_done_callback(lambda _: self.bell.ring())
         self._count("rejected", [(source, str(status))])
         told = {"source": source, "run": run, "status": status, "reason": reason, "position": place}
@@ -123,8 +127,13 @@ class Engine:
             return self._lanes[key]
 
     def attempt(self, task: Task, destination: str) -> Outcome:
-        event = task.event if task.event is not None else self.event(task.seq)
-        task.event = None
+        block, task.block = task.block, None
+        try:
+            event = block.events[task.seq - block.first] if block else self.event(task.seq)
+        except KeyError:
+            return Outcome("failed", "store", "the event is not kept any more")
+        except sqlite3.Error as error:
+            return Outcome("pending", "store", str(error), again=True)
         return self._attempts(task, event, destination)
 
     def pending(self, destination: str, after: int, limit: int) -> list[Task]:
@@ -254,8 +263,9 @@ class Engine:
         self._stopped = True
         self._router.stop()
         self._timers.stop()
+        deadline = monotonic() + _STOP
         for lane in self._lanes.values():
-            lane.stop(_STOP)
+            lane.stop(max(0.0, deadline - monotonic()))
         self.store.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from svctoolkit.server.worker.backoff import Backoff, Timers
 
 _WINDOW = 2000  # tasks in memory; the rest waits in the store
 _FLUSH = 64, 0.05  # results, seconds
+_LOG = logging.getLogger("svctoolkit.delivery")
 _SLOW = 0.02  # seconds that a task may wait for a worker before there is another one
 
 
@@ -125,6 +127,16 @@ class Lane:
             self._timers.after(seconds, self.wake)
 
     def _work(self) -> None:
+        try:
+            self._work_on()
+        except Exception:  # noqa: BLE001 - a worker that ends in silence would stop the lane
+            _LOG.exception("a worker of %s failed; going on in a second", self._destination)
+            with self._changed:
+                self._workers -= 1
+                self._changed.notify_all()
+                self._watch(1.0)
+
+    def _work_on(self) -> None:
         finished: list[Result] = []
         since = monotonic()
         while True:

@@ -11,12 +11,16 @@ from datetime import datetime
 from svctoolkit.server.store import Retention, Store
 
 _EVERY = 500  # events
-_REJECTED = 10_000
-_PENDING = "(select seq from fates where status = 'pending')"
+_AT_ONCE = 2000  # events
+_ROUND = 50  # times, after which those are looked at again that were pending
+_REJECTED = 2000
+_SETTLED = "not exists (select 1 from fates p where p.seq = {0}.seq and p.status = 'pending')"
 _EMPTY_BLOCKS = """
-delete from blocks where routed = 1 and first + count - 1 <= ? and not exists (
+delete from blocks where routed = 1 and first <= ? and first + count - 1 <= ? and not exists (
     select 1 from fates where status = 'pending' and seq between first and first + count - 1)
 """
+_BEYOND = f"select seq from rejected order by seq desc limit 1 offset {_REJECTED}"
+_AGED = "select max(first + count - 1) from (select * from blocks order by first limit 100) where at < ?"
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
@@ -25,27 +29,29 @@ class Pruner:
 
     def __init__(self, store: Store, clock: Callable[[], datetime], retention: Retention) -> None:
         self._store, self._clock, self._retention = store, clock, retention
-        self._next = 0
+        self._next = self._done_to = self._times = 0
 
     def after(self, seq: int) -> None:
         """To be told the seq of the newest event now and then."""
         if seq >= self._next:
             self._next = seq + _EVERY
-            limit = self._clock().timestamp() - self._retention.seconds
-            self._store.write(lambda to: _prune(to, seq - self._retention.events, limit)).add_done_callback(_logged)
+            self._store.write(lambda to: self._prune(to, seq)).add_done_callback(_logged)
 
-
-def _prune(to: sqlite3.Connection, last: int, oldest: float) -> None:
-    aged = "select max(first + count - 1) from (select * from blocks order by first limit 100) where at < ?"
-    last = max(last, to.execute(aged, (oldest,)).fetchone()[0] or 0)
-    first = to.execute(f"select min(seq) from events where seq not in {_PENDING}").fetchone()[0]
-    if first is not None and first <= last:
-        last = min(last, first + 4 * _EVERY)
-        for table in ("deliveries", "fates", "events"):
-            to.execute(f"delete from {table} where seq <= ? and seq not in {_PENDING}", (last,))
-        to.execute(_EMPTY_BLOCKS, (last,))
-    beyond = f"select seq from rejected order by seq desc limit 1 offset {_REJECTED}"
-    to.execute(f"delete from rejected where seq <= ({beyond})")
+    def _prune(self, to: sqlite3.Connection, newest: int) -> None:
+        self._times += 1
+        if self._times % _ROUND == 0:
+            self._done_to = 0
+        limit = self._clock().timestamp() - self._retention.seconds
+        last = max(newest - self._retention.events, to.execute(_AGED, (limit,)).fetchone()[0] or 0)
+        first = to.execute("select min(seq) from events where seq > ?", (self._done_to,)).fetchone()[0]
+        if first is not None and first <= last:
+            last = min(last, first + _AT_ONCE)
+            for table in ("deliveries", "fates", "events"):
+                settled = _SETTLED.format(table)
+                to.execute(f"delete from {table} where seq between ? and ? and {settled}", (first, last))
+            to.execute(_EMPTY_BLOCKS, (last, last))
+            self._done_to = last
+        to.execute(f"delete from rejected where seq <= ({_BEYOND})")
 
 
 def _logged(future: Future[None]) -> None:

@@ -6,16 +6,16 @@ import hashlib
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Any
 
 from svctoolkit.events import EVENT_TYPES
-from svctoolkit.server.blocks import COLUMNS, Block, block_of
+from svctoolkit.server.blocks import COLUMNS, Block, Head, block_of
 from svctoolkit.server.store import Store, insert, marks
 from svctoolkit.server.worker.attempt import Task
-from svctoolkit.server.worker.rules import filtered
+from svctoolkit.server.worker.rules import filtered, needs_all
 from svctoolkit.workspace import Source, Workspace
 
 _CHUNK = 2000  # events in one transaction, or one block
@@ -111,21 +111,22 @@ class Router:
 
     def _routed(self, blocks: Sequence[Block]) -> Routed:
         found = Routed()
-        numbered = [(block, block.first + i, event) for block in blocks for i, event in enumerate(block.events)]
-        digests = [_digest(block, event) for block, _, event in numbered]
+        numbered = [(block, place, head) for block in blocks for place, head in enumerate(block.heads)]
+        digests = [_digest(block, head) for block, _, head in numbered]
         known = self._known(digests)
-        for (block, seq, event), digest in zip(numbered, digests, strict=True):
+        for (block, place, head), digest in zip(numbered, digests, strict=True):
+            seq = block.first + place
             repeated = block.at - known.get(digest, float("-inf")) < self._window
             if not repeated:
                 known[digest] = block.at
-            found.events.append(_event_row(seq, block, event, None if repeated else digest))
-            for key, why in self._refusals(block, event, repeated):
-                status = why[0] if why else "pending"
-                by, reason = why[1:] if why else ("", "")
+            row = _event_row(seq, block, head, None if repeated else digest)
+            found.events.append(row)
+            # An anonymous user keeps the anonymous id after an identify, so that comes first for the order.
+            held = block if len(block.body) < _HELD * block.count else None
+            for key, (status, by, reason) in self._fates(block, place, head, repeated):
                 found.fates.append((seq, key, block.run, status, by, reason, 0, block.at, None))
-                if not why:
-                    held = event if len(block.body) < _HELD * block.count else None
-                    task = Task(seq, block.source, block.run, _order_key(event), event=held)
+                if status == "pending":
+                    task = Task(seq, block.source, block.run, row[6] or row[5], block=held)
                     found.tasks.setdefault(key, []).append(task)
         return found
 
@@ -138,26 +139,28 @@ class Router:
             known.update(self._store.read(sql, some))
         return known
 
-    def _refusals(
-        self, block: Block, event: Mapping[str, Any], repeated: bool
-    ) -> Iterator[tuple[str, tuple[str, str, str] | None]]:
-        """Each destination with None, or with status, stage and reason if it does not get the event."""
+    def _fates(
+        self, block: Block, place: int, head: Head, repeated: bool
+    ) -> Iterator[tuple[str, tuple[str, str, str]]]:
+        """Each destination with status, stage and reason."""
         source = self._workspace.sources.get(block.source) or Source(block.source, block.source, block.source)
         for key in block.destinations:
             destination = self._workspace.destinations.get(key)
             if repeated:
                 yield key, ("filtered", "deduplication", "an earlier event has the same messageId")
-            elif event.get("type") not in EVENT_TYPES:
-                missing = not isinstance(event.get("type"), str)
-                yield (
-                    key,
-                    ("failed", "routing", f"message type {'missing or invalid' if missing else 'is unsupported'}"),
-                )
+            elif head.type not in EVENT_TYPES:
+                what = "is unsupported" if isinstance(head.type, str) else "missing or invalid"
+                yield key, ("failed", "routing", f"message type {what}")
             elif destination is None:
                 yield key, ("failed", "routing", "the destination is no longer in the workspace")
             else:
+                event = block.events[place] if needs_all(destination) else _short(head)
                 why = filtered(event, source, destination)
-                yield key, ("filtered", "routing", why) if why else None
+                yield key, ("filtered", "routing", why) if why else ("pending", "", "")
+
+
+def _short(head: Head) -> dict[str, Any]:
+    return {"type": head.type, "event": head.event, "integrations": head.integrations}
 
 
 def _save(to: sqlite3.Connection, blocks: Sequence[Block], routed: Routed) -> None:
@@ -166,21 +169,15 @@ def _save(to: sqlite3.Connection, blocks: Sequence[Block], routed: Routed) -> No
     to.execute("update blocks set routed = 1 where first between ? and ?", (blocks[0].first, blocks[-1].first))
 
 
-def _digest(block: Block, event: Mapping[str, Any]) -> int:
-    text = f"{block.source}\0{block.run}\0{event['messageId']}".encode("utf-8", "surrogatepass")
+def _digest(block: Block, head: Head) -> int:
+    text = f"{block.source}\0{block.run}\0{head.message_id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 
-def _event_row(seq: int, block: Block, event: Mapping[str, Any], digest: int | None) -> tuple[Any, ...]:
-    kind, name = event.get("type"), event.get("event") or event.get("name")
-    members = (event["messageId"], event.get("userId"), event.get("anonymousId"), kind, name)
+def _event_row(seq: int, block: Block, head: Head, digest: int | None) -> tuple[Any, ...]:
+    members = (head.message_id, head.user_id, head.anonymous_id, head.type, head.event or head.name)
     texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in members]
     if not "".join(texts).isascii():  # SQLite takes no half of a surrogate pair
         texts = [text.encode("utf-8", "replace").decode() for text in texts]
     message_id, user, anonymous, kind, name = texts
     return (seq, message_id, digest, block.source, block.run, user, anonymous, kind, name, block.at)
-
-
-def _order_key(event: Mapping[str, Any]) -> str:
-    """Whose order is kept. An anonymous user keeps the anonymous id after an identify, so that comes first."""
-    return str(event.get("anonymousId") or event.get("userId") or "")

@@ -22,6 +22,15 @@ HYBRID_EVENTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 
+#: Settings for which more than type, name and integrations of an event is looked at.
+_CONSENT = ("consentManagement", "oneTrustCookieCategories", "ketchConsentPurposes")
+
+
+def needs_all(destination: Destination) -> bool:
+    """Whether `filtered` needs the whole event; else type, event and integrations are enough."""
+    return any(destination.config.get(name) for name in _CONSENT)
+
+
 def filtered(event: Mapping[str, Any], source: Source, destination: Destination) -> str:
     """Why the destination does not get the event, or an empty text."""
     if not destination.enabled:

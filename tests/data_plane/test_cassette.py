@@ -1,0 +1,168 @@
+"""Answers of real destinations, recorded once; and live delivery within the network policy."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer, Cassette, HttpRequest, HttpResponse, Recorder, live, policy
+from svctoolkit.errors import ConfigError, DeliveryError
+from svctoolkit.server import Backoff
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+EVENT = {"type": "track", "event": "E", "userId": "u1", "messageId": "m1"}
+POST = HttpRequest("POST", "https://crm.example/in?key=s3cr3t", {"Authorization": "Bearer t0ken"}, b'{"a": 1}')
+
+
+def test_the_first_time_live_then_from_the_file(tmp_path: Path) -> None:
+    """The destination is asked once for each request; from then on the file answers, without any network."""
+    real = Recorder()
+    real.answer("*", Answer(201, {"id": 5}, {"X-Request-Id": "r1"}))
+    file = tmp_path / "crm.json"
+    first = Cassette(file, real)(POST, timeout=1)
+    second = Cassette(file)(POST, timeout=1)
+
+    assert (first.status, json.loads(second.body), second.headers["x-request-id"]) == (201, {"id": 5}, "r1")
+    assert second.status == 201
+    assert len(real.requests) == 1
+
+
+def test_the_same_request_gets_its_answers_in_order(tmp_path: Path) -> None:
+    """What was first 503 and then 200 is so again; the last answer is repeated."""
+    answers = iter([503, 200])
+    file = tmp_path / "crm.json"
+    recording = Cassette(file, lambda request, *, timeout: HttpResponse(next(answers)))
+    statuses = [recording(POST, timeout=1).status for _ in range(2)]
+    replaying = Cassette(file)
+
+    assert statuses == [503, 200]
+    assert [replaying(POST, timeout=1).status for _ in range(3)] == [503, 200, 200]
+
+
+def test_secrets_are_masked_in_the_file(tmp_path: Path) -> None:
+    """The file goes into version control: no secret of the configuration, no credentials, no cookies."""
+    real = Recorder()
+    real.answer("*", Answer(200, {"token": "s3cr3t"}, {"Set-Cookie": "session=abc"}))
+    Cassette(tmp_path / "crm.json", real, secrets=lambda: ["s3cr3t"])(POST, timeout=1)
+    text = (tmp_path / "crm.json").read_text()
+
+    assert not [secret for secret in ("s3cr3t", "t0ken", "session=abc") if secret in text]
+    assert Cassette(tmp_path / "crm.json", secrets=lambda: ["s3cr3t"])(POST, timeout=1).status == 200
+
+
+def test_a_request_that_is_not_in_the_file(tmp_path: Path) -> None:
+    """Without a live transport nothing is sent: the error says what is missing."""
+    with pytest.raises(DeliveryError, match=r"the cassette crm\.json has no answer of crm\.example"):
+        Cassette(tmp_path / "crm.json")(POST, timeout=1)
+
+
+@pytest.mark.parametrize("body", [b"text", b"\xff\x00", b"", b'"a"', b"[1]", "ä".encode()])
+def test_bodies_come_back_as_they_were(tmp_path: Path, body: bytes) -> None:
+    """JSON for reading, anything else byte for byte."""
+    Cassette(tmp_path / "c.json", lambda request, *, timeout: HttpResponse(200, {}, body))(POST, timeout=1)
+    again = Cassette(tmp_path / "c.json")(POST, timeout=1).body
+
+    assert again == body
+
+
+def test_failures_are_recorded_too(tmp_path: Path) -> None:
+    """A closed connection is an answer like any other."""
+    real = Recorder()
+    real.answer("*", Answer(close=True))
+    with pytest.raises(DeliveryError) as first:
+        Cassette(tmp_path / "c.json", real)(POST, timeout=1)
+    with pytest.raises(DeliveryError) as second:
+        Cassette(tmp_path / "c.json")(POST, timeout=1)
+
+    assert (str(second.value), second.value.code) == (str(first.value), "ECONNRESET")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"cassette": 2, "entries": []}', '{"cassette": 1, "entries": [{}]}'])
+def test_a_file_that_is_no_cassette(tmp_path: Path, text: str) -> None:
+    """It is refused, and stays as it is."""
+    (tmp_path / "c.json").write_text(text)
+
+    with pytest.raises(ConfigError, match="is no cassette"):
+        Cassette(tmp_path / "c.json")
+
+
+def test_a_data_plane_with_a_cassette(workspace: Workspace, tmp_path: Path) -> None:
+    """`transport=` puts it into a data plane: recorded once, replayed in CI."""
+    for real in (Recorder(), None):
+        transport = Cassette(tmp_path / "c.json", real)
+        with DataPlane(workspace, listen=False, transport=transport, clock=lambda: NOW) as plane:
+            plane.send(EVENT, source="web")
+            plane.drain()
+
+            assert [(f.status, f.reason) for f in plane.fates] == [("delivered", "")] * 2
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """A destination on loopback; `/away` redirects to a cloud's metadata address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            away = self.path == "/away"
+            self.send_response(307 if away else 200)
+            if away:
+                self.send_header("Location", "http://169.254.169.254/latest/meta-data/")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{made.server_port}"
+        made.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "status", "reason"),
+    [
+        ("127.0.0.1", "/in", "delivered", ""),
+        ("127.0.0.1", "/away", "failed", "169.254.169.254 is a cloud metadata address"),
+        ("0.0.0.0", "/in", "failed", "127.0.0.1 is a loopback address, which the network policy refuses here"),
+    ],
+)
+def test_live_delivery_keeps_to_the_network_policy(
+    workspace: Workspace, server: str, host: str, path: str, status: str, reason: str
+) -> None:
+    """Metadata addresses are refused also behind a redirect; served to other machines, loopback is too."""
+    workspace.delivery.mode = "live"
+    workspace.destinations["crm"].config["webhookUrl"] = server + path
+    workspace.source("one", destinations=["crm"])
+    with DataPlane(workspace, host=host) as plane:
+        plane.send(EVENT, source="one")
+        plane.drain()
+
+        (fate,) = plane.fates
+        assert (fate.status, fate.attempts) == (status, 1)
+        assert fate.reason.startswith(reason)
+
+
+def test_a_name_that_changes_its_address(workspace: Workspace, server: str) -> None:
+    """DNS rebinding: the address that was checked is the one that is connected to; a later one is checked again."""
+    port = server.rpartition(":")[2]
+    addresses = iter([["127.0.0.1"], ["169.254.169.254"], ["169.254.169.254"]])
+    transport = live.LiveTransport(policy.NetworkPolicy(resolver=lambda host, port: next(addresses)))
+    workspace.destinations["crm"].config["webhookUrl"] = f"http://rebind.example:{port}/in"
+    workspace.source("one", destinations=["crm"])
+    with DataPlane(workspace, listen=False, transport=transport, backoff=Backoff(scale=0)) as plane:
+        plane.send(EVENT, source="one")
+        plane.drain()
+        transport.close()
+        plane.send({**EVENT, "messageId": "m2"}, source="one")
+        plane.drain()
+
+        assert [f.status for f in plane.fates] == ["delivered", "failed"]
+        assert "cloud metadata address" in plane.fates[1].reason
