@@ -12,22 +12,34 @@ PACKAGE = Path(__file__).parent.parent / "svctoolkit"
 MAY_IMPORT = {
     "errors": "",
     "secrets": "",
+    "display": "",
     "registry": "errors",
-    "events": "errors",
-    "sdk": "errors events",
+    "events": "errors display",
+    "sdk": "errors display events",
     "yamlfile": "errors",
     "mapping": "errors events",
-    "destinations": "errors secrets registry events yamlfile mapping",
-    "transformations": "errors events",
-    "delivery": "errors secrets",
-    "workspace": "errors secrets events yamlfile destinations transformations delivery",
-    "results": "errors secrets events",
-    "pipeline": "errors secrets events destinations transformations delivery workspace results",
-    "client": "errors secrets events destinations results pipeline",
-    "server": "errors secrets events destinations transformations delivery workspace results pipeline",
-    "runner": "errors secrets registry events sdk yamlfile destinations delivery workspace results pipeline server",
+    "destinations": "errors secrets display registry events yamlfile mapping",
+    "transformations": "errors display events",
+    "delivery": "errors secrets display",
+    "workspace": "errors secrets display events yamlfile destinations transformations delivery",
+    "results": "errors secrets display events",
+    "pipeline": "errors secrets display events destinations transformations delivery workspace results",
+    "client": "errors secrets display events destinations results pipeline",
+    "server": "errors secrets display events destinations transformations delivery workspace results pipeline",
+    "runner": (
+        "errors secrets display registry events sdk yamlfile destinations delivery workspace results pipeline server"
+    ),
     "replay": (
-        "errors secrets registry events yamlfile destinations transformations delivery workspace results pipeline"
+        "errors secrets display registry events yamlfile destinations transformations delivery workspace results "
+        "pipeline server"
+    ),
+    "widgets": (
+        "errors secrets display registry events sdk yamlfile destinations transformations delivery workspace results "
+        "pipeline server runner replay"
+    ),
+    "magics": (
+        "errors secrets display registry events yamlfile destinations transformations delivery workspace results "
+        "pipeline runner widgets"
     ),
     "cli": (
         "errors secrets registry events yamlfile destinations transformations delivery workspace results pipeline "
