@@ -350,7 +350,7 @@ delivery: {mode: lve, timeout: -1}
         "14:3: 'c2' needs 'language': python or javascript",
         "15:3: 'c3' has no code: give 'code' or 'file'",
         "16:17: give 'code' or 'file', not both",
-        "17:18: 'mode' must be one of live, record, not text 'lve'. Did you mean 'live'?",
+        "17:18: 'mode' must be one of cassette, live, record, not text 'lve'. Did you mean 'live'?",
         "17:32: 'timeout' must be more than 0, not -1",
     ]
 
