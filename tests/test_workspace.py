@@ -423,7 +423,7 @@ def test_checks_of_objects():
         "destinations.hook.config.webhookUrl: webhookUrl: expected a text, got a number",
         "people.0.email: an e-mail address has no colon in it, and is not empty",
         "people.0.token: a hashed token is 'sha256:' and 64 hexadecimal digits",
-        "delivery.mode: must be one of record, live. Did you mean 'live'?",
+        "delivery.mode: must be one of record, live, cassette. Did you mean 'live'?",
         "delivery.timeout: must be more than 0 and at most 86400 seconds",
     ]
     with pytest.raises(InvalidWorkspace, match="stands under"):
