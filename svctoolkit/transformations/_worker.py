@@ -61,6 +61,7 @@ class Worker:
         self.program = ""  # the digest of what is loaded
         self.scope = ""
         self.ended = False
+        self._buffer = bytearray(1 << 16)
         self._resident = sys.maxsize  # nothing to compare with before it is ready
         self.units: list[dict[str, Any]] = []
         self._start(without)
@@ -177,31 +178,45 @@ class Worker:
 
     def _receive(self, deadline: float, limits: Limits) -> bytes:
         most = 4 * limits.output_bytes + (4 << 20)
-        data = bytearray()
-        size = 4
-        while len(data) < size:
-            part = self._part(deadline)
-            if not part:
-                raise self._died()
-            data += part
-            if size == 4 and len(data) >= 4:
-                size = 4 + struct.unpack_from("<I", data)[0]
-                if size > most:
-                    raise TransformationError(f"the output is larger than {most} bytes", kind="output")
-        if len(data) > size:
+        (size,) = struct.unpack("<I", self._exactly(4, deadline))
+        if size > most:
+            raise TransformationError(f"the output is larger than {most} bytes", kind="output")
+        frame = bytes(self._exactly(size, deadline))
+        if self._goes_on():
             raise TransformationError("the sandbox gave an answer that cannot be read", kind="output")
-        return bytes(data[4:])
+        return frame
 
-    def _part(self, deadline: float) -> bytes:
+    def _goes_on(self) -> bool:
+        """Whether it says more than a frame."""
+        self._socket.setblocking(False)
+        try:
+            return bool(self._socket.recv(1))
+        except OSError:  # nothing more for now, or for ever
+            return False
+
+    def _exactly(self, size: int, deadline: float) -> memoryview:
+        """The next `size` bytes, in a buffer that is used again."""
+        if len(self._buffer) < size:
+            self._buffer = bytearray(size)
+        wanted = memoryview(self._buffer)[:size]
+        have = 0
+        while have < size:
+            got = self._part(wanted[have:], deadline)
+            if not got:
+                raise self._died()
+            have += got
+        return wanted
+
+    def _part(self, into: memoryview, deadline: float) -> int:
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
             self._socket.settimeout(min(left, _WATCH_SECONDS) if self.language == "javascript" else left)
             try:
-                return self._socket.recv(1 << 18)
+                return self._socket.recv_into(into)
             except ConnectionError:
-                return b""
+                return 0
             except TimeoutError:
                 if self._resident_bytes() > self._resident + (self.memory + 64 << 20):
                     raise self._out_of_memory() from None
