@@ -106,12 +106,16 @@ class Side:
     def told(self, key: str, source: str) -> Any:
         """What decides, beside the user's code, what becomes of an event of a source at a destination."""
         way, origin = self.route(key), self.source(source)
-        if way is None or not self._connected(way, origin):
+        if way is None or not self._connected(way, source):
             return None
         return self.workspace.name, _settings(way.destination), origin and (origin.id, origin.name, origin.type)
 
-    def _connected(self, way: Route, origin: Source | None) -> bool:
-        return origin is None or way.destination in self.workspace.connected(origin)
+    def _connected(self, way: Route, source: str) -> bool:
+        """Events of a source go where it is connected; in a workspace without sources they go everywhere."""
+        if not source or not self.workspace.sources:
+            return True
+        origin = self.source(source)
+        return origin is not None and way.destination in self.workspace.connected(origin)
 
     def source(self, key: str) -> Source | None:
         return self.workspace.source(key) if key and _has(self.workspace.sources, key) else None
@@ -120,10 +124,10 @@ class Side:
         self, key: str, events: Sequence[Mapping[str, Any]], stages: Stages, contexts: Sequence[Context], source: str
     ) -> list[list[EventResult]] | None:
         """The results of each event; None where events do not go to this destination."""
-        way, origin = self.route(key), self.source(source)
-        if way is None or not self._connected(way, origin):
+        way = self.route(key)
+        if way is None or not self._connected(way, source):
             return None
-        return run_many(events, way, stages, self.sender, contexts, origin)
+        return run_many(events, way, stages, self.sender, contexts, self.source(source))
 
 
 class _Once:
