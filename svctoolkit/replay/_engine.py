@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any, Literal
 from uuid import NAMESPACE_URL, uuid5
 
-from svctoolkit.delivery import Recorder, Transport
+from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context
 from svctoolkit.events import Event
 from svctoolkit.pipeline import Stages
@@ -25,7 +25,7 @@ from svctoolkit.replay._parts import Part, Sum
 from svctoolkit.replay._records import Chunk, Record, Reject
 from svctoolkit.replay._rows import COMPARISON, REPLAY, empty, parquet
 from svctoolkit.replay._sample import sampled
-from svctoolkit.replay._ways import Side
+from svctoolkit.replay._ways import Side, answering
 from svctoolkit.results import EventResult
 from svctoolkit.secrets import MASK, Masker
 from svctoolkit.workspace import Workspace
@@ -73,8 +73,7 @@ class Engine:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        transport = job.transport or Recorder(limit=0)
-        self.sides = [Side(workspace, transport) for workspace in job.sides]
+        self.sides = [Side(made, answering(made, job.transport, job.stages)) for made in job.sides]
         self._columns = Columns(job.columns)
         self._now = datetime.fromisoformat(job.now)
         self.sum = Sum()
@@ -138,17 +137,31 @@ class Engine:
         for source, of_source in waiting.items():
             yield Batch(of_source, source)
 
-    def contexts(self, batch: Batch) -> list[Context]:
-        """A clock and ids that are the same whenever an event is replayed: its own time, ids made from its place."""
-        return [
-            Context(clock=partial(_time, record.event, self._now), new_id=partial(_id, record.place, count()))
+    def run_side(
+        self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Any]]
+    ) -> Results | None:
+        """The results of each event at one destination; None where these events do not go there.
+
+        Mappings get a clock and ids that are the same whenever an event is replayed: its own time, and ids made from
+        its place.
+        """
+        contexts = [
+            Context(
+                clock=partial(_time, record.event, self._now),
+                lookup=side.lookup,
+                new_id=partial(_id, record.place, count()),
+            )
             for record in batch.records
         ]
+        results = side.run(destination, events, self.job.stages, contexts, batch.source)
+        if results is not None:
+            self._spent(results)
+        return results
 
     def timed(self, step: str) -> _Timed:
         return _Timed(self.sum.part.seconds, step)
 
-    def spent(self, results: Results) -> None:
+    def _spent(self, results: Results) -> None:
         """Add the time of each stage."""
         seconds = self.sum.part.seconds
         for of_event in results:

@@ -21,11 +21,9 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
     (side,) = engine.sides
 
     def run(destination: str, batch: Batch) -> None:
-        results = side.run(destination, batch.events, engine.job.stages, engine.contexts(batch), batch.source)
-        way = side.route(destination)
+        results, way = engine.run_side(side, destination, batch, batch.events), side.route(destination)
         if results is None or way is None:
             return
-        engine.spent(results)
         with engine.timed("rows"):
             for record, of_event in zip(batch.records, results, strict=True):
                 _count(engine, destination, record, of_event, way.masker)
