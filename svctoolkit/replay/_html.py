@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from svctoolkit.replay._results import _Result
 
 _MOST = 500  # groups of one destination
-_CELL = "padding:.2em .75em .2em 0;text-align:left;vertical-align:top;overflow-wrap:anywhere"
+_TABLE = '<table style="border-collapse:collapse;table-layout:fixed;width:100%">'
+_CELL = (
+    "padding:.2em .75em .2em 0;text-align:left;vertical-align:top;overflow-wrap:anywhere;"
+    "border-bottom:1px solid rgba(128,128,128,.3)"
+)
 _SIGNS = {
     "changed": ("~", "#b7791f"),
     "newly dropped": ("⊘", "#e05252"),
@@ -70,12 +74,26 @@ def _example(example: Example) -> str:
 
 
 def _details(example: Example) -> Iterator[str]:
-    changes = example.changes or [("", example.before, example.after)]
-    yield '<table style="border-collapse:collapse;width:100%">'
-    yield "<tr>" + "".join(f'<th scope="col" style="{_CELL}">{n}</th>' for n in ("path", "before", "after")) + "</tr>"
-    for change in changes:
-        yield "<tr>" + "".join(f'<td style="{_CELL}"><code>{escape(cell)}</code></td>' for cell in change) + "</tr>"
+    """What is different in one event, as a table; without paths where nothing can be compared."""
+    if example.changes:
+        yield _TABLE + _row("th", "path", "before", "after")
+        for path, before, after in example.changes:
+            yield _row("td", _code(path).replace(".", ".<wbr>"), _code(before), _code(after))
+    elif example.before:
+        yield _TABLE + _row("th", "before", "after")
+        yield _row("td", _code(example.before), _code(example.after))
+    else:
+        yield _TABLE + _row("th", "error") + _row("td", _code(example.after))
     yield "</table>"
+
+
+def _row(tag: str, *cells: str) -> str:
+    scope = ' scope="col"' if tag == "th" else ""
+    return "<tr>" + "".join(f'<{tag}{scope} style="{_CELL}">{cell}</{tag}>' for cell in cells) + "</tr>"
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>" if text else "<i>nothing</i>"
 
 
 def written(path: Path, text: str) -> None:
