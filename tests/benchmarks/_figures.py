@@ -19,7 +19,7 @@ class Options:
 
     @property
     def large(self) -> int:
-        return self.many(self.events, 2000)
+        return self.many(self.events, 500)
 
 
 @dataclass(frozen=True, slots=True)
