@@ -28,6 +28,7 @@ _START_SECONDS = 30.0
 _WATCH_SECONDS = 0.05  # how often the memory of a long call is looked at
 _WHERE_SECONDS = 0.3
 _OUT_OF_MEMORY = 3
+_SMALL = 1 << 14
 _ABORTS = {getattr(signal, name, None) for name in ("SIGTRAP", "SIGILL", "SIGABRT")}
 _NEEDED = {
     "javascript": {
@@ -134,7 +135,7 @@ class Worker:
     def load(self, payload: bytes, limits: Limits) -> dict[str, Any]:
         """The worker's answer to a program. Raises `TransformationError` for a breach; the worker has ended then."""
         with self._bounded(limits) as deadline:
-            self._send(b"L" + payload, deadline)
+            self._send(b"L", payload, deadline)
             return decoded(self._receive(deadline, _ANY), _ANY)
 
     def run(self, payload: bytes, limits: Limits, answer: Answer) -> Results:
@@ -143,7 +144,7 @@ class Worker:
         Raises `CallError` with the worker's words for a failure of the whole call.
         """
         with self._bounded(limits) as deadline:
-            self._send(b"R" + payload, deadline)
+            self._send(b"R", payload, deadline)
             while True:
                 frame = self._receive(deadline, limits)
                 if frame.startswith(b'{"results"'):
@@ -154,7 +155,7 @@ class Worker:
                 message = decoded(frame, limits)
                 if "error" in message:
                     raise CallError(message["error"])
-                self._send(b"A" + encoded(answer(message["calls"], deadline)), deadline)
+                self._send(b"A", encoded(answer(message["calls"], deadline)), deadline)
 
     @contextlib.contextmanager
     def _bounded(self, limits: Limits) -> Iterator[float]:
@@ -169,10 +170,13 @@ class Worker:
             self.end()
             raise
 
-    def _send(self, frame: bytes, deadline: float) -> None:
+    def _send(self, kind: bytes, payload: bytes, deadline: float) -> None:
+        head = struct.pack("<I", 1 + len(payload)) + kind
+        parts = [head + payload] if len(payload) < _SMALL else [head, payload]  # to copy much costs more than a call
         self._socket.settimeout(max(0.001, deadline - time.monotonic()))
         try:
-            self._socket.sendall(struct.pack("<I", len(frame)) + frame)
+            for part in parts:
+                self._socket.sendall(part)
         except (BrokenPipeError, ConnectionError):
             raise self._died() from None
 
