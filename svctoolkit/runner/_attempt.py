@@ -97,7 +97,8 @@ def _step(
     several = len(scenario.steps) > 1
     store = kept.snapshots.of(scenario, f"step{kept.number}." if several else "")
     found = differences(expected, seen, ignore=scenario.ignore, snapshots=store)
-    found += _captured(step, seen, result.seen(EVERYTHING), kept.captured)
+    if "capture" in step.expect:
+        found += _captured(step, seen, result.seen(EVERYTHING), kept.captured)
     return StepOutcome(step, seen, found, result.answer, spent)
 
 
@@ -106,7 +107,7 @@ def _captured(
 ) -> list[Difference]:
     """Puts what a step captures into `captured`; what is not there is a difference."""
     found = []
-    for name, path in step.expect.get("capture", {}).items():
+    for name, path in step.expect["capture"].items():
         value = at(everything, path)
         value = at(seen, path) if value is MISSING else value
         if value is MISSING:

@@ -145,7 +145,10 @@ class Comparison:
 
 def is_matchers(value: Mapping[Any, Any]) -> bool:
     """Whether an expected map is matched by matchers: it has keys, and each names one."""
-    return bool(value) and all(isinstance(k, str) and k[:1] == "$" and k[1:] in MATCHERS for k in value)
+    for key in value:
+        if not (isinstance(key, str) and key[:1] == "$" and key[1:] in MATCHERS):
+            return False
+    return bool(value)
 
 
 def problems(expected: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -48,16 +48,15 @@ def load(
     of the suite's own of the same names. `environ` is what `$(env:NAME)` reads, by default that of the process. Raises
     `InvalidSuite` or `InvalidWorkspace` with every problem, each with its place.
     """
-    document = yamlfile.load(path, error=InvalidSuite)
-    yamlfile.check(document, _format.schema(), InvalidSuite)
     environment = Environment() if environ is None else Environment(environ)
-    workspace, files = _workspace(path, document, {} if workspaces is None else workspaces, environment)
-    suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
-    suite.files, suite.environment = files, environment
-    loader = _Loader(suite)
-    loader.load(variables or {})
-    if loader.problems:
-        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))  # rows of one scenario share its mistakes
+    with yamlfile.without_collector():
+        document = yamlfile.load(path, error=InvalidSuite)
+        yamlfile.check(document, _format.schema(), InvalidSuite)
+        workspace, files = _workspace(path, document, {} if workspaces is None else workspaces, environment)
+        suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
+        suite.files, suite.environment = files, environment
+        _fill(suite, variables or {})
+        document.release()  # before the collector is back: it would walk the nodes, and they are most of a suite
     return suite
 
 
@@ -69,11 +68,16 @@ def of(data: Mapping[str, Any], workspace: Workspace, *, name: str = "suite") ->
     document = yamlfile.load(json.dumps(data), name=name, error=InvalidSuite)
     yamlfile.check(document, _format.schema(), InvalidSuite)
     suite = Suite(Path("suite.suite.yaml"), data.get("suite") or name, document, workspace)
-    loader = _Loader(suite)
-    loader.load({})
-    if loader.problems:
-        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))
+    _fill(suite, {})
     return suite
+
+
+def _fill(suite: Suite, variables: Mapping[str, Any]) -> None:
+    """Make the scenarios. Raises `InvalidSuite` with every problem."""
+    loader = _Loader(suite)
+    loader.load(variables)
+    if loader.problems:
+        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))  # rows of one scenario share its mistakes
 
 
 def _workspace(
@@ -207,6 +211,7 @@ class _Loader:
             steps,
             at,
             place,
+            self.document.position(at)[0],
             given.skip,
             given.xfail,
             self._around("setup", place, raw, variables),
