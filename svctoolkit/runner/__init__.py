@@ -21,7 +21,7 @@ from svctoolkit.runner._remote import remote
 from svctoolkit.runner._select import find
 from svctoolkit.runner._text import diverged, explanation, github_commands
 from svctoolkit.runner.compare import Difference, differences
-from svctoolkit.runner.load import load, of
+from svctoolkit.runner.load import load, loads, of
 from svctoolkit.runner.plane import Planes, embedded
 from svctoolkit.runner.reporters import REPORTERS, Output, Reporter
 from svctoolkit.runner.run import run, skipped
@@ -55,6 +55,7 @@ __all__ = [
     "find",
     "github_commands",
     "load",
+    "loads",
     "of",
     "remote",
     "run",
