@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
-from svctoolkit.runner import _format, _rows
+from svctoolkit.runner import _format
 from svctoolkit.runner._checks import checked, checked_suite
 from svctoolkit.runner._fixtures import Fixtures
 from svctoolkit.runner._model import Live, Place, Scenario, Step, Suite
@@ -165,6 +165,8 @@ class _Loader:
                 self.document.problem([*place, "matrix"], "a scenario has cases or a matrix, not both")
             )
             return
+        from svctoolkit.runner import _rows
+
         try:
             rows = _rows.rows(raw, self.document, place, self.folder, self.suite.files)
         except ConfigError as error:
