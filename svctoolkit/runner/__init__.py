@@ -19,6 +19,7 @@ from svctoolkit.runner._format import schema
 from svctoolkit.runner._model import Scenario, Step, Suite
 from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
 from svctoolkit.runner._select import find
+from svctoolkit.runner._written import problems
 from svctoolkit.runner.compare import Difference, differences
 from svctoolkit.runner.load import load, loads, of
 from svctoolkit.runner.plane import Planes, embedded
@@ -74,6 +75,7 @@ __all__ = [
     "load",
     "loads",
     "of",
+    "problems",
     "remote",
     "run",
     "schema",

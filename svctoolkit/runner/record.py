@@ -11,7 +11,7 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError
 from svctoolkit.runner._attempt import attempt
 from svctoolkit.runner._personal import Personal
-from svctoolkit.runner.compare import is_matchers
+from svctoolkit.runner._written import is_reserved
 from svctoolkit.runner.load import of
 from svctoolkit.runner.plane import embedded
 from svctoolkit.secrets import Masker
@@ -145,8 +145,9 @@ def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
 
 def _expected(value: Any, masker: Masker) -> Any:
     if isinstance(value, dict):
-        made = {key: _expected(inner, masker) for key, inner in value.items()}
-        return {"$literal": made} if is_matchers(value) else made
+        if any(name[:1] == "$" and is_reserved(name[1:]) for name in value):
+            return {"$literal": {key: inner for key, inner in value.items() if masker.masked(inner) == inner}}
+        return {key: _expected(inner, masker) for key, inner in value.items()}
     if isinstance(value, list):
         return [_expected(inner, masker) for inner in value]
     return {"$type": "string"} if masker.masked(value) != value else value
