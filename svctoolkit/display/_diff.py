@@ -122,7 +122,8 @@ def _row(pair: _Pair, at: list[int]) -> str:
     else:
         old = "" if before is None else f"<del>{escape(before)}</del>"
         new = "" if after is None else f"<ins>{escape(after)}</ins>"
-    return f"<tr>{_half(before, old, at, 0, '−', 'gone')}{_half(after, new, at, 1, '+', 'come')}</tr>"
+    whole = " whole" if before is None or after is None else ""
+    return f"<tr>{_half(before, old, at, 0, '−', 'gone' + whole)}{_half(after, new, at, 1, '+', 'come' + whole)}</tr>"
 
 
 def _half(line: str | None, shown: str, at: list[int], side: int, sign: str, css: str) -> str:

@@ -9,6 +9,8 @@ from itertools import islice
 from svctoolkit.display._html import SIGNS, Html, Kind, html
 
 _MAX_ROWS = 200
+_WORDS: dict[Kind, str] = {"ok": "OK", "info": "Note", "warning": "Warning", "error": "Error"}
+_CLASS = {True: ' class="figure"', False: ""}
 
 
 def pill(text: object, kind: Kind = "plain") -> Html:
@@ -21,7 +23,7 @@ def message(text: object, kind: Kind = "info") -> Html:
     """A line (or some) for the user: sign, word and colour. Screen readers announce it, errors at once."""
     role = "alert" if kind == "error" else "status"
     lines = Html("<br>".join(html(text).split("\n")))
-    word = "" if kind == "plain" else f'<b><span aria-hidden="true">{SIGNS[kind]}</span> {kind.capitalize()}:</b> '
+    word = "" if kind == "plain" else f'<b><span aria-hidden="true">{SIGNS[kind]}</span> {_WORDS[kind]}:</b> '
     return Html(f'<p class="message {kind}" role="{role}">{word}{lines}</p>')
 
 
@@ -36,8 +38,14 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: 
     found = iter(rows)
     shown = list(islice(found, _MAX_ROWS))
     left_out = sum(1 for _ in found)
-    cells = "".join(f'<th scope="col">{html(name)}</th>' for name in head)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in shown)
+    figures = [_is_figure(cells) for cells in zip(*shown, strict=True)] or [False] * len(head)
+    cells = "".join(
+        f'<th scope="col"{_CLASS[figure]}>{html(name)}</th>' for name, figure in zip(head, figures, strict=True)
+    )
+    body = "".join(
+        f"<tr>{''.join(f'<td{_CLASS[f]}>{_shown(cell)}</td>' for cell, f in zip(row, figures, strict=True))}</tr>"
+        for row in shown
+    )
     if left_out:
         body += f'<tr><td class="dim" colspan="{len(head)}">… {left_out:,} more rows are not shown</td></tr>'
     title = f"<caption>{html(caption)}</caption>" if caption else ""
@@ -47,13 +55,17 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: 
     )
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return "<td></td>"
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        shown = f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
-        return f'<td class="figure">{shown}</td>'
-    return f"<td>{html(value)}</td>"
+def _is_figure(cells: Sequence[object]) -> bool:
+    known = [cell for cell in cells if cell is not None]
+    return bool(known) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known)
+
+
+def _shown(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.1f}"
+    return html(cell)
 
 
 def facts(pairs: Mapping[str, object]) -> Html:

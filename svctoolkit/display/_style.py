@@ -19,9 +19,8 @@ _CSS = """
 --key:var(--jp-mirror-editor-property-color,var(--k));--text:var(--jp-mirror-editor-string-color,var(--s));
 --number:var(--jp-mirror-editor-number-color,var(--n));--word:var(--jp-mirror-editor-keyword-color,var(--w));
 --ui:var(--jp-ui-font-family,system-ui,sans-serif);--mono:var(--jp-code-font-family,ui-monospace,monospace);
-color:var(--fg);font:13px/1.5 var(--ui);max-width:100%}
+color:var(--fg);background:var(--jp-layout-color0,var(--bg));font:13px/1.5 var(--ui);max-width:100%}
 .svc *{box-sizing:border-box}
-.svc>*+*,.svc section>*+.box,.svc .columns>div>*+*{margin-top:10px}
 .svc .dim{color:var(--dim)}
 .svc .sr{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .svc h4.title{margin:0 0 6px;font:600 13px/1.4 var(--ui);color:var(--fg)}
@@ -42,7 +41,6 @@ border:1px solid color-mix(in srgb,var(--p) 50%,transparent)}
 .svc p.message{margin:0;padding:8px 12px;border-radius:6px;overflow-wrap:anywhere;--q:var(--p,var(--dim));
 border:1px solid color-mix(in srgb,var(--q) 50%,transparent);border-left:4px solid var(--q);
 background:color-mix(in srgb,var(--q) 9%,var(--bg))}
-.svc p.message+p.message{margin-top:6px}
 .svc .tree{padding:6px 12px;font:12.5px/1.55 var(--mono)}
 .svc .tree ul{list-style:none;margin:0 0 0 5px;padding:0 0 0 15px;border-left:1px solid var(--line)}
 .svc .tree li{margin:0;padding:0;overflow-wrap:anywhere}
@@ -64,7 +62,7 @@ white-space:normal;font-size:inherit;line-height:inherit}
 .svc table.rows th{color:var(--dim);font-weight:600;background:var(--bg2);white-space:nowrap}
 .svc table.rows td{border-top:1px solid var(--line);overflow-wrap:break-word}
 .svc tbody tr:nth-child(n),.svc tbody tr:nth-child(n):hover{background:none}
-.svc table td.figure{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.svc table .figure{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .svc table.facts th{color:var(--dim);font-weight:400;padding:1px 14px 1px 0;white-space:nowrap}
 .svc table.facts td{padding:1px 0;overflow-wrap:anywhere}
 .svc pre,.svc code{font:12.5px/1.5 var(--mono);color:inherit;background:none;border:0;margin:0;padding:0}
@@ -82,6 +80,7 @@ user-select:none;overflow:hidden}
 .svc td.gone{background:color-mix(in srgb,var(--bad) 12%,transparent)}
 .svc td.come{background:color-mix(in srgb,var(--ok) 14%,transparent)}
 .svc td.pad-cell{background:color-mix(in srgb,var(--dim) 7%,transparent)}
+.svc td.whole>*{background:none!important}
 .svc del,.svc ins{text-decoration:none;border-radius:2px;color:inherit}
 .svc del{background:color-mix(in srgb,var(--bad) 32%,transparent)}
 .svc ins{background:color-mix(in srgb,var(--ok) 34%,transparent)}
@@ -91,5 +90,6 @@ user-select:none;overflow:hidden}
 border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-radius:6px;overflow-wrap:anywhere}
 .svc ol.strip li+li::before{content:"→";position:absolute;left:-21px;top:50%;margin-top:-.8em;color:var(--dim)}
 .svc ol.strip li>b{display:block;font-weight:600;margin-bottom:3px}
+.svc :is(section,div,p,pre,ol,details)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
 STYLE = re.sub(r"\n\s*", "", _CSS)
