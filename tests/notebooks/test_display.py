@@ -71,8 +71,15 @@ def test_what_comes_from_outside_is_text(name: str) -> None:
     assert "alert(1)" in page.text
 
 
-@given(value=st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda v: st.lists(v) | st.dictionaries(
-    st.text(), v), max_leaves=20))  # fmt: skip
+TEXTS = st.text(max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | TEXTS,
+    lambda v: st.lists(v, max_size=3) | st.dictionaries(TEXTS, v, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
 def test_every_json_value_is_a_tree_and_a_diff(value: Any) -> None:
     """Whatever JSON holds can be shown; its markup is well-formed."""
     for html in (display.tree(value, "value"), display.diff(value, [value])):
