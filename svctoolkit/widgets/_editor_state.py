@@ -76,15 +76,13 @@ class EditorState:
         self._asked = ""
         self._known = {"", self.code}  # what was read or saved here: to replace it loses nothing
         self.events: dict[str, Event] = {}
-        self.event = ""
-        self.refresh()
-        self.event = "track" if events is None else next(iter(self.events), ALL)
+        self.event = "track"
 
     def refresh(self) -> None:
-        """Read the events anew: a data plane has received more."""
+        """Read the events, for the first time or anew: a data plane has received more."""
         self.events = dict(_named(self._given))
-        if self.event not in self.events:
-            self.event = ALL
+        if self.event not in (*self.events, ALL):
+            self.event = next(iter(self.events), ALL)
 
     def speak(self, language: Language) -> None:
         """Change the language; code that nobody has touched is replaced by that of the other."""

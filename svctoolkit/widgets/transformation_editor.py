@@ -52,7 +52,7 @@ class TransformationEditor(_base.Explorer):
         saving = _base.bar(self._save, self._file, self._write, self._said)
         super().__init__([_base.grid(left, right, least="400px"), saving], closing=[self._closed.set])
         self._observe()
-        self.run()
+        self.work.start(self._run_with_new_events)
 
     def _make_controls(self) -> None:
         state = self.state
@@ -62,7 +62,7 @@ class TransformationEditor(_base.Explorer):
         self._code.continuous_update = True
         self._as_typed = _base.checkbox("Run as I type", state.workspace.delivery.mode == "record")
         self._run = _base.button("Run", self.run, icon="play", primary=True)
-        self._event = _base.choice("Event", self._choices(), state.event)
+        self._event = _base.choice("Event", self._choices())
         self._refresh = _base.button("Refresh events", self._read_events, icon="refresh")
         self._result, self._busy, self._said = _base.html(), _base.html(), _base.html()
         self._save = _base.button("Save to workspace", lambda: self._saved(state.save), icon="save")
@@ -116,9 +116,10 @@ class TransformationEditor(_base.Explorer):
     def _run_with_new_events(self) -> Trials:
         """A data plane may have to finish writing what it received, so this is work for the thread."""
         self.state.refresh()
-        chosen = self.state.event
+        self._event.unobserve(self._chosen, "value")  # new options choose the first; that is not the user's choice
         self._event.options = self._choices()
-        self._event.value = chosen
+        self._event.value = self.state.event
+        self._event.observe(self._chosen, "value")
         return self.state.run()
 
     def _choices(self) -> list[tuple[str, str]]:
