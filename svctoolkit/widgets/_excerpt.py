@@ -34,7 +34,7 @@ class Excerpt:
         return Html(f'<pre role="region" tabindex="0" aria-label="{escape(label)}" style="{style}">{lines}</pre>')
 
     def _lines(self) -> list[tuple[str, bool]]:
-        """Each line that is shown, and whether it is the marked one or its caret."""
+        """Each line that is shown, and whether it is the marked one."""
         lines = self.text.splitlines() or [""]
         at = min(max(self.line, 1), len(lines))
         shown: list[tuple[str, bool]] = []
@@ -43,7 +43,7 @@ class Excerpt:
             line = _printable(lines[number - 1])
             shown.append((f"{sign}{number + self.offset:>4} │ {_cut(line)}", number == at))
             if number == at and 0 < self.column <= min(len(line) + 1, _WIDTH):
-                shown.append((f"      │ {_blanks(line[: self.column - 1])}^", True))
+                shown.append((f"      │ {_blanks(line[: self.column - 1])}^", False))
         return shown
 
 

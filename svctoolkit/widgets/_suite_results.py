@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from html import escape
 from io import StringIO
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.display import Html, box, bundle, message, page, pill, table, tree
+from svctoolkit.display import Html, box, bundle, message, page, pill, section, table, tree
 from svctoolkit.runner import REPORTERS, Covered, Finished, Outcome, Output, Started, hints, shown_coverage
 from svctoolkit.runner import explanation as explained
 from svctoolkit.runner.compare import printable
@@ -31,6 +31,8 @@ _LOOKS: dict[Status, tuple[str, str, Kind]] = {
     "xfailed": ("✓", "expected to fail", "warning"),
 }
 _MOST = 20  # differences of one scenario
+_NAMED = 8  # of what is missing
+_ANSWER = ("status", "headers", "body")  # what the stages are taken from
 
 
 class Results:
@@ -67,7 +69,7 @@ class Results:
 
     @property
     def summary(self) -> str:
-        """The numbers by status, the worst first."""
+        """The numbers by status, the worst first: "1 failed, 12 passed"."""
         return counted(self.outcomes.values())
 
     def frame(self) -> pd.DataFrame:
@@ -96,18 +98,26 @@ class Results:
         return Html("".join(parts))
 
     def told(self) -> Html:
-        """The summary as a message."""
-        return message(f"{self.summary} in {self.seconds:.2f} s", "ok" if self.ok else "error")
+        """The summary in a line."""
+        pills = " ".join(
+            pill(f"{number} {_LOOKS[status][1]}", _LOOKS[status][2])
+            for status, number in _counts(self.outcomes.values())
+        )
+        return Html(f'<p role="status">{pills} <span class="dim">in {self.seconds:.2f} s</span></p>')
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return bundle(page(self.html()), str(self))
 
 
-def counted(outcomes: Any) -> str:
-    """How many of each status: "1 failed, 12 passed"."""
+def counted(outcomes: Iterable[Outcome]) -> str:
+    """How many of each status, the worst first: "1 failed, 12 passed"."""
+    return ", ".join(f"{number} {_LOOKS[status][1]}" for status, number in _counts(outcomes)) or "nothing run"
+
+
+def _counts(outcomes: Iterable[Outcome]) -> list[tuple[Status, int]]:
     counts = Counter(outcome.status for outcome in outcomes)
     order: Sequence[Status] = ("failed", "error", "passed", "xfailed", "skipped")
-    return ", ".join(f"{counts[status]} {_LOOKS[status][1]}" for status in order if counts[status]) or "nothing run"
+    return [(status, counts[status]) for status in order if counts[status]]
 
 
 def sign_of(outcome: Outcome | None) -> str:
@@ -144,17 +154,11 @@ def outcome_html(outcome: Outcome) -> Html:
         parts.append(message(explained(outcome), "error"))
     elif outcome.reason:
         parts.append(message(data["reason"], "error" if outcome.status == "error" else "info"))
-    parts += list(_differences(outcome))
-    for number, (step, shown) in enumerate(zip(outcome.steps, data["steps"], strict=True), 1):
-        parts += [message(line, "info") for line in _hints(outcome, step)]
-        of = f"step {number}, " if len(outcome.steps) > 1 else ""
-        differs = {str(d.path[0]) for d in step.differences if d.path}
-        values = [("given", shown["given"]), *shown["seen"].items()]
-        parts += [_folded(f"{of}{name}", value, opened=name in differs) for name, value in values]
-    head = Html(f"{_pill(outcome)} {escape(data['title'])}")
+    parts += _differences(outcome)
+    parts += [message(line, "info") for step in outcome.steps for line in _hints(outcome, step)]
+    parts += _values(outcome, data["steps"])
     note = f"{data['file']}:{data['line']}, {outcome.milliseconds:.1f} ms"
-    body = "".join(f'<div class="pad">{part}</div>' for part in parts)
-    return box(head, Html(body), label=f"scenario {data['title']}", note=note)
+    return section(Html(f'{_pill(outcome)} {escape(data["title"])} <span class="dim">{escape(note)}</span>'), *parts)
 
 
 def _hints(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
@@ -162,20 +166,30 @@ def _hints(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
         yield printable(str(outcome.scenario.suite.masker.masked(line)))
 
 
-def _folded(name: str, value: Any, *, opened: bool) -> Html:
-    shown = tree(value, open_depth=3)
-    return Html(f'<details class="more"{" open" if opened else ""}><summary>{escape(name)}</summary>{shown}</details>')
+def _values(outcome: Outcome, steps: Sequence[Any]) -> Iterator[Html]:
+    """What went in, what each stage gave, and the answer as a whole; open where something differs."""
+    for number, (step, shown) in enumerate(zip(outcome.steps, steps, strict=True), 1):
+        of = f"step {number}, " if len(steps) > 1 else ""
+        differs = {str(d.path[0]) for d in step.differences if d.path}
+        seen = sorted(shown["seen"].items(), key=lambda pair: pair[0] in _ANSWER)
+        for name, value in [("given", shown["given"]), *seen]:
+            opened = " open" if name in differs else ""
+            yield Html(
+                f'<details class="more"{opened}><summary>{escape(of + name)}</summary>'
+                f"{tree(value, open_depth=3)}</details>"
+            )
 
 
 def _differences(outcome: Outcome) -> Iterator[Html]:
     """Every difference below the lines of YAML that expect something else; those of one line together."""
     suite = outcome.scenario.suite
-    placed = [(suite.document.position(s.place(d)), d) for s in outcome.steps for d in s.differences]
+    placed = [(*suite.document.position(s.place(d)), d) for s in outcome.steps for d in s.differences]
     text = str(suite.masker.masked(suite.document.text))
-    for (line, column), found in groupby(placed[:_MOST], key=lambda pair: pair[0]):
-        where = f"{suite.name}:{line}:{column}"
-        rows = "".join(_difference(outcome, difference) for _, difference in found)
-        lines = Excerpt(text, line, column).html(f"the suite around line {line}")
+    for line, found in groupby(placed[:_MOST], key=lambda placed: placed[0]):
+        _, columns, differences = zip(*found, strict=True)
+        where = f"{suite.name}:{line}:{columns[0]}"
+        rows = "".join(_difference(outcome, difference) for difference in differences)
+        lines = Excerpt(text, line, columns[0]).html(f"the suite around line {line}")
         yield box(where, Html(f"{lines}<ul>{rows}</ul>"), label=f"differences at {where}")
     if len(placed) > _MOST:
         yield message(f"{len(placed) - _MOST} more differences", "info")
@@ -190,5 +204,10 @@ def _difference(outcome: Outcome, found: Difference) -> str:
 
 def coverage_html(coverage: Coverage) -> Html:
     """What the scenarios touch and miss."""
-    rows = [(g.name, f"{len(g.covered)} of {g.total}", ", ".join(sorted(g.missing)[:50])) for g in coverage.groups]
+    rows = [(g.name, f"{len(g.covered)} of {g.total}", _missing(sorted(g.missing))) for g in coverage.groups]
     return table(("what", "covered", "missing"), rows, caption=f"coverage {coverage.percent:.1f} %")
+
+
+def _missing(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

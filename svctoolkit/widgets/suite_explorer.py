@@ -10,11 +10,11 @@ import ipywidgets
 
 from svctoolkit import display
 from svctoolkit.widgets import _base
-from svctoolkit.widgets._suite_results import coverage_html, outcome_html, scenarios_table
+from svctoolkit.widgets._suite_results import coverage_html, outcome_html
 from svctoolkit.widgets._suite_state import EVERYTHING, SuiteState
 
-_ROWS = 18
-_IN_FULL = 10  # failures that are shown in full beside each other's; each can be chosen alone
+_HEIGHT = "400px"
+_IN_FULL = 10  # failures that are shown below each other; each can be chosen alone
 
 
 class SuiteExplorer(_base.Explorer):
@@ -43,20 +43,17 @@ class SuiteExplorer(_base.Explorer):
         self._words.continuous_update = True
         self._failed_only = _base.checkbox("Only failed")
         self._coverage = _base.checkbox("With coverage")
-        self._run_all = _base.button(
-            "Run all", lambda: self._run(self.state.below(EVERYTHING)), icon="play", primary=True
-        )
-        self._run_chosen = _base.button("Run chosen", self.run_chosen)
+        self._run_all = _base.button("Run all", self.run, icon="play", primary=True)
+        self._run_chosen = _base.button("Run chosen", lambda: self._run(self._names_chosen))
         self._run_failed = _base.button("Run failed", lambda: self._run(self.state.failed))
         self._cancel = _base.button("Cancel", self.state.stop, icon="stop")
         self._cancel.disabled = True
         self._list = ipywidgets.Select(
             options=self.state.entries(),
             value=EVERYTHING,
-            rows=_ROWS,
             description="Scenarios",
             style={"description_width": "initial"},
-            layout={"width": "auto"},
+            layout={"width": "auto", "height": _HEIGHT},
         )
         self._list.add_class("svc-labelled")
         self._progress, self._details = _base.html(), _base.html()
@@ -70,6 +67,9 @@ class SuiteExplorer(_base.Explorer):
     def run(self) -> None:
         """Run every scenario that the filter shows. Returns at once; `wait` waits for the end."""
         self._run(lambda: self.state.below(EVERYTHING))
+
+    def _names_chosen(self) -> list[str]:
+        return self.state.below(self.state.chosen)
 
     def wait(self, timeout: float = 60.0) -> bool:
         """Whether everything asked for has run and is shown within `timeout` seconds."""
@@ -141,8 +141,12 @@ class SuiteExplorer(_base.Explorer):
         if not found:
             yield display.message("Run the scenarios to see what becomes of them.", "plain")
             return
-        yield scenarios_table(found)
-        yield from (outcome_html(outcome) for outcome in [o for o in found if not o.ok][:_IN_FULL])
+        failed = [outcome for outcome in found if not outcome.ok]
+        yield from map(outcome_html, failed[:_IN_FULL])
+        if len(failed) > _IN_FULL:
+            yield display.message(f"{len(failed) - _IN_FULL} more failed: choose one to see why", "info")
+        elif not failed:
+            yield display.message("nothing failed here; choose a scenario to see its stages", "plain")
         if results.coverage is not None and chosen == EVERYTHING:
             yield coverage_html(results.coverage)
 
