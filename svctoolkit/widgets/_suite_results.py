@@ -9,7 +9,7 @@ from io import StringIO
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.display import Html, box, bundle, message, page, pill, section, table, tree
+from svctoolkit.display import Html, box, bundle, message, more, page, pill, section, table, tree
 from svctoolkit.runner import REPORTERS, Covered, Finished, Outcome, Output, Started, hints, shown_coverage
 from svctoolkit.runner import explanation as explained
 from svctoolkit.runner.compare import printable
@@ -173,11 +173,7 @@ def _values(outcome: Outcome, steps: Sequence[Any]) -> Iterator[Html]:
         differs = {str(d.path[0]) for d in step.differences if d.path}
         seen = sorted(shown["seen"].items(), key=lambda pair: pair[0] in _ANSWER)
         for name, value in [("given", shown["given"]), *seen]:
-            opened = " open" if name in differs else ""
-            yield Html(
-                f'<details class="more"{opened}><summary>{escape(of + name)}</summary>'
-                f"{tree(value, open_depth=3)}</details>"
-            )
+            yield more(of + name, tree(value, open_depth=3), is_open=name in differs)
 
 
 def _differences(outcome: Outcome) -> Iterator[Html]:

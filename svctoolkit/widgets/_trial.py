@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -9,10 +10,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery import Recorder
-from svctoolkit.display import Html, Step, bundle, code, diff, message, page, strip, table, tree
-from svctoolkit.display import status as shown_status
+from svctoolkit.display import Html, Step, bundle, code, diff, message, more, page, section, status, strip, table, tree
 from svctoolkit.errors import TransformationError
-from svctoolkit.results.changes import changes
+from svctoolkit.results import ABSENT
+from svctoolkit.results.changes import Change, changes
 from svctoolkit.secrets import Masker
 from svctoolkit.widgets._excerpt import Excerpt
 from svctoolkit.workspace import UserCode
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from svctoolkit.transformations import Output
     from svctoolkit.workspace import Transformation, Workspace
 
+_SIGNS = {"added": "+", "removed": "−", "changed": "~"}
+_LONGEST = 300  # characters of a value that changed
 _DETAILED = 20  # events that are shown one by one; the table has all of them
 
 
@@ -96,12 +99,22 @@ class Trials(Sequence[Trial]):
 
     def html(self) -> Html:
         """For a notebook: one event in full; of several a table, and each to open."""
+        return Html(self.told() + self.whole())
+
+    def told(self) -> Html:
+        """What came out in short: of one event the error, the log and what changed; of several a table."""
         if len(self.trials) == 1:
-            return Html("".join([self._strip(self.trials[0]), *self._details(self.trials[0])]))
-        rows = [(t.name, shown_status(t.status), len(t.output.events), t.summary) for t in self.trials]
-        shown = [table(("event", "result", "events out", "what"), rows, caption=f"{self.name}, {_time(self)}")]
-        shown += [self._folded(trial) for trial in self.trials[:_DETAILED]]
-        return Html("".join(shown))
+            return Html("".join([self._strip(self.trials[0]), *self._told(self.trials[0])]))
+        rows = [(t.name, status(t.status), len(t.output.events), t.summary) for t in self.trials]
+        return table(("event", "result", "events out", "what"), rows, caption=f"{self.name}, {_time(self)}")
+
+    def whole(self) -> Html:
+        """The rest, to open: the events side by side, and as they came out; of several events each."""
+        if len(self.trials) == 1:
+            return Html("".join(self._whole(self.trials[0])))
+        shown = self.trials[:_DETAILED]
+        first = next((trial for trial in shown if trial.status == "failed"), None)
+        return Html("".join(self._folded(trial, is_open=trial is first) for trial in shown))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return bundle(page(self.html()), str(self))
@@ -110,26 +123,28 @@ class Trials(Sequence[Trial]):
         note = trial.summary if trial.status == "ok" else ""
         return strip([Step(f"{trial.name} → {self.name}", trial.status, self.milliseconds, note or _loaded(self))])
 
-    def _folded(self, trial: Trial) -> Html:
-        opened = " open" if trial.status == "failed" else ""
-        head = f"{shown_status(trial.status)} {escape(trial.name)}"
-        parts = "".join(self._details(trial))
-        return Html(f'<details class="more"{opened}><summary>{head}</summary>{parts}</details>')
+    def _folded(self, trial: Trial, *, is_open: bool) -> Html:
+        title = Html(f"{status(trial.status)} {escape(trial.name)}")
+        return more(title, *self._told(trial), *self._whole(trial), is_open=is_open)
 
-    def _details(self, trial: Trial) -> Iterator[Html]:
+    def _told(self, trial: Trial) -> Iterator[Html]:
         if trial.output.error is not None:
             yield self._error(trial.output.error)
         elif not trial.output.events:
             yield message("The transformation returned no event, so this one is dropped.", "warning")
         if trial.output.logs:
-            yield code("\n".join(f"{log.level}: {log.text}" for log in trial.output.logs), "log")
+            yield section("Log", code("\n".join(f"{log.level}: {log.text}" for log in trial.output.logs), "log"))
         for number, made in enumerate(trial.output.events, 1):
-            after = "after" if len(trial.output.events) == 1 else f"after, {number} of {len(trial.output.events)}"
-            if made == trial.event:
-                yield message(f"The event comes out as it went in ({after}).", "info")
-            else:
-                yield diff(trial.event, made, left=trial.name, right=f"{after} {self.name}")
-            yield Html(f'<details class="more"><summary>output</summary>{tree(made, open_depth=3)}</details>')
+            found = list(changes(trial.event, made))
+            what = f"what changed{_of(number, trial)}"
+            yield _changed(found, what) if found else message(f"Nothing changed{_of(number, trial)}.", "info")
+
+    def _whole(self, trial: Trial) -> Iterator[Html]:
+        for number, made in enumerate(trial.output.events, 1):
+            of = _of(number, trial)
+            if any(changes(trial.event, made)):
+                yield more(f"Side by side{of}", diff(trial.event, made, left=trial.name, right=f"after {self.name}"))
+            yield more(f"Output{of}", tree(made, open_depth=3))
 
     def _error(self, error: TransformationError) -> Html:
         excerpt = self._excerpt(error)
@@ -177,6 +192,30 @@ class Bench:
             (loaded - began) * 1000,
             offset,
         )
+
+
+def _changed(found: Sequence[Change], what: str) -> Html:
+    """A row for each change: the path, and the value before and after."""
+    rows = [(_path(change), _side(change.before, "del"), _side(change.after, "ins")) for change in found]
+    return table(("where", "before", "after"), rows, caption=what)
+
+
+def _path(change: Change) -> Html:
+    sign = f'<span aria-hidden="true">{_SIGNS[change.kind]}</span><span class="sr">{change.kind}</span>'
+    return Html(f"{sign} {escape(change.path) or '(the event)'}")
+
+
+def _side(value: Any, tag: str) -> Html | None:
+    if value is ABSENT:
+        return None
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return Html(f'<{tag} style="overflow-wrap:anywhere">{escape(shown)}</{tag}>')
+
+
+def _of(number: int, trial: Trial) -> str:
+    """Which of several events that came out of one."""
+    return "" if len(trial.output.events) == 1 else f", {number} of {len(trial.output.events)}"
 
 
 def file_of(transformation: Transformation) -> str:

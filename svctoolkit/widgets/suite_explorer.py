@@ -32,7 +32,7 @@ class SuiteExplorer(_base.Explorer):
         self._make_controls()
         filters = _base.bar(self._words, self._failed_only, self._coverage)
         runs = _base.bar(self._run_all, self._run_chosen, self._run_failed, self._cancel)
-        parts = _base.grid(_base.card("Scenarios", filters, self._list), _base.card("Result", self._details))
+        parts = _base.grid(_base.card("Suites", filters, self._list), _base.card("Result", self._details))
         super().__init__([runs, self._progress, parts], closing=[self.state.stop, self._painter.close])
         self._observe()
         self._paint()

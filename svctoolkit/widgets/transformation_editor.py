@@ -45,12 +45,14 @@ class TransformationEditor(_base.Explorer):
         self._touched, self._waiting, self._closed = 0.0, False, threading.Event()
         self.work: _base.Work[Trials] = _base.Work(self._show, failed=self._fail, busy=self._tell_busy)
         self._make_controls()
-        left = _base.card(
-            "Code", _base.bar(self._name, self._language), self._code, _base.bar(self._as_typed, self._run, self._busy)
-        )
-        right = _base.card("Result", _base.bar(self._event, self._refresh), self._result)
-        saving = _base.bar(self._save, self._file, self._write, self._said)
-        super().__init__([_base.grid(left, right, least="400px"), saving], closing=[self._closed.set])
+        what, saving = _base.bar(self._name, self._language), _base.bar(self._save, self._file, self._write)
+        running = _base.bar(self._as_typed, self._run, self._busy)
+        left = _base.card("Code", what, self._code, running, saving, self._said)
+        choosing = _base.bar(self._event, self._refresh)
+        for controls in (what, saving, choosing):
+            controls.layout.align_items = "flex-end"  # buttons stand beside fields, not beside their labels
+        right = _base.card("Result", choosing, self._told)
+        super().__init__([_base.grid(left, right, least="400px"), self._whole], closing=[self._closed.set])
         self._observe()
         self.work.start(self._run_with_new_events)
 
@@ -64,7 +66,7 @@ class TransformationEditor(_base.Explorer):
         self._run = _base.button("Run", self.run, icon="play", primary=True)
         self._event = _base.choice("Event", self._choices())
         self._refresh = _base.button("Refresh events", self._read_events, icon="refresh")
-        self._result, self._busy, self._said = _base.html(), _base.html(), _base.html()
+        self._told, self._whole, self._busy, self._said = (_base.html() for _ in range(4))
         self._save = _base.button("Save to workspace", lambda: self._saved(state.save), icon="save")
         self._file = _base.text("File", str(state.file or ""), placeholder="clean.js")
         self._write = _base.button(
@@ -134,10 +136,10 @@ class TransformationEditor(_base.Explorer):
         self._said.value = display.page(said)
 
     def _show(self, trials: Trials) -> None:
-        self._result.value = display.page(trials.html())
+        self._told.value, self._whole.value = display.page(trials.told()), display.page(trials.whole())
 
     def _fail(self, told: display.Html) -> None:
-        self._result.value = display.page(told)
+        self._told.value, self._whole.value = display.page(told), ""
 
     def _tell_busy(self, busy: bool) -> None:
         self._busy.value = display.page(display.message("running", "info")) if busy else ""
