@@ -96,4 +96,5 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc ol.strip li>b{display:block;font-weight:600;margin-bottom:3px}
 .svc :is(section,div,p,pre,ol,details)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
-STYLE = re.sub(r"\n\s*", "", _CSS)
+# The class twice outweighs what JupyterLab says of every table and every piece of code in an output.
+STYLE = re.sub(r"\n\s*", "", _CSS).replace(".svc ", ".svc.svc ")
