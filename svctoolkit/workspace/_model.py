@@ -15,11 +15,11 @@ from svctoolkit.secrets import Secret, revealed, secret_texts
 from svctoolkit.transformations import Limits
 
 if TYPE_CHECKING:
-    from svctoolkit.delivery import Recorder, Transport
+    from svctoolkit.delivery import Cassette, Recorder, Transport
     from svctoolkit.transformations import Output
     from svctoolkit.yamlfile import Document
 
-DeliveryMode = Literal["record", "live"]
+DeliveryMode = Literal["record", "live", "cassette"]
 Language = Literal["python", "javascript"]
 
 
@@ -67,6 +67,12 @@ class Source:
     enabled: bool = True
     connections: list[Connection] = field(default_factory=list)
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.workspace._display import source
+
+        return display.bundle(source(self), repr(self))
+
 
 @dataclass(slots=True)
 class Destination:
@@ -79,6 +85,12 @@ class Destination:
     enabled: bool = True
     config: dict[str, Any] = field(default_factory=dict, repr=False)
     transformation: str | None = None
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.workspace._display import destination
+
+        return display.bundle(destination(self), repr(self))
 
 
 @dataclass(slots=True)
@@ -98,6 +110,12 @@ class Transformation:
     file: Path | None = None
     version_id: str = ""
     workspace: Workspace | None = field(default=None, repr=False, compare=False)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.workspace._display import transformation
+
+        return display.bundle(transformation(self), repr(self))
 
     def run(self, event: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None) -> Output:
         """What becomes of one event: `events` (none: dropped), or `error`; and the `logs` of the code.
@@ -124,8 +142,11 @@ class Library:
 
 @dataclass(slots=True)
 class Delivery:
-    """Where the destinations' requests go: `record` (nothing leaves the machine) or `live`.
+    """Where the destinations' requests go: `record` (nothing leaves the machine), `live`, or `cassette`.
 
+    In mode `cassette` the file `cassette` answers. As long as there is none, the real destinations do, and their
+    answers are kept in it, with secrets masked; once it is there, nothing leaves the machine. A relative path starts
+    from the workspace's folder.
     `allow` lists hosts, addresses or networks that the network policy lets through although it would refuse them.
     `timeout` is in seconds, for one request. `geolocation` is the address of a service that answers
     `<geolocation>/geoip/<ip>` with JSON: what `geolocation(ip)` in a transformation gives.
@@ -135,14 +156,7 @@ class Delivery:
     allow: list[str] = field(default_factory=list)
     timeout: float = 60.0
     geolocation: str = ""
-
-    def transport(self, recorder: Recorder, *, loopback: bool = True) -> Transport:
-        """What answers requests: `recorder`, or the live network. `loopback`: see `svctoolkit.delivery.live.shared`."""
-        if self.mode == "record":
-            return recorder
-        from svctoolkit.delivery import live
-
-        return live.shared(tuple(self.allow), loopback=loopback)
+    cassette: Path | None = None
 
 
 @dataclass(slots=True)
@@ -178,6 +192,7 @@ class Workspace:
     delivery: Delivery = field(default_factory=Delivery)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     folder: Path | None = field(default=None, repr=False)  # what relative paths in it start from
+    _cassettes: dict[Path, Cassette] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path | str, *, environ: Mapping[str, str] = os.environ) -> Workspace:
@@ -328,6 +343,23 @@ class Workspace:
                 found = person
         return found
 
+    def transport(self, recorder: Recorder, *, loopback: bool = True) -> Transport:
+        """What answers requests in the delivery mode as it is now: `recorder`, the live network, or the cassette.
+
+        `loopback`: see `svctoolkit.delivery.live.shared`. Raises `ConfigError` for a file that is no cassette.
+        """
+        if self.delivery.mode == "record":
+            return recorder
+        from svctoolkit.delivery import Cassette, live
+
+        network = live.shared(tuple(self.delivery.allow), loopback=loopback)
+        if self.delivery.mode == "live":
+            return network
+        path = (self.folder or Path()) / (self.delivery.cassette or "cassette.json")
+        if path not in self._cassettes:
+            self._cassettes[path] = Cassette.once(path, network, secrets=self.secrets)
+        return self._cassettes[path]
+
     def secrets(self) -> Iterator[str]:
         """The text of every `Secret` in the destinations' configurations, and every credential, for masking."""
         for destination in self.destinations.values():
@@ -335,9 +367,10 @@ class Workspace:
         yield from map(str, map(revealed, self.credentials.values()))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
         from svctoolkit.workspace._display import html, text
 
-        return {"text/plain": text(self), "text/html": html(self)}
+        return display.bundle(html(self), text(self))
 
 
 def _read(file: Path) -> str:
