@@ -28,6 +28,7 @@ __all__ = ["assert_delivered", "assert_dropped"]
 
 _SUFFIXES = (".suite.yaml", ".suite.yml")
 _ANNOTATION = "svctoolkit annotation"
+_COVERED = "svctoolkit coverage"
 _PLANES: pytest.StashKey[Planes] = pytest.StashKey()
 _SNAPSHOTS: pytest.StashKey[Snapshots] = pytest.StashKey()
 _COVERAGE: pytest.StashKey[Collector] = pytest.StashKey()
@@ -65,6 +66,23 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[_PLANES].close()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Under xdist: what this worker has covered goes to whoever started it."""
+    config = session.config
+    if _COVERAGE in config.stash and hasattr(config, "workeroutput"):
+        config.workeroutput[_COVERED] = _covered(config).found()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist has ended."""
+    found = getattr(node, "workeroutput", {}).get(_COVERED)
+    if found:
+        from svctoolkit import runner
+
+        node.config.stash.setdefault(_COVERAGE, runner.Collector([])).merge(found)
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     for report in terminalreporter.getreports("failed"):
         for name, text in getattr(report, "user_properties", ()):
@@ -73,11 +91,17 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if _COVERAGE in config.stash:
         from svctoolkit.runner import shown_coverage
 
-        collector = config.stash[_COVERAGE]
-        collector.lines(config.stash[_PLANES].lines())
         terminalreporter.section("suites")
-        for line in shown_coverage(collector.coverage()):
+        for line in shown_coverage(_covered(config).coverage()):
             terminalreporter.write_line(line)
+
+
+def _covered(config: pytest.Config) -> Collector:
+    """What scenarios have touched in this process, the lines of user code included."""
+    collector = config.stash[_COVERAGE]
+    if _PLANES in config.stash:
+        collector.lines(config.stash[_PLANES].lines())
+    return collector
 
 
 class SuiteFile(pytest.File):
