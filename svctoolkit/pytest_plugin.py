@@ -197,13 +197,14 @@ def _planes(config: pytest.Config) -> Planes:
 
 
 def _snapshots(config: pytest.Config) -> Snapshots:
-    """`--suite-update`; or syrupy's option for the same thing, where syrupy is installed."""
+    """`--suite-update`; or syrupy's options for the same thing, where syrupy is installed."""
     if _SNAPSHOTS not in config.stash:
         from svctoolkit import runner
 
         update = config.getoption("--suite-update")
-        if update is None and config.pluginmanager.hasplugin("syrupy"):
-            update = "all" if config.getoption("--snapshot-update", default=False) else None
+        for option, means in (("--snapshot-update", "all"), ("--snapshot-update-new-only", "new")):
+            if update is None and config.pluginmanager.hasplugin("syrupy") and config.getoption(option, default=False):
+                update = means
         config.stash[_SNAPSHOTS] = runner.Snapshots(update or "none")
     return config.stash[_SNAPSHOTS]
 
