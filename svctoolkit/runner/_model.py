@@ -49,6 +49,12 @@ class Suite:
         file = self.document.data.get("workspace")
         return self.name if file is None else shown_name(self.path.parent / file)
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import suite
+
+        return display.bundle(suite(self), f"<Suite {self.name}: {len(self.scenarios)} scenarios>")
+
     @cached_property
     def masker(self) -> Masker:
         """Hides every secret of the workspace, and those that the suite takes from the environment."""
@@ -127,6 +133,12 @@ class Scenario:
     def name(self) -> str:
         """`file::id`, which selects this scenario alone."""
         return f"{self.suite.name}::{self.id}"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import scenario
+
+        return display.bundle(scenario(self), f"<Scenario {self.name}>")
 
     @property
     def where(self) -> str:
