@@ -188,7 +188,7 @@ def test_coverage_counts_lines_of_user_code(notices: list[Notice]) -> None:
     (covered,) = [n for n in notices if isinstance(n, runner.Covered)]
     groups = {group.name: group for group in covered.coverage.groups}
 
-    assert groups["lines"].missing == {"clean.py:3"}
+    assert groups["lines"].missing == {"s.suite.yaml clean.py:3"}
     assert groups["destinations"].missing == {"crm"}
     assert "hook track" in groups["event types"].covered
     assert "hook headers.k" in groups["fields"].covered

@@ -232,15 +232,14 @@ def _changes(
     from svctoolkit.cli import _terminal
 
     try:
-        yield
-        seen = _stamps(suites, args)
         while True:
-            sleep(0.3)
-            now = _stamps(suites, args)
-            if now != seen:
-                _terminal.err(f"changed: {', '.join(sorted(_names(now.items() ^ seen.items())))}")
-                yield
-                seen = _stamps(suites, args)
+            yield
+            seen = now = _stamps(suites, args)
+            _terminal.err("waiting for a change; Ctrl-C ends it")
+            while now == seen:
+                sleep(0.3)
+                now = _stamps(suites, args)
+            _terminal.err(f"changed: {', '.join(sorted(_names(now.items() ^ seen.items())))}")
     except KeyboardInterrupt:
         return
 

@@ -15,7 +15,7 @@ from svctoolkit.runner import _format
 from svctoolkit.runner._variables import Environment, Variables
 from svctoolkit.secrets import Masker
 from svctoolkit.workspace import Workspace
-from svctoolkit.yamlfile import Document
+from svctoolkit.yamlfile import Document, shown_name
 
 Place: TypeAlias = tuple[str | int, ...]
 #: What a step does: the Test API for a destination or source, one transformation, a request as it is, the data plane.
@@ -42,6 +42,12 @@ class Suite:
     @property
     def name(self) -> str:
         return self.document.name
+
+    @property
+    def workspace_name(self) -> str:
+        """The workspace file as errors show it; the suite's where the workspace stands in it."""
+        file = self.document.data.get("workspace")
+        return self.name if file is None else shown_name(self.path.parent / file)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display

@@ -111,6 +111,11 @@ class Transformation:
     version_id: str = ""
     workspace: Workspace | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def file_name(self) -> str:
+        """What errors call the file of the code."""
+        return _file_name(self)
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
         from svctoolkit.workspace._display import transformation
@@ -138,6 +143,15 @@ class Library:
     code: str = field(default="", repr=False)
     file: Path | None = None
     version_id: str = ""
+
+    @property
+    def file_name(self) -> str:
+        """What errors call the file of the code."""
+        return _file_name(self)
+
+
+def _file_name(made: Transformation | Library) -> str:
+    return made.file.name if made.file else f"{made.key}.{'py' if made.language == 'python' else 'js'}"
 
 
 @dataclass(slots=True)
