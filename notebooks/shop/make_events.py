@@ -15,6 +15,7 @@ from typing import Any
 
 FIRST_DAY = datetime(2026, 5, 1, tzinfo=UTC)
 RELEASE_DAY = 17  # days after the first; a few more phones have version 2.9 on each day after it
+LATE_REFUNDS = {1: "o-89940", 3: "o-89971"}  # day -> an order of April
 PRODUCTS = [
     ("p-1042", "Wool throw, moss", 79.0),
     ("p-1043", "Wool throw, ochre", 79.0),
@@ -40,6 +41,11 @@ def events(seed: int = 2026) -> Iterator[dict[str, Any]]:
                 number += 1
                 when += timedelta(seconds=20 + chance.randrange(90))
                 yield _sent(event, person, number, when)
+        if day in LATE_REFUNDS:
+            number += 1
+            refund = {"order_id": LATE_REFUNDS[day], "revenue": 118.0, "currency": "EUR"}
+            event = {"type": "track", "event": "Order Refunded", "properties": refund}
+            yield _sent(event, people[day], number, FIRST_DAY + timedelta(days=day, hours=22))
 
 
 def _person(number: int, chance: random.Random) -> dict[str, Any]:
