@@ -43,6 +43,12 @@ def columns(*parts: object) -> Html:
     return Html(f'<div class="columns">{"".join(f"<div>{html(part)}</div>" for part in parts)}</div>')
 
 
+def more(title: object, *parts: object, is_open: bool = False) -> Html:
+    """Parts behind a line that opens and closes them."""
+    state = " open" if is_open else ""
+    return Html(f'<details class="more"{state}><summary>{html(title)}</summary>{joined(parts)}</details>')
+
+
 def box(head: object, body: object, *, label: str, note: object = "") -> Html:
     """A framed part with a head line; `note` stands at its right end."""
     head = f'<header><b>{html(head)}</b><span class="note">{html(note)}</span></header>'

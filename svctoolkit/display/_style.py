@@ -26,7 +26,7 @@ color:var(--fg);background:var(--jp-layout-color0,var(--bg));font:13px/1.5 var(-
 .svc h4.title{margin:0 0 6px;font:600 13px/1.4 var(--ui);color:var(--fg)}
 .svc .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(320px,100%),1fr));gap:10px;
 align-items:start}
-.svc .columns>div{min-width:0}
+.svc .columns>div{min-width:0;margin:0}
 .svc .box{background:var(--bg);border:1px solid var(--line);border-radius:6px;overflow:auto;max-height:640px}
 .svc .box>header{display:flex;gap:8px;align-items:baseline;justify-content:space-between;padding:6px 12px;
 background:var(--bg2);border-bottom:1px solid var(--line);position:sticky;top:0;z-index:1}
@@ -38,7 +38,8 @@ background:var(--bg2);border-bottom:1px solid var(--line);position:sticky;top:0;
 color:var(--fg);--p:var(--dim);background:color-mix(in srgb,var(--p) 16%,transparent);
 border:1px solid color-mix(in srgb,var(--p) 50%,transparent)}
 .svc .ok{--p:var(--ok)}.svc .error{--p:var(--bad)}.svc .warning{--p:var(--warn)}.svc .info{--p:var(--info)}
-.svc p.message{margin:0;padding:8px 12px;border-radius:6px;overflow-wrap:anywhere;--q:var(--p,var(--dim));
+.svc :is(p,pre,ol){margin:0}
+.svc p.message{padding:8px 12px;border-radius:6px;overflow-wrap:anywhere;--q:var(--p,var(--dim));
 border:1px solid color-mix(in srgb,var(--q) 50%,transparent);border-left:4px solid var(--q);
 background:color-mix(in srgb,var(--q) 9%,var(--bg))}
 .svc .tree{padding:6px 12px;font:12.5px/1.55 var(--mono)}
@@ -65,7 +66,7 @@ white-space:normal;font-size:inherit;line-height:inherit}
 .svc table .figure{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .svc table.facts th{color:var(--dim);font-weight:400;padding:1px 14px 1px 0;white-space:nowrap}
 .svc table.facts td{padding:1px 0;overflow-wrap:anywhere}
-.svc pre,.svc code{font:12.5px/1.5 var(--mono);color:inherit;background:none;border:0;margin:0;padding:0}
+.svc pre,.svc code{font:12.5px/1.5 var(--mono);color:inherit;background:none;border:0;padding:0}
 .svc pre{white-space:pre-wrap;overflow-wrap:anywhere}
 .svc pre.code{user-select:all;padding:8px 12px;max-height:420px;overflow:auto;border-radius:6px;
 background:var(--bg2);border:1px solid var(--line)}
@@ -85,7 +86,7 @@ user-select:none;overflow:hidden}
 .svc del{background:color-mix(in srgb,var(--bad) 32%,transparent)}
 .svc ins{background:color-mix(in srgb,var(--ok) 34%,transparent)}
 .svc table.diff td.fold{background:var(--bg2);color:var(--dim);padding:1px 24px;border-block:1px solid var(--line)}
-.svc ol.strip{display:flex;flex-wrap:wrap;gap:8px 26px;list-style:none;margin:0;padding:0}
+.svc ol.strip{display:flex;flex-wrap:wrap;gap:8px 26px;list-style:none;padding:0}
 .svc ol.strip li{position:relative;flex:1 1 170px;min-width:0;margin:0;padding:7px 12px;background:var(--bg);
 border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-radius:6px;overflow-wrap:anywhere}
 .svc ol.strip li+li::before{content:"→";position:absolute;left:-21px;top:50%;margin-top:-.8em;color:var(--dim)}
