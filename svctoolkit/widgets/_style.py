@@ -23,6 +23,7 @@ min-width:0}
 .svc-explorer .svc-labelled>.widget-label{width:auto;max-width:none;text-align:left;margin:0;line-height:22px;
 height:auto;white-space:normal;font-weight:600}
 .svc-explorer .svc-labelled>:is(input,select,textarea){min-height:28px;border-radius:4px;width:100%}
+.svc-explorer .svc-bar>.svc-labelled>select{flex:none}
 .svc-explorer .svc-check{margin:0;height:auto}
 .svc-explorer .svc-check label{width:auto}
 .svc-explorer .svc-code textarea{font:12.5px/1.5 var(--jp-code-font-family,monospace);tab-size:2}
