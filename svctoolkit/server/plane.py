@@ -185,6 +185,15 @@ class DataPlane(View):
         if not self._engine.bell.wait(lambda: bool(condition()), timeout):
             raise StillWaiting(f"the condition is not true after {timeout:g} s: {self._engine.describe(None)}")
 
+    def watch(self, told: Callable[[str, list[dict[str, Any]]], None]) -> Callable[[], None]:
+        """Call `told(kind, changes)` after every change, until the result is called.
+
+        Kinds are `received`, `rejected`, `delivery`, `fate`, and `end` when the data plane stops. It is called in the
+        data plane's own threads, which wait for it.
+        """
+        self._engine.bell.listen(told)
+        return partial(self._engine.bell.unlisten, told)
+
     def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
         """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.
 
