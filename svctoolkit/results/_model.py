@@ -136,9 +136,10 @@ class DestinationResult:
         return text(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit.results._html import html
+        from svctoolkit import display
+        from svctoolkit.results import view
 
-        return {"text/plain": repr(self), "text/html": html([self])}
+        return display.bundle(view.page([self]), repr(self))
 
 
 class SourceResult(Sequence[DestinationResult]):
@@ -177,6 +178,7 @@ class SourceResult(Sequence[DestinationResult]):
         return "\n".join(map(repr, self._results)) or "no destinations"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit.results._html import html
+        from svctoolkit import display
+        from svctoolkit.results import view
 
-        return {"text/plain": repr(self), "text/html": html(self._results)}
+        return display.bundle(view.page(self._results), repr(self))
