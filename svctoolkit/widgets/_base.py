@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import time
 from html import escape
 from typing import Any
 
@@ -24,9 +25,13 @@ __all__ = [
     "card",
     "checkbox",
     "choice",
+    "choices",
+    "clock",
     "failure",
     "grid",
+    "group",
     "html",
+    "listing",
     "number",
     "secret",
     "tabs",
@@ -119,6 +124,20 @@ def choice(label: str, options: Sequence[Any], value: Any = None) -> Any:
     return made
 
 
+def choices(label: str, options: Sequence[str], value: Sequence[str] = ()) -> Any:
+    """Several of several."""
+    return _labelled(ipywidgets.SelectMultiple, label, options=options, value=tuple(value), rows=min(6, len(options)))
+
+
+def listing(label: str, options: Sequence[Any], *, rows: int = 6) -> Any:
+    """One of several that are all in sight, or none; the list can be long."""
+    return _labelled(ipywidgets.Select, label, options=options, value=None, rows=rows)
+
+
+def clock(label: str, value: time | None = None) -> Any:
+    return _labelled(ipywidgets.TimePicker, label, value=value)
+
+
 def checkbox(label: str, value: bool = False) -> Any:
     """Yes or no. (A toggle button would not tell a screen reader whether it is pressed.)"""
     made = ipywidgets.Checkbox(value=value, description=label, indent=False, layout={"width": "auto"})
@@ -166,6 +185,13 @@ def card(title: str, *parts: Any) -> Any:
     """Parts below each other in a frame with a heading."""
     made = ipywidgets.VBox([html(f'<h4 class="svc-title">{escape(title)}</h4>'), *parts])
     made.add_class("svc-card")
+    return made
+
+
+def group(title: str, *parts: Any) -> Any:
+    """Controls that belong together, below what they are about."""
+    made = ipywidgets.VBox([html(f'<div class="svc-legend">{escape(title)}</div>'), *parts])
+    made.add_class("svc-group")
     return made
 
 

@@ -16,6 +16,9 @@ overflow:visible;min-width:0}
 min-width:0}
 .svc-explorer .svc-field{gap:2px;overflow:visible}
 .svc-explorer .svc-help{color:var(--jp-ui-font-color2,#59636e);font-size:12px}
+.svc-explorer .svc-fields{gap:10px;overflow:visible}
+.svc-explorer .svc-legend{font-weight:600;color:var(--jp-ui-font-color1,inherit)}
+.svc-explorer .svc-group{gap:4px;overflow:visible}
 .svc-explorer .svc-labelled{flex-direction:column;align-items:stretch;height:auto;margin:0;overflow:visible}
 .svc-explorer .svc-labelled>.widget-label{width:auto;max-width:none;text-align:left;margin:0;line-height:22px;
 height:auto;white-space:normal;font-weight:600}
