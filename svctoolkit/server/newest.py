@@ -46,6 +46,26 @@ class Chosen:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts since the data plane was started; `fates` has the events by destination and status, pending ones too."""
+
+    received: int
+    rejected: int
+    fates: Mapping[str, Mapping[str, int]]
+
+
+def totals(engine: Engine) -> Totals:
+    """How many there were of everything. Counted along the way, so asking costs nothing."""
+    fates: dict[str, dict[str, int]] = {key: {} for key in engine.workspace.destinations}
+    for (destination, status), count in engine.counted("fates").items():
+        fates.setdefault(destination, {})[status] = count
+    for destination, count in engine.pending_by_destination().items():
+        fates.setdefault(destination, {})["pending"] = count
+    received, rejected = (sum(engine.counted(kind).values()) for kind in ("received", "rejected"))
+    return Totals(received, rejected, fates)
+
+
 def newest(engine: Engine, run: str | None, chosen: Chosen, limit: int) -> list[Arrival]:
     """At most `limit` of the newest arrivals, newest first; a filter looks at the newest 5,000 events only."""
     engine.store.flush()

@@ -105,6 +105,24 @@ def test_secrets_are_masked() -> None:
     assert "'x-key': '••••'" in shown.lower()
 
 
+def test_totals(busy: DataPlane) -> None:
+    """Counts since the start: received, refused, and by destination what became of the events."""
+    found = busy.totals()
+
+    assert (found.received, found.rejected) == (3, 1)
+    assert found.fates == {"crm": {"delivered": 2}, "mail": {"delivered": 1, "dead": 1}}
+
+
+def test_totals_of_what_is_pending(workspace: Workspace) -> None:
+    """An event that waits for its next attempt is pending, and counts as such."""
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=1000)) as plane:
+        plane.script("mail", Answer(503))
+        plane.send({"type": "track", "event": "E", "userId": "u1"}, source="web")
+        plane.wait(lambda: plane.totals().fates["crm"] == {"delivered": 1})
+
+        assert plane.totals().fates["mail"] == {"pending": 1}
+
+
 def test_watching(workspace: Workspace) -> None:
     """Who watches is told of every kind of change, until they do not want to be told any more, or the end."""
     told: list[str] = []
