@@ -80,7 +80,7 @@ class EditorState:
 
     def refresh(self) -> None:
         """Read the events, for the first time or anew: a data plane has received more."""
-        self.events = dict(_named(self._given))
+        self.events = dict(named_events(self._given))
         if self.event not in (*self.events, ALL):
             self.event = next(iter(self.events), ALL)
 
@@ -169,7 +169,7 @@ def _file_of(workspace: Workspace, found: Transformation | None) -> Path | None:
     return ((workspace.folder or Path()) / found.file).resolve()
 
 
-def _named(given: Events) -> Iterable[tuple[str, Event]]:
+def named_events(given: Events) -> Iterable[tuple[str, Event]]:
     """The events by name; captured ones are numbered, the newest first."""
     if given is None:
         return samples().items()

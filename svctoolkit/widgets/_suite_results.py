@@ -69,8 +69,13 @@ class Results:
 
     @property
     def summary(self) -> str:
-        """The numbers by status, the worst first: "1 failed, 12 passed"."""
-        return counted(self.outcomes.values())
+        """The numbers by status, the worst first, and the time: "1 failed, 12 passed in 0.42 s"."""
+        return f"{counted(self.outcomes.values())}{self._left} in {self.seconds:.2f} s"
+
+    @property
+    def _left(self) -> str:
+        """How many the last run left, because it was ended."""
+        return f", {self.total - self.done} not run" if self.done < self.total else ""
 
     def frame(self) -> pd.DataFrame:
         """One row per scenario."""
@@ -81,7 +86,7 @@ class Results:
         return found
 
     def __str__(self) -> str:
-        lines = [f"{self.summary} in {self.seconds:.2f} s"]
+        lines = [self.summary]
         for outcome in self.outcomes.values():
             lines.append(f"{_LOOKS[outcome.status][1]}: {title_of(outcome)}")
             lines += [] if outcome.ok else [f"  {line}" for line in explained(outcome).splitlines()]
@@ -103,7 +108,7 @@ class Results:
             pill(f"{number} {_LOOKS[status][1]}", _LOOKS[status][2])
             for status, number in _counts(self.outcomes.values())
         )
-        return Html(f'<p role="status">{pills} <span class="dim">in {self.seconds:.2f} s</span></p>')
+        return Html(f'<p role="status">{pills} <span class="dim">{self._left} in {self.seconds:.2f} s</span></p>')
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return bundle(page(self.html()), str(self))
