@@ -48,7 +48,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _files() -> dict[str, bytes]:
-    """What is copied: relative path -> content. An installed package has it inside, a checkout of the project beside."""
+    """What is copied: relative path -> content. An installed package has it inside, a checkout beside itself."""
     package = Path(svctoolkit.__file__).parent
     origin = next(found for found in (package / "_notebooks", package.parent / "notebooks") if found.is_dir())
     made = {}

@@ -1,6 +1,7 @@
-"""Notebooks as they are stored: no outputs, no numbers, a line of source on a line of its own. Then a change can be read.
+"""Notebooks as they are stored: no outputs, no numbers, each line of source on a line of its own.
 
 `python -m tests.notebooks.normal` brings them into this form after somebody has worked on them in JupyterLab.
+Then a change to one can be read.
 """
 
 from __future__ import annotations

@@ -126,7 +126,13 @@ def test_jupyterlab_opens(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "svctoolkit", "notebooks", "mine"]
     with (tmp_path / "log").open("wb") as log:
         lab = subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            command,
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     try:
         end = time.monotonic() + 60
