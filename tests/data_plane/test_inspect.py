@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +14,7 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
-from svctoolkit.errors import StillWaiting
+from svctoolkit.errors import StillWaiting, ToolkitError
 from svctoolkit.server import Backoff
 from svctoolkit.workspace import Person
 
@@ -38,6 +39,37 @@ def busy(workspace: Workspace) -> Iterator[DataPlane]:
         plane.send({"type": "track"}, source="web", run="r1")
         plane.drain()
         yield plane
+
+
+@pytest.mark.parametrize("store", [None, "events.db"])
+def test_a_stopped_data_plane_can_still_be_looked_at(workspace: Workspace, tmp_path: Path, store: str | None) -> None:
+    """After its `with` block what it had is there to read; it takes nothing new, and nobody waits for it."""
+    with DataPlane(workspace, store=store and tmp_path / store) as plane:
+        plane.send(EVENT, source="web")
+        plane.drain()
+
+    assert len(plane.received.frame()) == 1
+    assert {fate.status for fate in plane.fates} == {"delivered"}
+    with pytest.raises(ToolkitError, match="this data plane is stopped"):
+        plane.send(EVENT, source="web")
+    with pytest.raises(ToolkitError, match="this data plane is stopped"):
+        plane.replay()
+    with pytest.raises(StillWaiting):
+        plane.wait(lambda: False, timeout=600)
+
+
+def test_paging_misses_no_delivery_that_took_long(workspace: Workspace) -> None:
+    """A slow request that was made first comes on a later page than a fast one that was made after it."""
+    with DataPlane(workspace, listen=False) as plane:
+        plane.script("crm", Answer(200, delay=0.2))
+        plane.send(EVENT, source="web")
+        plane.wait(lambda: len(plane.delivered) == 1)
+        first = get(plane, "/inspect/deliveries")
+        plane.drain()
+        after = first["items"][-1]["number"]
+        second = get(plane, f"/inspect/deliveries?after={after}")
+
+        assert [item["destination"] for item in first["items"] + second["items"]] == ["mail", "crm"]
 
 
 def test_counts(busy: DataPlane) -> None:
