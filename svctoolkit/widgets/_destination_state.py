@@ -120,6 +120,14 @@ class DestinationState:
         """The `destinationConfig` of the request. Raises `ConfigError`."""
         return _object(self.override_text, "override") if self.override_text.strip() else {}
 
+    def trouble(self, name: str) -> str:
+        """What is wrong with `event_text` or `override_text`; empty if nothing is."""
+        try:
+            getattr(self, name.removesuffix("_text"))
+        except ToolkitError as error:
+            return str(error)
+        return ""
+
     def asked(self) -> Asked:
         """The request as it stands. Raises what `event` and `override` raise."""
         override = configuration.guarded(self.type, self.override)
