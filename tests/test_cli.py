@@ -534,7 +534,7 @@ def test_serve(folder: Path) -> None:
         assert served.stdout is not None
         port = int(served.stdout.readline().rpartition(":")[2])
         lines = iter(served.stdout.readline, "")
-        ready = next(line for line in lines if line.startswith("curl "))
+        ready = next(line for line in lines if line.startswith("curl ") and "testDestination" in line)
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall(b"GET /destination-definitions/WEBHOOK HTTP/1.0\r\n\r\n")
             answer = connection.recv(12)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from svctoolkit import Workspace, events
+from svctoolkit import DataPlane, Workspace, events
 from svctoolkit.server import Running, banner, demo, running
 from svctoolkit.workspace import Person
 
@@ -352,13 +353,35 @@ def test_the_demo_token_is_new_each_time_and_shown_only_in_the_banner() -> None:
 
     assert token != other
     assert token not in repr(first)
-    assert token in banner("http://127.0.0.1:8091", first, token)
-    assert token not in banner("http://127.0.0.1:8091", first)
+    with DataPlane(first) as plane:
+        assert token in banner(plane, token)
+        assert token not in banner(plane)
+
+
+def test_the_banner_says_how_to_send_look_and_administrate() -> None:
+    """The requests in it can be copied: an event, a test; and the token opens `/admin`."""
+    workspace, token = demo()
+    with DataPlane(workspace) as plane:
+        said = banner(plane, token)
+        sent = subprocess.run(said[said.index("curl") :], shell=True, capture_output=True, text=True, check=True)
+        answer = httpx.post(
+            f"{plane.url}/admin/sources/web",
+            json={"enabled": False},
+            headers={"Authorization": f"Bearer {plane.token}"},
+        )
+        plane.drain()
+
+        assert sent.stdout.startswith("ok")
+        assert '"destination":"WEBHOOK"' in sent.stdout
+        assert [fate.status for fate in plane.fates] == ["delivered", "filtered"]
+        assert plane.token in said
+        assert answer.json() == {"enabled": False}
 
 
 def test_a_workspace_without_people_says_so_when_served() -> None:
     """Nobody can log in to it, so the banner tells how to change that."""
-    assert "add `people`" in banner("http://127.0.0.1:8091", Workspace())
+    with DataPlane(Workspace()) as plane:
+        assert "add `people`" in banner(plane)
 
 
 def test_sample_events_go_through(client: httpx.Client) -> None:

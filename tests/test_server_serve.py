@@ -185,7 +185,7 @@ def test_a_stopped_server_is_gone() -> None:
 PROGRAM = """
 from svctoolkit import server
 workspace, token = server.demo()
-server.serve(workspace, port=0, announce=lambda url: print(url, token, flush=True))
+server.serve(workspace, port=0, announce=lambda plane: print(plane.url, token, flush=True))
 print("stopped", flush=True)
 """
 

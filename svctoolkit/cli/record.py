@@ -75,7 +75,7 @@ command = Command(
     """,
     examples=(
         "svctoolkit record events.ndjson -o suites/recorded.suite.yaml",
-        "svctoolkit record --port 8080 -o suites/recorded.suite.yaml",
+        "svctoolkit record --port 9000 -o suites/recorded.suite.yaml",
     ),
     add_arguments=_add_arguments,
     run=_run,

@@ -45,7 +45,7 @@ def _run(args: argparse.Namespace) -> int:
         port=args.port,
         store=args.store,
         trusted=args.trust_code,
-        announce=lambda url: _terminal.out(server.banner(url, workspace, token)),
+        announce=lambda plane: _terminal.out(server.banner(plane, token)),
     )
     return Exit.OK
 

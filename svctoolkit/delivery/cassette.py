@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -21,16 +22,24 @@ from svctoolkit.secrets import MASK, Masker
 _VERSION = 1
 #: Headers of a request that often hold credentials which no configuration knows.
 _CREDENTIALS = ("authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
+#: UUIDs, times as ISO 8601, and times since 1970 in seconds to microseconds.
+_GENERATED = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    r"|\d{4}-\d{2}-\d{2}[T ]\d{2}(?::|%3A)\d{2}(?::|%3A)\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?"
+    r"|\b1\d{9}(?:\d{3}|\d{6})?\b",
+    re.IGNORECASE,
+)
 _SECRET_ANSWERS = ("set-cookie", "www-authenticate")
 
 
 class Cassette:
     """A transport that asks the real destination once, and from then on answers from the file `path`.
 
-    A request is known by its method, its URL and its body, with secrets masked; headers do not count. What the file had
-    at the start is not asked again. The same request gets its answers in the order in which they came, and the last one
-    from then on. `secrets` gives the texts to mask
-    in the file. Without `live` nothing is ever sent: a request that is not in the file is a `DeliveryError`.
+    A request is known by its method, its URL and its body, with secrets masked. Headers do not count, nor do UUIDs and
+    times in the URL and in the body, because every run makes others. What the file had at the start is not asked again.
+    The same request gets its answers in the order in which they came, and the last one from then on. `secrets` gives
+    the texts to mask in the file. Without `live` nothing is ever sent: a request that is not in the file is a
+    `DeliveryError`.
 
     The file is JSON, made for review and for version control; it is replaced as a whole after every new answer. Raises
     `ConfigError` for a file that is no cassette.
@@ -46,6 +55,11 @@ class Cassette:
         for entry in self._entries:
             self._answers.setdefault(entry["key"], deque()).append(entry["response"])
 
+    @classmethod
+    def once(cls, path: Path | str, live: Transport, *, secrets: Callable[[], Iterable[str]] = tuple) -> Cassette:
+        """One that records if there is no file yet, and never asks `live` if there is. Raises `ConfigError`."""
+        return cls(path, None if Path(path).exists() else live, secrets=secrets)
+
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
         masker = Masker(self._secrets())
         key = _key(request, masker)
@@ -55,7 +69,10 @@ class Cassette:
                 return _response(known.popleft() if len(known) > 1 else known[0])
         place = Url.parse(request.url).place
         if self._live is None:
-            raise failure("ENOTRECORDED", f"the cassette {self._path.name} has no answer of {place} to this request")
+            hint = "delete the file to record it anew"
+            raise failure(
+                "ENOTRECORDED", f"the cassette {self._path.name} has no answer of {place} to this request: {hint}"
+            )
         try:
             answer = self._live(request, timeout=timeout)
         except DeliveryError as error:
@@ -75,6 +92,7 @@ class Cassette:
 def _key(request: HttpRequest, masker: Masker) -> str:
     shown = _shown(request, masker)
     parts = "\n".join((shown["method"], shown["url"], json.dumps(shown["body"], sort_keys=True)))
+    parts = _GENERATED.sub("~", parts)
     return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from svctoolkit.display._html import SIGNS, Html, Kind, html
 
 _MAX_ROWS = 200
+_WIDE = 8  # with more columns cells stay on one line, and the table is scrolled
 _WORDS: dict[Kind, str] = {"ok": "OK", "info": "Note", "warning": "Warning", "error": "Error"}
 _CLASS = {True: ' class="figure"', False: ""}
 
@@ -48,9 +49,10 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: 
     )
     if left_out:
         body += f'<tr><td class="dim" colspan="{len(head)}">… {left_out:,} more rows are not shown</td></tr>'
+    wide = " wide" if len(head) > _WIDE else ""
     title = f"<caption>{html(caption)}</caption>" if caption else ""
     return Html(
-        f'<div class="scroll" tabindex="0"><table class="rows">{title}<thead><tr>{cells}</tr></thead>'
+        f'<div class="scroll" tabindex="0"><table class="rows{wide}">{title}<thead><tr>{cells}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 

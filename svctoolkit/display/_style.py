@@ -10,7 +10,7 @@ _CSS = """
 @media(prefers-color-scheme:dark){.svc{--l:#15181c;--l2:#1f242a;--f:#e6e8eb;--d:#a0a8b2;--b:#3a4149;--k:#79b8ff;
 --s:#ff9d8a;--n:#7ee0a0;--w:#d2a8ff;--g:#4cc36b;--r:#ff7b72;--y:#e3b341;--i:#6cb6ff}}
 .svc{--bg:var(--jp-layout-color1,var(--vscode-editor-background,var(--l)));
---bg2:var(--jp-layout-color2,var(--vscode-sideBar-background,var(--l2)));
+--bg2:color-mix(in srgb,var(--bg) 45%,var(--jp-layout-color2,var(--vscode-sideBar-background,var(--l2))));
 --fg:var(--jp-content-font-color1,var(--vscode-editor-foreground,var(--f)));
 --dim:color-mix(in srgb,var(--fg) 72%,var(--bg));
 --line:var(--jp-border-color2,var(--vscode-panel-border,var(--b)));
@@ -62,7 +62,9 @@ background:color-mix(in srgb,var(--q) 9%,var(--bg))}
 white-space:normal;font-size:inherit;line-height:inherit}
 .svc table.rows th{color:var(--dim);font-weight:600;background:var(--bg2);white-space:nowrap}
 .svc table.rows td{border-top:1px solid var(--line);overflow-wrap:break-word}
-.svc tbody tr:nth-child(n),.svc tbody tr:nth-child(n):hover{background:none}
+.svc table.wide td{white-space:nowrap}
+.svc tbody tr:nth-child(n),.svc table.wide td{white-space:nowrap}
+.svc tbody tr:nth-child(n):hover{background:none}
 .svc table .figure{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .svc table.facts th{color:var(--dim);font-weight:400;padding:1px 14px 1px 0;white-space:nowrap}
 .svc table.facts td{padding:1px 0;overflow-wrap:anywhere}

@@ -115,8 +115,7 @@ class Pipeline:
 
     def transport(self) -> Transport:
         """What answers the requests of stage 3, by the workspace's delivery mode as it is now."""
-        delivery = self.workspace.delivery
-        return self._transport or delivery.transport(self.recorder, loopback=self.loopback)
+        return self._transport or self.workspace.transport(self.recorder, loopback=self.loopback)
 
     def sender(self, route: Route | None = None) -> Sender:
         """What stage 3 sends with; for a route, with the answers of its destination's server in mode `record`."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.transformations import layers
 from svctoolkit.workspace import Person, Workspace
+
+if TYPE_CHECKING:
+    from svctoolkit.server.plane import DataPlane
 
 _EMAIL = "demo@svctoolkit.example"
 
@@ -42,16 +46,18 @@ def _mask_email(event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
-def banner(url: str, workspace: Workspace, token: str = "") -> str:
-    """What to tell the person who started a server at `url`.
+def banner(plane: DataPlane, token: str = "") -> str:
+    """What to tell the person who serves a data plane.
 
-    With the `token` of the first person it has a request ready to copy. This is the only place that shows a token.
+    It has the token of the data plane. With the `token` of the first person it has requests ready to copy. This is the
+    only place that shows a token.
     """
+    url, workspace = plane.url, plane.workspace
     lines = [f"The workspace {workspace.name!r} is served at {url}", f"  documentation  {url}/docs"]
-    if workspace.delivery.mode == "record":
-        lines.append("  delivery       record: nothing leaves this machine, a recorder answers for every destination")
-    else:
-        lines.append("  delivery       live: events are sent to the real destinations")
+    lines.append(f"  events         {url}/v1/batch, with the write key of a source")
+    lines.append(f"  inspection     {url}/inspect/counts" + ("" if plane.loopback else ", with the bearer token"))
+    lines.append(f"  bearer token   {plane.token}  (also for /admin)")
+    lines.append(f"  delivery       {_delivery(workspace)}")
     if any(made.function is None for made in workspace.transformations.values()):
         lines += _sandbox()
     if not workspace.people:
@@ -59,6 +65,17 @@ def banner(url: str, workspace: Workspace, token: str = "") -> str:
     if token:
         lines += [f"  login          {workspace.people[0].email}  {token}", "", *_curl(url, workspace, token)]
     return "\n".join(lines)
+
+
+def _delivery(workspace: Workspace) -> str:
+    if workspace.delivery.mode == "record":
+        return "record: nothing leaves this machine, a recorder answers for every destination"
+    if workspace.delivery.mode == "live":
+        return "live: events are sent to the real destinations"
+    path = (workspace.folder or Path()) / (workspace.delivery.cassette or "")
+    if path.exists():
+        return f"cassette: nothing leaves this machine, {path} answers"
+    return f"cassette: events are sent to the real destinations, and their answers kept in {path}"
 
 
 def _sandbox() -> list[str]:
@@ -74,9 +91,13 @@ def _sandbox() -> list[str]:
 
 
 def _curl(url: str, workspace: Workspace, token: str) -> list[str]:
-    body = {"message": {"type": "identify", "userId": "u1", "context": {"traits": {"email": "mira@mail.example"}}}}
-    destination = next(iter(workspace.destinations.values()))
+    event = {"type": "identify", "userId": "u1", "context": {"traits": {"email": "mira@mail.example"}}}
+    body = {"message": event}
+    destination, source = next(iter(workspace.destinations.values())), next(iter(workspace.sources.values()))
     return [
+        f"curl {url}/v1/batch -u {source.write_key}: -H 'Content-Type: application/json' \\",
+        f"  -d '{json.dumps({'batch': [event]})}'",
+        "",
         f"curl {url}/v0/testDestination/{destination.id} -u '{workspace.people[0].email}:{token}' \\",
         f"  -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
     ]

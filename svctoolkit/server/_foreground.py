@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 
+from svctoolkit.server._demo import banner
 from svctoolkit.server._serve import check_sandbox
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.workspace import Workspace
@@ -20,13 +21,13 @@ def serve(
     store: Path | str | None = None,
     timeout: float = 300.0,
     trusted: bool = False,
-    announce: Callable[[str], object] = print,
+    announce: Callable[[DataPlane], object] = lambda plane: print(banner(plane)),
 ) -> None:
     """Serve a data plane, the Test API included, until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
 
-    A workspace file is read again when it changes. `announce` is called with the URL as soon as connections are taken;
-    port 0 is a free one. `store` is the file that events are kept in, by default they are kept in memory. A test of the
-    Test API that has no result after `timeout` seconds is answered 504.
+    A workspace file is read again when it changes. `announce` is called with the data plane as soon as connections are
+    taken; port 0 is a free one. `store` is the file that events are kept in, by default they are kept in memory.
+    A test of the Test API that has no result after `timeout` seconds is answered 504.
 
     Served on an address that other machines can reach, inspection needs credentials, and live delivery refuses private
     targets unless `workspace.delivery.allow` lists them. Raises `ConfigError` when the address or the store cannot be
@@ -39,7 +40,7 @@ def serve(
             check_sandbox()
         before = _on_signals(ended)
         try:
-            announce(plane.url)
+            announce(plane)
             ended.wait()
         finally:
             for number, handler in before.items():

@@ -68,7 +68,7 @@ class Control:
         with self._lock:
             # At no time does a source name a destination that is not there.
             workspace.destinations = workspace.destinations | new.destinations
-            for field in fields(Workspace):
+            for field in (f for f in fields(Workspace) if f.init):
                 setattr(workspace, field.name, getattr(new, field.name))
         self._engine.wake()
         self._engine.bell.ring()

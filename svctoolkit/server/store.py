@@ -18,16 +18,17 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, RLock, Thread
 from typing import Any, TypeAlias
+from weakref import finalize
 
 import msgspec
 
-from svctoolkit.errors import ConfigError
+from svctoolkit.errors import ConfigError, ToolkitError
 
 Write: TypeAlias = Callable[[sqlite3.Connection], None]
 Row: TypeAlias = tuple[Any, ...]
@@ -88,7 +89,7 @@ class Store:
     """A database at `path`, or one in memory. Raises `ConfigError` when the file cannot be used."""
 
     def __init__(self, path: Path | None) -> None:
-        self.path = path
+        self.path, self._closed = path, False
         self._lock, self._numbering = RLock(), Lock()
         self._reading = Lock() if path else self._lock
         self._held = _hold(path) if path else None
@@ -120,6 +121,8 @@ class Store:
         return self._put(work)
 
     def _put(self, item: Write | Row) -> Future[None]:
+        if self._closed:
+            raise ToolkitError("this data plane is stopped")
         future: Future[None] = Future()
         future.set_running_or_notify_cancel()  # who waits may give up; the write goes on
         if self._writer is None:
@@ -130,20 +133,27 @@ class Store:
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._reading:
+            if self._closed and self.path:
+                with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)) as reader:
+                    return reader.execute(sql, values).fetchall()
             return self._reader.execute(sql, values).fetchall()
 
     def flush(self) -> None:
         """Return when everything that was written before is on disk."""
-        self.write(lambda _: None).result()
+        if not self._closed:
+            self.write(lambda _: None).result()
 
     def close(self) -> None:
-        """Write what waits, and close the file. The store cannot be used any more."""
-        if self._writer is not None:
-            self._waiting.put(None)
-            self._writer.join()
-            with self._reading:
-                self._reader.close()
-        with self._lock:
+        """Write what waits, and close the file. From then on the store can be read only."""
+        if self._writer is None:
+            self._closed = True
+            finalize(self, self._connection.close)  # what is in memory is there as long as somebody may look at it
+            return
+        self._waiting.put(None)
+        self._writer.join()
+        with self._reading, self._lock:
+            self._closed = True
+            self._reader.close()
             self._confirmed.close()
             self._connection.close()
         if self._held is not None:

@@ -32,7 +32,8 @@ class Form:
         first = [n for n, v in self._variables.items() if (v.required and v.default is None) or n in state.config]
         self._others = [name for name in self._variables if name not in first]
         self.fields = {name: self._field(name) for name in first}
-        self._more = _base.checkbox(f"Show {len(self._others)} more settings")
+        count = len(self._others)
+        self._more = _base.checkbox(f"Show {count} more setting{'s' if count > 1 else ''}")
         self._more.observe(lambda change: self._show_others(change["new"]), "value")
         self._first = ipywidgets.VBox([self.fields[name].box for name in first])
         self._rest = ipywidgets.VBox([])

@@ -9,6 +9,8 @@ from svctoolkit.delivery import curl
 from svctoolkit.display import Html
 from svctoolkit.results import DestinationResult, view
 
+_CELL = 80  # characters
+
 
 def strips(result: DestinationResult) -> Html:
     """The stages of each event that came out of the user transformation."""
@@ -61,8 +63,9 @@ def frame(result: DestinationResult) -> Html:
 def _cell(value: Any) -> Any:
     import pandas as pd
 
-    if isinstance(value, list | dict):
-        return str(value)
+    if isinstance(value, str | list | dict):
+        text = str(value)
+        return text if len(text) <= _CELL else f"{text[:_CELL]}…"
     return None if pd.isna(value) else value
 
 

@@ -18,16 +18,23 @@ min-width:0}
 .svc-explorer .svc-help{color:var(--jp-ui-font-color2,#59636e);font-size:12px}
 .svc-explorer .svc-fields{gap:10px;overflow:visible}
 .svc-explorer .svc-legend{font-weight:600;color:var(--jp-ui-font-color1,inherit)}
-.svc-explorer .svc-group{gap:4px;overflow:visible}
+.svc-explorer .svc-group{gap:6px;overflow:visible}
 .svc-explorer .svc-labelled{flex-direction:column;align-items:stretch;height:auto;margin:0;overflow:visible}
 .svc-explorer .svc-labelled>.widget-label{width:auto;max-width:none;text-align:left;margin:0;line-height:22px;
 height:auto;white-space:normal;font-weight:600}
 .svc-explorer .svc-labelled>:is(input,select,textarea){min-height:28px;border-radius:4px;width:100%}
+.svc-explorer .widget-dropdown.svc-labelled>select{flex:0 0 auto;height:28px}
+.svc-explorer .widget-select.svc-labelled>select{font:inherit;padding:2px}
+.svc-explorer .svc-fields:empty{display:none}
+.svc-explorer .svc-bar>.svc-labelled{flex:1 1 150px;min-width:0}
+.svc-explorer .svc-bar>button{align-self:end}
+.svc-explorer .svc-bar>:is(.svc-check,.svc-check~button){align-self:center}
 .svc-explorer .svc-check{margin:0;height:auto}
 .svc-explorer .svc-check label{width:auto}
 .svc-explorer .svc-code textarea{font:12.5px/1.5 var(--jp-code-font-family,monospace);tab-size:2}
 .svc-explorer .svc-log select{font:12.5px/1.6 var(--jp-code-font-family,monospace)}
-.svc-explorer .svc-bar{flex-flow:row wrap;gap:8px 14px;align-items:center;overflow:visible}
+.svc-explorer .svc-bar{flex-flow:row wrap;gap:8px 14px;align-items:center;overflow:visible;padding-left:3px}
+.svc-explorer .svc-bar:has(>.svc-labelled){align-items:flex-end}
 .svc-explorer .svc-bar>*{margin:0}
 .svc-explorer .widget-gridbox{overflow:visible;align-items:start}
 .svc-explorer .widget-tab>.widget-tab-contents{padding:10px;overflow:auto}

@@ -213,7 +213,7 @@ class DestinationExplorer(_base.Explorer):
         before = (self._left.value, self._right.value)
         self._values = _destination_view.named(ran.result)
         names = list(self._values)
-        for side, chosen, otherwise in zip((self._left, self._right), before, (names[:1], names[-1:]), strict=True):
+        for side, chosen, otherwise in zip((self._left, self._right), before, (names[:1], names[1:2]), strict=True):
             side.options = names
             side.value = chosen if chosen in names else next(iter(otherwise), None)
         self._compare()

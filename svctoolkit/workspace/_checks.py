@@ -159,5 +159,7 @@ def _delivery(workspace: Workspace) -> Iterator[Flaw]:
         yield Flaw(
             ("delivery", "mode"), f"must be one of {modes}.{did_you_mean(delivery.mode, get_args(DeliveryMode))}"
         )
+    if delivery.mode == "cassette" and delivery.cassette is None:
+        yield Flaw(("delivery",), "mode 'cassette' needs 'cassette': a file for the answers", key=True)
     if not 0 < delivery.timeout <= 86400:
         yield Flaw(("delivery", "timeout"), "must be more than 0 and at most 86400 seconds")

@@ -94,7 +94,7 @@ class UserCode:
             return _Broken(error)
 
     def _fetch(self, request: FetchRequest) -> FetchResponse:
-        transport = self._transport or self._workspace.delivery.transport(self._recorder, loopback=self._loopback)
+        transport = self._transport or self._workspace.transport(self._recorder, loopback=self._loopback)
         sent = HttpRequest(request.method, request.url, request.headers, request.body)
         response = transport(sent, timeout=min(request.timeout, self._workspace.delivery.timeout))
         return FetchResponse(response.status, response.headers, response.body)

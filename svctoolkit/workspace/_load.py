@@ -163,7 +163,13 @@ class _Builder:
                 self._person(person.email, person.token, ("people", i, "token"))
                 for i, person in enumerate(shape.people)
             ],
-            delivery=Delivery(delivery.mode, delivery.allow, float(delivery.timeout), delivery.geolocation),
+            delivery=Delivery(
+                delivery.mode,
+                delivery.allow,
+                float(delivery.timeout),
+                delivery.geolocation,
+                Path(delivery.cassette) if delivery.cassette else None,
+            ),
             limits=Limits(**msgspec.structs.asdict(shape.limits)),
         )
 

@@ -15,11 +15,11 @@ from svctoolkit.secrets import Secret, revealed, secret_texts
 from svctoolkit.transformations import Limits
 
 if TYPE_CHECKING:
-    from svctoolkit.delivery import Recorder, Transport
+    from svctoolkit.delivery import Cassette, Recorder, Transport
     from svctoolkit.transformations import Output
     from svctoolkit.yamlfile import Document
 
-DeliveryMode = Literal["record", "live"]
+DeliveryMode = Literal["record", "live", "cassette"]
 Language = Literal["python", "javascript"]
 
 
@@ -124,8 +124,11 @@ class Library:
 
 @dataclass(slots=True)
 class Delivery:
-    """Where the destinations' requests go: `record` (nothing leaves the machine) or `live`.
+    """Where the destinations' requests go: `record` (nothing leaves the machine), `live`, or `cassette`.
 
+    In mode `cassette` the file `cassette` answers. As long as there is none, the real destinations do, and their
+    answers are kept in it, with secrets masked; once it is there, nothing leaves the machine. A relative path starts
+    from the workspace's folder.
     `allow` lists hosts, addresses or networks that the network policy lets through although it would refuse them.
     `timeout` is in seconds, for one request. `geolocation` is the address of a service that answers
     `<geolocation>/geoip/<ip>` with JSON: what `geolocation(ip)` in a transformation gives.
@@ -135,14 +138,7 @@ class Delivery:
     allow: list[str] = field(default_factory=list)
     timeout: float = 60.0
     geolocation: str = ""
-
-    def transport(self, recorder: Recorder, *, loopback: bool = True) -> Transport:
-        """What answers requests: `recorder`, or the live network. `loopback`: see `svctoolkit.delivery.live.shared`."""
-        if self.mode == "record":
-            return recorder
-        from svctoolkit.delivery import live
-
-        return live.shared(tuple(self.allow), loopback=loopback)
+    cassette: Path | None = None
 
 
 @dataclass(slots=True)
@@ -178,6 +174,7 @@ class Workspace:
     delivery: Delivery = field(default_factory=Delivery)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     folder: Path | None = field(default=None, repr=False)  # what relative paths in it start from
+    _cassettes: dict[Path, Cassette] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path | str, *, environ: Mapping[str, str] = os.environ) -> Workspace:
@@ -327,6 +324,23 @@ class Workspace:
             if person.accepts(token) and same:
                 found = person
         return found
+
+    def transport(self, recorder: Recorder, *, loopback: bool = True) -> Transport:
+        """What answers requests in the delivery mode as it is now: `recorder`, the live network, or the cassette.
+
+        `loopback`: see `svctoolkit.delivery.live.shared`. Raises `ConfigError` for a file that is no cassette.
+        """
+        if self.delivery.mode == "record":
+            return recorder
+        from svctoolkit.delivery import Cassette, live
+
+        network = live.shared(tuple(self.delivery.allow), loopback=loopback)
+        if self.delivery.mode == "live":
+            return network
+        path = (self.folder or Path()) / (self.delivery.cassette or "cassette.json")
+        if path not in self._cassettes:
+            self._cassettes[path] = Cassette.once(path, network, secrets=self.secrets)
+        return self._cassettes[path]
 
     def secrets(self) -> Iterator[str]:
         """The text of every `Secret` in the destinations' configurations, and every credential, for masking."""

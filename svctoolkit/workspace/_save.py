@@ -99,7 +99,7 @@ class _Writer:
             },
             "libraries": {key: self._code(made, f"libraries.{key}") for key, made in workspace.libraries.items()},
             "credentials": self._config(workspace.credentials, "credentials"),
-            "delivery": _delivery(workspace.delivery),
+            "delivery": self._delivery(workspace.delivery),
             "limits": _limits(workspace.limits),
         }
         written = {key: value for key, value in made.items() if value or key == "workspace"}
@@ -146,6 +146,12 @@ class _Writer:
             made["versionId"] = item.version_id
         return made
 
+    def _delivery(self, delivery: Delivery) -> dict[str, Any]:
+        default = Delivery()
+        members = ("mode", "allow", "timeout", "geolocation")
+        made = {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
+        return made if delivery.cassette is None else {**made, "cassette": self._seen_from_there(delivery.cassette)}
+
     def _file(self, file: Path, code: str, path: str) -> str:
         """The path of a file with code as seen from the new workspace file."""
         place = self._old / file
@@ -153,9 +159,12 @@ class _Writer:
             self._problem(
                 path, f"its code is not that of {file}: write it there, or set `file` to None to keep it here"
             )
+        return self._seen_from_there(file)
+
+    def _seen_from_there(self, file: Path) -> str:
         if file.is_absolute() or self._old.absolute() == self._new.absolute():
             return file.as_posix()
-        return Path(os.path.relpath(place, self._new)).as_posix()
+        return Path(os.path.relpath(self._old / file, self._new)).as_posix()
 
     def _check(self, value: Any, path: str) -> None:
         """Whether YAML can hold a value and give it back."""
@@ -205,12 +214,6 @@ def _source(key: str, source: Source) -> dict[str, Any]:
             c.destination if c.enabled else {"destination": c.destination, "enabled": False} for c in source.connections
         ]
     return made
-
-
-def _delivery(delivery: Delivery) -> dict[str, Any]:
-    default = Delivery()
-    members = ("mode", "allow", "timeout", "geolocation")
-    return {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
 
 
 def _limits(limits: Limits) -> dict[str, Any]:

@@ -77,12 +77,13 @@ class TransformationShape(LibraryShape):
 
 
 class DeliveryShape(_Shape):
-    """Where the destinations' requests go: `record` keeps them here, `live` sends them."""
+    """Where the destinations' requests go: `record` keeps them here, `live` sends them, `cassette` does so once."""
 
     mode: DeliveryMode = "record"
     allow: Annotated[list[Text], Meta(description="hosts, addresses or networks that `live` may reach as well")] = []
     timeout: Annotated[float, Meta(gt=0, le=86400, description="seconds for one request")] = 60.0
     geolocation: Annotated[str, Meta(description="address of a service that answers /geoip/<ip> with JSON")] = ""
+    cassette: Annotated[str, Meta(description="file of recorded answers, which the first run makes")] = ""
 
 
 class LimitsShape(_Shape):

@@ -166,3 +166,78 @@ def test_a_name_that_changes_its_address(workspace: Workspace, server: str) -> N
 
         assert [f.status for f in plane.fates] == ["delivered", "failed"]
         assert "cloud metadata address" in plane.fates[1].reason
+
+
+CASSETTE_WORKSPACE = """\
+sources: {{web: {{destinations: [crm]}}}}
+destinations: {{crm: {{type: WEBHOOK, config: {{webhookUrl: {url}}}}}}}
+delivery: {{mode: cassette, cassette: answers/crm.json}}
+"""
+
+
+def test_the_delivery_mode_cassette(tmp_path: Path, server: str) -> None:
+    """The first run of a workspace in this mode asks the destination; later ones do without it, and never ask it."""
+    file = tmp_path / "workspace.yaml"
+    file.write_text(CASSETTE_WORKSPACE.format(url=f"{server}/in"))
+    with DataPlane(file) as first:
+        first.send(EVENT, source="web")
+        first.drain()
+    file.write_text(CASSETTE_WORKSPACE.format(url="http://127.0.0.1:9/in").replace("127.0.0.1:9", server[7:]))
+    with DataPlane(file) as second:
+        second.send(
+            [{**EVENT, "sentAt": "2026-01-01T00:00:00Z"}, {**EVENT, "messageId": "m2", "event": "F"}], source="web"
+        )
+        second.drain()
+
+        assert [fate.status for fate in first.fates] == ["delivered"]
+        assert [fate.status for fate in second.fates] == ["delivered", "failed"]
+        assert second.fates[1].reason == (
+            f"[ENOTRECORDED] :: the cassette crm.json has no answer of {server[7:]} to this request: "
+            "delete the file to record it anew"
+        )
+    assert (tmp_path / "answers" / "crm.json").exists()
+
+
+def test_what_every_run_makes_anew_does_not_count(tmp_path: Path) -> None:
+    """UUIDs and times differ from run to run; a request that differs in nothing else gets the recorded answer."""
+    body = b'{"id": "%s", "at": "%s", "time": %d, "n": %d}'
+    recorded = body % (b"6a0e1f6c-7a51-4b0e-9d3c-1b2f3c4d5e6f", b"2024-01-01T00:00:00.000Z", 1704067200, 1)
+    anew = body % (b"0d9c8b7a-6f5e-4d3c-8b1a-0f9e8d7c6b5a", b"2026-11-21T10:20:30.456+01:00", 1795257600123, 1)
+    Cassette(tmp_path / "c.json", Recorder())(HttpRequest("POST", POST.url, {}, recorded), timeout=1)
+    replaying = Cassette(tmp_path / "c.json")
+
+    assert replaying(HttpRequest("POST", POST.url, {}, anew), timeout=1).status == 200
+    with pytest.raises(DeliveryError, match="has no answer"):
+        replaying(HttpRequest("POST", POST.url, {}, anew.replace(b'"n": 1', b'"n": 2')), timeout=1)
+
+
+@pytest.mark.parametrize("content", ["no cassette", '{"cassette": 1}', None])
+def test_a_file_that_is_no_cassette_loses_no_event(tmp_path: Path, content: str | None) -> None:
+    """A file that cannot be read or written fails the delivery with its reason; the event is kept."""
+    answers = tmp_path / "answers" / "crm.json"
+    if content is None:
+        (tmp_path / "answers").write_text("a file where the folder should be")
+    else:
+        answers.parent.mkdir()
+        answers.write_text(content)
+    workspace = Workspace.loads(CASSETTE_WORKSPACE.format(url="http://127.0.0.1:9/in"), folder=tmp_path)
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=0, attempts=2)) as plane:
+        plane.send(EVENT, source="web")
+        plane.drain()
+
+        assert len(plane.received) == 1
+        assert [fate.status for fate in plane.fates] == ["failed"]
+        assert "cassette" in plane.fates[0].reason
+
+
+def test_the_mode_and_its_file_in_the_workspace_file(tmp_path: Path) -> None:
+    """Both are read, checked, and written back as seen from where the file goes."""
+    workspace = Workspace.loads("delivery: {mode: cassette, cassette: a/crm.json}", folder=tmp_path)
+    workspace.save(tmp_path / "copy.yaml")
+    (tmp_path / "b").mkdir()
+    workspace.save(tmp_path / "b" / "moved.yaml")
+
+    assert Workspace.load(tmp_path / "copy.yaml").delivery.cassette == Path("a/crm.json")
+    assert Workspace.load(tmp_path / "b" / "moved.yaml").delivery.cassette == Path("../a/crm.json")
+    with pytest.raises(ConfigError, match=r"1:1: mode 'cassette' needs 'cassette': a file for the answers"):
+        Workspace.loads("delivery: {mode: cassette}")

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +14,7 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
-from svctoolkit.errors import StillWaiting
+from svctoolkit.errors import StillWaiting, ToolkitError
 from svctoolkit.server import Backoff
 from svctoolkit.workspace import Person
 
@@ -38,6 +39,23 @@ def busy(workspace: Workspace) -> Iterator[DataPlane]:
         plane.send({"type": "track"}, source="web", run="r1")
         plane.drain()
         yield plane
+
+
+@pytest.mark.parametrize("store", [None, "events.db"])
+def test_a_stopped_data_plane_can_still_be_looked_at(workspace: Workspace, tmp_path: Path, store: str | None) -> None:
+    """After its `with` block what it had is there to read; it takes nothing new, and nobody waits for it."""
+    with DataPlane(workspace, store=store and tmp_path / store) as plane:
+        plane.send(EVENT, source="web")
+        plane.drain()
+
+    assert len(plane.received.frame()) == 1
+    assert {fate.status for fate in plane.fates} == {"delivered"}
+    with pytest.raises(ToolkitError, match="this data plane is stopped"):
+        plane.send(EVENT, source="web")
+    with pytest.raises(ToolkitError, match="this data plane is stopped"):
+        plane.replay()
+    with pytest.raises(StillWaiting):
+        plane.wait(lambda: False, timeout=600)
 
 
 def test_counts(busy: DataPlane) -> None:

@@ -36,6 +36,8 @@ class Bell:
             seen = self._rung
             if condition():
                 return True
+            if self.closed:
+                return False
             with self._changed:
                 if not self._changed.wait_for(lambda: self._rung != seen, max(0.0, deadline - monotonic())):  # noqa: B023
                     return False
