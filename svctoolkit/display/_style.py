@@ -93,6 +93,6 @@ user-select:none;overflow:hidden}
 border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-radius:6px;overflow-wrap:anywhere}
 .svc ol.strip li+li::before{content:"→";position:absolute;left:-21px;top:50%;margin-top:-.8em;color:var(--dim)}
 .svc ol.strip li>b{display:block;font-weight:600;margin-bottom:3px}
-.svc :is(section,div,p,pre,ol,details)+:is(section,div,p,pre,ol,details){margin-top:10px}
+.svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
 STYLE = re.sub(r"\n\s*", "", _CSS)
