@@ -74,6 +74,13 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     hidden: bool | dict[str, Any] = False
     sent_by_server: str = ""
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.destinations._display import definition
+
+        count = len(self.variables)
+        return display.bundle(definition(self), f"<Definition {self.name}: {self.display_name}, {count} variables>")
+
     @property
     def default_config(self) -> list[str]:
         """The names of the variables, in the order of the form."""

@@ -93,6 +93,12 @@ user-select:none;overflow:hidden}
 border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-radius:6px;overflow-wrap:anywhere}
 .svc ol.strip li+li::before{content:"→";position:absolute;left:-21px;top:50%;margin-top:-.8em;color:var(--dim)}
 .svc ol.strip li>b{display:block;font-weight:600;margin-bottom:3px}
+.svc svg.diagram{display:block;width:100%;max-width:820px;height:auto}
+.svc .node rect{fill:var(--bg2);stroke:var(--line)}
+.svc .node text{fill:var(--fg);font:600 13px var(--ui)}
+.svc .node text.below{fill:var(--dim);font-weight:400;font-size:12px}
+.svc .edge{fill:none;stroke:var(--info);stroke-width:1.6}
+.svc .off rect,.svc .edge.off{stroke:var(--dim);stroke-dasharray:4 4}
 .svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
 STYLE = re.sub(r"\n\s*", "", _CSS)

@@ -17,7 +17,7 @@ from svctoolkit.results._model import ABSENT, DestinationResult, EventResult, er
 from svctoolkit.results._rows import STAGES, Row, Stage, rows
 from svctoolkit.secrets import Masker
 
-__all__ = ["Answered", "exchanges", "page", "requests", "steps", "strip", "values"]
+__all__ = ["Answered", "bare_steps", "exchanges", "page", "requests", "steps", "strip", "values"]
 
 _WORST = ("failed", "aborted", "dropped", "disabled", "none", "ok")
 _MOST = 50  # entries of a page: a page with thousands would stop the browser
@@ -49,6 +49,11 @@ def steps(result: DestinationResult, entry: EventResult) -> list[display.Step]:
     """The same as steps: three, one for each stage; a stage that was off is `disabled`."""
     found = list(rows([replace(result, data=[entry])]))
     return [_step(stage, [row for row in found if row.stage == stage]) for stage in STAGES]
+
+
+def bare_steps(entry: EventResult) -> list[display.Step]:
+    """The stages of an entry alone: status and time, nothing that may be secret."""
+    return [step._replace(note="") for step in steps(DestinationResult("", ""), entry)]
 
 
 def values(result: DestinationResult, entry: EventResult) -> dict[str, Any]:

@@ -45,6 +45,12 @@ class Coverage:
 
     groups: Sequence[Group]
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import coverage
+
+        return display.bundle(coverage(self), "\n".join(shown_coverage(self)))
+
     @property
     def percent(self) -> float:
         total = sum(group.total for group in self.groups)

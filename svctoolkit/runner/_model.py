@@ -43,6 +43,12 @@ class Suite:
     def name(self) -> str:
         return self.document.name
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import suite
+
+        return display.bundle(suite(self), f"<Suite {self.name}: {len(self.scenarios)} scenarios>")
+
     @cached_property
     def masker(self) -> Masker:
         """Hides every secret of the workspace, and those that the suite takes from the environment."""
@@ -119,6 +125,12 @@ class Scenario:
     def name(self) -> str:
         """`file::id`, which selects this scenario alone."""
         return f"{self.suite.name}::{self.id}"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import scenario
+
+        return display.bundle(scenario(self), f"<Scenario {self.name}>")
 
     @property
     def where(self) -> str:

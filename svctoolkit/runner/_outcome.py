@@ -49,6 +49,12 @@ class Outcome:
     milliseconds: float = 0.0
     run: str = ""
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import outcome
+
+        return display.bundle(outcome(self), f"<Outcome of {self.scenario.name}: {self.status}>")
+
     @property
     def ok(self) -> bool:
         return self.status not in ("failed", "error")
@@ -74,6 +80,12 @@ class Finished:
     seconds: float
     total: int
     interrupted: bool = False
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import finished
+
+        return display.bundle(finished(self), repr(self))
 
 
 @dataclass(frozen=True, slots=True)

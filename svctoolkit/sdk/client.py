@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 from svctoolkit.errors import DeliveryError, InvalidCall, ToolkitError
 from svctoolkit.sdk import _lifecycle, _process
+from svctoolkit.sdk._display import shown
 from svctoolkit.sdk._identity import Identity
 from svctoolkit.sdk._options import NONE, Options
 from svctoolkit.sdk._options import options as checked_options
@@ -75,6 +76,7 @@ class ServiceClient:
     """
 
     LogLevel = LogLevel
+    _repr_mimebundle_ = shown
     SPEC_VERSION = "1.3.0"
 
     def __init__(self, **configuration: Unpack[Configuration]) -> None:

@@ -10,15 +10,20 @@ import msgspec
 
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.destinations.definitions import Variable
-from svctoolkit.errors import InvalidConfig
+from svctoolkit.errors import InvalidConfig, UnknownName
 from svctoolkit.secrets import Secret
 
 _REFERENCE = re.compile(r"\$\(env:\w+\)")
 
 
 def variables(type: str) -> dict[str, Variable]:
-    """The variables of a type by name, in the order of its form; those that only its mapping reads come last."""
-    known = definitions.get(type).variables if type in definitions.names() else {}
+    """The variables of a type by name, in the order of its form; those that only its mapping reads come last.
+
+    None of a type that nobody knows, such as a workspace of a newer service may have.
+    """
+    if type not in definitions.names():
+        return {}
+    known = definitions.get(type).variables
     return {name: known.get(name) or Variable(kind="any") for name in definitions.variables(type)}
 
 
@@ -53,6 +58,8 @@ def _said(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         definitions.check_variables(type, config)
         if type in CATALOGUE:
             CATALOGUE[type].configure(config)
+    except UnknownName as error:
+        yield "", str(error)
     except InvalidConfig as error:
         known = variables(type)
         for problem in error.problems:

@@ -48,7 +48,7 @@ class DestinationState:
         try:
             found: Destination | None = self.workspace.destination(name)
         except UnknownName:
-            if name not in definitions.names() and name not in CATALOGUE:
+            if name not in definitions.names():
                 known = [*self.workspace.destinations, *definitions.names()]
                 raise UnknownName("destination or destination type", name, known) from None
             found = None
@@ -65,8 +65,7 @@ class DestinationState:
     def choices(self, search: str = "") -> list[tuple[str, str]]:
         """Title and name of what can be chosen: the workspace's destinations, types with a mapping, the other types."""
         own = [(f"{d.name} ({d.key}), {d.type}, of the workspace", d.key) for d in self.workspace.destinations.values()]
-        titles = {d.name: d.display_name for d in definitions.all()}
-        types = {**{name: CATALOGUE[name].title for name in CATALOGUE if name not in titles}, **titles}
+        types = {d.name: d.display_name for d in definitions.all()}
         ready = [(f"{title} ({name})", name) for name, title in types.items() if name in CATALOGUE]
         others = [(f"{title} ({name}), cannot be run", name) for name, title in types.items() if name not in CATALOGUE]
         found = [*own, *sorted(ready, key=_title), *sorted(others, key=_title)]

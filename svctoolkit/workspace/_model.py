@@ -67,6 +67,12 @@ class Source:
     enabled: bool = True
     connections: list[Connection] = field(default_factory=list)
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.workspace._display import source
+
+        return display.bundle(source(self), repr(self))
+
 
 @dataclass(slots=True)
 class Destination:
@@ -79,6 +85,12 @@ class Destination:
     enabled: bool = True
     config: dict[str, Any] = field(default_factory=dict, repr=False)
     transformation: str | None = None
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.workspace._display import destination
+
+        return display.bundle(destination(self), repr(self))
 
 
 @dataclass(slots=True)
@@ -98,6 +110,12 @@ class Transformation:
     file: Path | None = None
     version_id: str = ""
     workspace: Workspace | None = field(default=None, repr=False, compare=False)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.workspace._display import transformation
+
+        return display.bundle(transformation(self), repr(self))
 
     def run(self, event: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None) -> Output:
         """What becomes of one event: `events` (none: dropped), or `error`; and the `logs` of the code.
@@ -349,9 +367,10 @@ class Workspace:
         yield from map(str, map(revealed, self.credentials.values()))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
         from svctoolkit.workspace._display import html, text
 
-        return {"text/plain": text(self), "text/html": html(self)}
+        return display.bundle(html(self), text(self))
 
 
 def _read(file: Path) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from threading import Lock
 from time import monotonic
 from typing import Any
 
-from svctoolkit.destinations import definitions
 from svctoolkit.pipeline import Pipeline
+from svctoolkit.pipeline.outside import secrets
 from svctoolkit.secrets import Masker
 from svctoolkit.server.blocks import COLUMNS, Block, Head, block_of
 from svctoolkit.server.store import Retention, Store, insert, packed
@@ -23,7 +23,7 @@ from svctoolkit.server.worker.bell import Bell
 from svctoolkit.server.worker.lane import Lane, Result
 from svctoolkit.server.worker.prune import Pruner
 from svctoolkit.server.worker.router import Routed, Router
-from svctoolkit.workspace import Source, Workspace
+from svctoolkit.workspace import Source
 
 _CACHED_BLOCKS = 16
 _STOP = 5.0  # seconds that attempts under way get at the end
@@ -206,7 +206,7 @@ class Engine:
 
     def masker(self) -> Masker:
         """Hides every secret of the workspace as it is now."""
-        return Masker(_secrets(self.workspace))
+        return Masker(secrets(self.workspace))
 
     def wake(self) -> None:
         """Look again at who may be sent to: a destination was enabled, the workspace was changed."""
@@ -276,12 +276,6 @@ class Engine:
         for lane in self._lanes.values():
             lane.stop(max(0.0, deadline - monotonic()))
         self.store.close()
-
-
-def _secrets(workspace: Workspace) -> Iterator[str]:
-    yield from workspace.secrets()
-    for destination in workspace.destinations.values():
-        yield from definitions.secret_values(destination.type, destination.config)
 
 
 def _fate_row(result: Result, destination: str, at: float) -> tuple[Any, ...]:

@@ -1,0 +1,71 @@
+"""How suites and what came of them show themselves. Secrets are masked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svctoolkit import display
+from svctoolkit.display import Html, pill
+from svctoolkit.runner._text import explanation
+
+if TYPE_CHECKING:
+    from svctoolkit.runner._coverage import Coverage
+    from svctoolkit.runner._model import Scenario, Suite
+    from svctoolkit.runner._outcome import Finished, Outcome, Status
+
+_KINDS: dict[Status, display.Kind] = {
+    "passed": "ok",
+    "failed": "error",
+    "error": "error",
+    "skipped": "plain",
+    "xfailed": "warning",
+}
+
+
+def suite(found: Suite) -> Html:
+    """Its scenarios."""
+    rows = [[one.id, found.masker.masked(one.title), ", ".join(one.tags), one.line] for one in found.scenarios]
+    caption = f"{found.masker.masked(found.title)}, {found.name}"
+    return display.page(display.table(["id", "scenario", "tags", "line"], rows, caption=caption))
+
+
+def scenario(found: Scenario) -> Html:
+    """What is given and what is expected, step by step."""
+    masker = found.suite.masker
+    parts = []
+    for number, step in enumerate(found.steps, 1):
+        expected = display.tree(masker.masked(step.expect), f"step {number}: expected", open_depth=3)
+        parts.append(display.columns(display.facts({"does": step.kind}), expected))
+    return display.page(display.section(masker.masked(found.title), *parts))
+
+
+def outcome(found: Outcome) -> Html:
+    """Whether it is well, why it is not, and what was seen."""
+    masker = found.scenario.suite.masker
+    head = Html(f"{pill(found.status, _KINDS[found.status])} {display.html(masker.masked(found.scenario.title))}")
+    parts = []
+    if not found.ok:
+        parts.append(display.code(explanation(found), "differences"))
+    elif found.reason:
+        parts.append(display.message(masker.masked(found.reason), "info"))
+    for number, step in enumerate(found.steps, 1):
+        seen = display.tree(masker.masked(step.seen), f"step {number}: seen", open_depth=2)
+        parts.append(display.more(f"What was seen in step {number}", seen))
+    return display.page(display.section(head, *parts))
+
+
+def finished(found: Finished) -> Html:
+    """The counts."""
+    done = "interrupted" if found.interrupted else "finished"
+    rows = [[pill(status, _KINDS[status]), count] for status, count in found.counts.items() if status in _KINDS]
+    caption = f"{found.total} scenarios, {done} in {found.seconds:.2f} s"
+    return display.page(display.table(["status", "scenarios"], rows, caption=caption))
+
+
+def coverage(found: Coverage) -> Html:
+    """What the scenarios touch and miss."""
+    rows = [
+        [group.name, len(group.covered), group.total, ", ".join(sorted(group.missing)[:20])] for group in found.groups
+    ]
+    caption = f"Coverage {found.percent:.1f} %"
+    return display.page(display.table(["what", "covered", "of", "missing"], rows, caption=caption))
