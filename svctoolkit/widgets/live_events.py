@@ -35,8 +35,8 @@ class LiveEvents(_base.Explorer):
         self.state = Live(plane, self._painter.poke, clock=clock)
         self._make_controls()
         traffic = _base.card("Traffic", _base.grid(self._counts, self._destinations, least="300px"))
-        chosen = _base.bar(*self._filters.values(), self._pause)
-        events = _base.card("Events", chosen, self._note, self._list)
+        chosen = _base.bar(*self._filters.values())
+        events = _base.card("Events", chosen, self._pause, self._note, self._list)
         super().__init__(
             [traffic, events, _base.card("Event", self._details)],
             closing=[self.state.close, self._painter.close, self._stop_ticking],
