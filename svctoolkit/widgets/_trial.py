@@ -202,7 +202,7 @@ def _changed(found: Sequence[Change], what: str) -> Html:
 
 def _path(change: Change) -> Html:
     sign = f'<span aria-hidden="true">{_SIGNS[change.kind]}</span><span class="sr">{change.kind}</span>'
-    return Html(f"{sign} {escape(change.path) or '(the event)'}")
+    return Html(f"{sign}\N{NO-BREAK SPACE}{escape(change.path) or '(the event)'}")
 
 
 def _side(value: Any, tag: str) -> Html | None:

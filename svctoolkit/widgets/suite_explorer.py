@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
-
 from svctoolkit import display
 from svctoolkit.widgets import _base
 from svctoolkit.widgets._suite_results import coverage_html, outcome_html
@@ -48,14 +46,9 @@ class SuiteExplorer(_base.Explorer):
         self._run_failed = _base.button("Run failed", lambda: self._run(self.state.failed))
         self._cancel = _base.button("Cancel", self.state.stop, icon="stop")
         self._cancel.disabled = True
-        self._list = ipywidgets.Select(
-            options=self.state.entries(),
-            value=EVERYTHING,
-            description="Scenarios",
-            style={"description_width": "initial"},
-            layout={"width": "auto", "height": _HEIGHT},
-        )
-        self._list.add_class("svc-labelled")
+        self._list = _base.listing("Scenarios", self.state.entries())
+        self._list.value = EVERYTHING
+        self._list.layout.height = _HEIGHT
         self._progress, self._details = _base.html(), _base.html()
 
     def _observe(self) -> None:

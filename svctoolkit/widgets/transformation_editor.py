@@ -49,8 +49,6 @@ class TransformationEditor(_base.Explorer):
         running = _base.bar(self._as_typed, self._run, self._busy)
         left = _base.card("Code", what, self._code, running, saving, self._said)
         choosing = _base.bar(self._event, self._refresh)
-        for controls in (what, saving, choosing):
-            controls.layout.align_items = "flex-end"  # buttons stand beside fields, not beside their labels
         right = _base.card("Result", choosing, self._told)
         super().__init__([_base.grid(left, right, least="400px"), self._whole], closing=[self._closed.set])
         self._observe()
