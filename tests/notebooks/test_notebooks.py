@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -110,6 +111,19 @@ def test_the_events_are_those_of_their_script() -> None:
 
 
 # --- run
+
+
+def commands() -> list[str]:
+    told = "\n".join(text for notebook in NOTEBOOKS for kind, text in sources(notebook) if kind == "markdown")
+    return sorted(set(re.findall(r"`svctoolkit ([^`]+)`", told)))
+
+
+@pytest.mark.parametrize("line", commands())
+def test_commands_work(line: str, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command that a notebook tells its reader to try works where the notebook is."""
+    monkeypatch.chdir(copied)
+
+    assert main(shlex.split(line.replace(" --watch", ""))) == 0
 
 
 def test_nbval(copied: Path, environment: dict[str, str]) -> None:
