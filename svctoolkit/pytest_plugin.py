@@ -266,7 +266,10 @@ def assert_dropped(data_plane: DataPlane, *expected: Any, destination: str = "",
 def _assert(data_plane: DataPlane, what: str, expected: list[Any], destination: str, run: str | None) -> None:
     __tracebackhide__ = True
     from svctoolkit import runner
+    from svctoolkit.errors import UsageError
 
+    for path, message in runner.problems(expected):
+        raise UsageError(f"{what}.{'.'.join(map(str, path))}: {message}")
     keys = [destination] if destination else list(data_plane.workspace.destinations)
     data_plane.drain(run=run or "")
     found = runner.became(data_plane.of_run(run) if run is not None else data_plane, keys)

@@ -8,6 +8,8 @@ import pytest
 import yaml  # noqa: F401 - pytester forgets modules between runs, and the C parser does not survive that
 
 from svctoolkit import runner
+from tests.suites.service import SUITE as LIVE
+from tests.suites.service import Service
 
 pytest_plugins = ["pytester"]
 
@@ -189,6 +191,17 @@ def test_snapshots_are_written_on_demand(pytester: pytest.Pytester, monkeypatch:
     pytester.runpytest_inprocess("--suite-var", "n=2").assert_outcomes(failed=1, skipped=1)
     monkeypatch.setenv("CI", "true")
     assert pytester.runpytest_inprocess("--suite-update").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_live_scenarios_run_on_demand(pytester: pytest.Pytester) -> None:
+    """`--suite-live` lets the requests of a live scenario go out."""
+    with Service("new", "active") as service:
+        pytester.makefile(".suite.yaml", s=LIVE.format(url=service.url))
+
+        pytester.runpytest_inprocess().assert_outcomes(skipped=1)
+        assert service.received == []
+        pytester.runpytest_inprocess("--suite-live").assert_outcomes(passed=1)
+        assert len(service.received) == 1
 
 
 def test_syrupys_option_is_honoured(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

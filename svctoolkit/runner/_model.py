@@ -101,7 +101,8 @@ class Scenario:
     """One test: a scenario, or one row of its `cases` or `matrix`.
 
     `id` is stable and unique in its suite (`slug` or `slug[row]`); `title` is for people. `place` leads to it in the
-    document, `written` to the scenario that it is a row of.
+    document, `written` to the scenario that it is a row of. `line`, from 1, is where it begins: a row of `cases` has
+    its own.
     """
 
     suite: Suite
@@ -111,6 +112,7 @@ class Scenario:
     steps: tuple[Step, ...]
     place: Place
     written: Place
+    line: int
     skip: str | None = None
     xfail: str | None = None
     setup: tuple[Step, ...] = ()
@@ -136,11 +138,6 @@ class Scenario:
     def where(self) -> str:
         """`file:line:col`."""
         return self.suite.document.where(self.place)
-
-    @property
-    def line(self) -> int:
-        """The line in the suite file, from 1; a row of `cases` has its own."""
-        return self.suite.document.position(self.place)[0]
 
     def destinations(self, *kinds: Kind) -> Iterator[str]:
         """The keys of the destinations that its steps reach; of those kinds of steps only, where any are named."""

@@ -104,7 +104,7 @@ def _from_yaml(source: Text, error: type[ConfigError]) -> Document:
         raise error(_syntax(source, wrong)) from wrong
     if builder.problems:
         raise error(capped(builder.problems))
-    return Document(source.text, source.name, data, lambda: node)
+    return Document(source.text, source.name, data, lambda: compose(source.text)[0], node)
 
 
 def _syntax(source: Text, wrong: yaml.YAMLError) -> Problem:
