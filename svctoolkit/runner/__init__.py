@@ -19,9 +19,9 @@ from svctoolkit.runner._model import Scenario, Step, Suite
 from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
 from svctoolkit.runner._remote import remote
 from svctoolkit.runner._select import find
-from svctoolkit.runner._text import diverged, explanation, github_commands
+from svctoolkit.runner._text import diverged, explanation, github_commands, hints
 from svctoolkit.runner.compare import Difference, differences
-from svctoolkit.runner.load import load, of
+from svctoolkit.runner.load import load, loads, of
 from svctoolkit.runner.plane import Planes, embedded
 from svctoolkit.runner.reporters import REPORTERS, Output, Reporter
 from svctoolkit.runner.run import run, skipped
@@ -54,7 +54,9 @@ __all__ = [
     "explanation",
     "find",
     "github_commands",
+    "hints",
     "load",
+    "loads",
     "of",
     "remote",
     "run",

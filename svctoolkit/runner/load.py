@@ -54,11 +54,7 @@ def load(
     workspace, files = _workspace(path, document, {} if workspaces is None else workspaces, environment)
     suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
     suite.files, suite.environment = files, environment
-    loader = _Loader(suite)
-    loader.load(variables or {})
-    if loader.problems:
-        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))  # rows of one scenario share its mistakes
-    return suite
+    return _filled(suite, variables or {})
 
 
 def of(data: Mapping[str, Any], workspace: Workspace, *, name: str = "suite") -> Suite:
@@ -66,13 +62,26 @@ def of(data: Mapping[str, Any], workspace: Workspace, *, name: str = "suite") ->
 
     Relative files start from the working directory. Raises `InvalidSuite` with every problem.
     """
-    document = yamlfile.load(json.dumps(data), name=name, error=InvalidSuite)
+    return loads(json.dumps(data), workspace, name=name)
+
+
+def loads(text: str, workspace: Workspace, *, name: str = "suite") -> Suite:
+    """The suite in a YAML text, for `workspace` unless the text has one of its own. Otherwise as `of`."""
+    document = yamlfile.load(text, name=name, error=InvalidSuite)
     yamlfile.check(document, _format.schema(), InvalidSuite)
-    suite = Suite(Path("suite.suite.yaml"), data.get("suite") or name, document, workspace)
+    path, environment = Path("suite.suite.yaml"), Environment()
+    files: list[Path] = []
+    if document.data.keys() & {"workspace", *_format.WORKSPACE_KEYS}:
+        workspace, files = _workspace(path, document, {}, environment)
+    suite = Suite(path, document.data.get("suite") or name, document, workspace, files=files, environment=environment)
+    return _filled(suite, {})
+
+
+def _filled(suite: Suite, variables: Mapping[str, Any]) -> Suite:
     loader = _Loader(suite)
-    loader.load({})
+    loader.load(variables)
     if loader.problems:
-        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))
+        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))  # rows of one scenario share its mistakes
     return suite
 
 

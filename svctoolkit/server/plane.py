@@ -140,6 +140,11 @@ class DataPlane(View):
         return self._pipeline.recorder
 
     @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called. What is in memory can still be read; a `store` file can be opened again."""
+        return self._stopped
+
+    @property
     def reload_problem(self) -> str:
         """Why the changed workspace file is not in use; empty if it is."""
         return self._reloader.problem if self._reloader else ""

@@ -68,7 +68,7 @@ class Live:
         self.filters: dict[str, str] = {}
         self.paused = False
         self.picked: Arrival | None = None
-        self._changed, self._stopped = changed, False
+        self._changed = changed
         self._held_at = 0
         self._fresh = False  # whether the paused list is what the filters ask for
         self.sight = Sight((), Totals(0, 0, {}), self.rates.last(), (), ())
@@ -96,11 +96,10 @@ class Live:
         self._changed()
 
     def look(self) -> Sight:
-        """How things are now. The last sight once the data plane has stopped."""
+        """How things are now. The last sight when the data plane has stopped and closed its store file."""
         try:
-            self.sight = replace(self.sight, stopped=True) if self._stopped else self._seen()
-        except sqlite3.ProgrammingError:  # its store was closed meanwhile
-            self._stopped = True
+            self.sight = self._seen()
+        except sqlite3.ProgrammingError:
             self.sight = replace(self.sight, stopped=True)
         return self.sight
 
@@ -111,7 +110,6 @@ class Live:
     def _told(self, kind: str, changes: Sequence[Mapping[str, Any]]) -> None:
         if kind == "received":
             self.rates.add(len(changes))
-        self._stopped = self._stopped or kind == "end"
         self._changed()
 
     def _seen(self) -> Sight:
@@ -129,6 +127,7 @@ class Live:
             sorted(workspace.destinations),
             missed=totals.received - self._held_at if self.paused else 0,
             about=self.plane.about(picked.seq) if picked else None,
+            stopped=self.plane.stopped,
         )
 
     def _shown(self) -> list[Arrival]:
