@@ -141,7 +141,7 @@ class DataPlane(View):
 
     @property
     def stopped(self) -> bool:
-        """Whether `stop` was called. What is in memory can still be read; a `store` file can be opened again."""
+        """Whether `stop` was called. What it has received and done can be looked at as before."""
         return self._stopped
 
     @property
@@ -194,6 +194,10 @@ class DataPlane(View):
     def totals(self) -> Totals:
         """Counts since the start. Unlike counting the records, asking costs nothing, however many there are."""
         return newest.totals(self._engine)
+
+    def masked(self, value: Any) -> Any:
+        """A copy of `value` (JSON) with every secret of the workspace masked."""
+        return self._engine.masker().masked(value)
 
     def watch(self, told: Callable[[str, list[dict[str, Any]]], None]) -> Callable[[], None]:
         """Call `told(kind, changes)` after every change, until the result is called.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -96,11 +95,23 @@ class Live:
         self._changed()
 
     def look(self) -> Sight:
-        """How things are now. The last sight when the data plane has stopped and closed its store file."""
-        try:
-            self.sight = self._seen()
-        except sqlite3.ProgrammingError:
-            self.sight = replace(self.sight, stopped=True)
+        """How things are now."""
+        if not self._fresh:
+            arrivals: Sequence[Arrival] = self.plane.newest(_PAGE, **self.filters)
+            self._fresh = self.paused
+        else:
+            arrivals = self.sight.arrivals
+        picked, totals, workspace = self.picked, self.plane.totals(), self.plane.workspace
+        self.sight = Sight(
+            arrivals,
+            totals,
+            self.rates.last(),
+            sorted(workspace.sources),
+            sorted(workspace.destinations),
+            missed=totals.received - self._held_at if self.paused else 0,
+            about=self.plane.about(picked.seq) if picked else None,
+            stopped=self.plane.stopped,
+        )
         return self.sight
 
     def close(self) -> None:
@@ -111,24 +122,6 @@ class Live:
         if kind == "received":
             self.rates.add(len(changes))
         self._changed()
-
-    def _seen(self) -> Sight:
-        if not self._fresh:
-            arrivals: Sequence[Arrival] = self.plane.newest(_PAGE, **self.filters)
-            self._fresh = self.paused
-        else:
-            arrivals = self.sight.arrivals
-        picked, totals, workspace = self.picked, self.plane.totals(), self.plane.workspace
-        return Sight(
-            arrivals,
-            totals,
-            self.rates.last(),
-            sorted(workspace.sources),
-            sorted(workspace.destinations),
-            missed=totals.received - self._held_at if self.paused else 0,
-            about=self.plane.about(picked.seq) if picked else None,
-            stopped=self.plane.stopped,
-        )
 
     def _shown(self) -> list[Arrival]:
         return [*self.sight.arrivals, *([self.picked] if self.picked else [])]

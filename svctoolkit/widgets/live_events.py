@@ -117,7 +117,7 @@ class LiveEvents(_base.Explorer):
         self.state.filters[name] = control.value
 
     def _offered(self, control: Any, options: Sequence[Any], value: Any) -> None:
-        """New options at once with the value. Setting options chooses the first one for a moment, which nobody meant."""
+        """New options at once with the value. (Setting options chooses the first for a moment, which nobody meant.)"""
         self._offering = threading.get_ident()
         try:
             with control.hold_sync():
