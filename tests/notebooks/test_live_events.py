@@ -17,8 +17,7 @@ from svctoolkit.delivery import Answer
 from svctoolkit.server import Backoff
 from svctoolkit.server.newest import Arrival
 from svctoolkit.widgets import LiveEvents
-from tests.notebooks.controls import control, shown, words
-from tests.notebooks.parts import html_parts, saved
+from tests.notebooks.controls import control, html_parts, saved, shown, words
 
 NEWEST = "Newest events (UTC); choose one to see all about it"
 

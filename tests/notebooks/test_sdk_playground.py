@@ -10,8 +10,7 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.widgets import SdkPlayground
-from tests.notebooks.controls import click, control, fill, shown, words
-from tests.notebooks.parts import saved
+from tests.notebooks.controls import click, control, fill, saved, shown, words
 
 
 @pytest.fixture
