@@ -144,7 +144,7 @@ class Magics:
             known = sorted({tag for scenario in suite.scenarios for tag in scenario.tags})
             near = did_you_mean(given.tags, known)
             raise UsageError(f"%%suite: none of {len(suite.scenarios)} scenarios is selected.{near}")
-        results, progress = Results(), _Progress()
+        results, progress = Results(), _Progress(self._shell)
         planes = runner.Planes(coverage=given.coverage)
         try:
             for notice in runner.run(chosen, planes, coverage=given.coverage, fail_fast=given.fail_fast):
@@ -257,10 +257,10 @@ class Magics:
 
 
 class _Progress:
-    """How far a run is, in the output of the cell; nothing for one that is quickly over."""
+    """How far a run is, in the output of the cell; nothing for one that is quickly over, or in a terminal."""
 
-    def __init__(self) -> None:
-        self._next = monotonic() + _PATIENCE
+    def __init__(self, shell: Any) -> None:
+        self._next = monotonic() + _PATIENCE if hasattr(shell, "kernel") else float("inf")
         self._handle: Any = None
 
     def show(self, results: Results) -> None:

@@ -140,6 +140,11 @@ class DataPlane(View):
         return self._pipeline.recorder
 
     @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called. What it has received and done can be looked at as before."""
+        return self._stopped
+
+    @property
     def reload_problem(self) -> str:
         """Why the changed workspace file is not in use; empty if it is."""
         return self._reloader.problem if self._reloader else ""
@@ -189,6 +194,10 @@ class DataPlane(View):
     def totals(self) -> Totals:
         """Counts since the start. Unlike counting the records, asking costs nothing, however many there are."""
         return newest.totals(self._engine)
+
+    def masked(self, value: Any) -> Any:
+        """A copy of `value` (JSON) with every secret of the workspace masked."""
+        return self._engine.masker().masked(value)
 
     def watch(self, told: Callable[[str, list[dict[str, Any]]], None]) -> Callable[[], None]:
         """Call `told(kind, changes)` after every change, until the result is called.

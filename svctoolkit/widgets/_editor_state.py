@@ -81,8 +81,15 @@ class EditorState:
     def refresh(self) -> None:
         """Read the events, for the first time or anew: a data plane has received more."""
         self.events = dict(named_events(self._given))
-        if self.event not in (*self.events, ALL):
+        if self.event not in self.events and (self.event != ALL or len(self.events) < 2):
             self.event = next(iter(self.events), ALL)
+
+    def choices(self) -> list[tuple[str, str]]:
+        """What can be chosen as `event`, each with its label."""
+        names = [(name, name) for name in self.events]
+        if len(names) > 1:
+            names.append((f"all {len(names)} events", ALL))
+        return names or [("no event yet", ALL)]
 
     def speak(self, language: Language) -> None:
         """Change the language; code that nobody has touched is replaced by that of the other."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -68,7 +67,7 @@ class Live:
         self.filters: dict[str, str] = {}
         self.paused = False
         self.picked: Arrival | None = None
-        self._changed, self._stopped = changed, False
+        self._changed = changed
         self._held_at = 0
         self._fresh = False  # whether the paused list is what the filters ask for
         self.sight = Sight((), Totals(0, 0, {}), self.rates.last(), (), ())
@@ -96,12 +95,23 @@ class Live:
         self._changed()
 
     def look(self) -> Sight:
-        """How things are now. The last sight once the data plane has stopped."""
-        try:
-            self.sight = replace(self.sight, stopped=True) if self._stopped else self._seen()
-        except sqlite3.ProgrammingError:  # its store was closed meanwhile
-            self._stopped = True
-            self.sight = replace(self.sight, stopped=True)
+        """How things are now."""
+        if not self._fresh:
+            arrivals: Sequence[Arrival] = self.plane.newest(_PAGE, **self.filters)
+            self._fresh = self.paused
+        else:
+            arrivals = self.sight.arrivals
+        picked, totals, workspace = self.picked, self.plane.totals(), self.plane.workspace
+        self.sight = Sight(
+            arrivals,
+            totals,
+            self.rates.last(),
+            sorted(workspace.sources),
+            sorted(workspace.destinations),
+            missed=totals.received - self._held_at if self.paused else 0,
+            about=self.plane.about(picked.seq) if picked else None,
+            stopped=self.plane.stopped,
+        )
         return self.sight
 
     def close(self) -> None:
@@ -111,25 +121,7 @@ class Live:
     def _told(self, kind: str, changes: Sequence[Mapping[str, Any]]) -> None:
         if kind == "received":
             self.rates.add(len(changes))
-        self._stopped = self._stopped or kind == "end"
         self._changed()
-
-    def _seen(self) -> Sight:
-        if not self._fresh:
-            arrivals: Sequence[Arrival] = self.plane.newest(_PAGE, **self.filters)
-            self._fresh = self.paused
-        else:
-            arrivals = self.sight.arrivals
-        picked, totals, workspace = self.picked, self.plane.totals(), self.plane.workspace
-        return Sight(
-            arrivals,
-            totals,
-            self.rates.last(),
-            sorted(workspace.sources),
-            sorted(workspace.destinations),
-            missed=totals.received - self._held_at if self.paused else 0,
-            about=self.plane.about(picked.seq) if picked else None,
-        )
 
     def _shown(self) -> list[Arrival]:
         return [*self.sight.arrivals, *([self.picked] if self.picked else [])]

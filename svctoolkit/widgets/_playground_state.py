@@ -16,7 +16,7 @@ from svctoolkit.workspace import Workspace
 
 _CALLS_KEPT = 100
 _EVENTS_SHOWN = 10
-_FLUSH_SECONDS = 5.0
+_FLUSH_SECONDS = 3.0
 QUEUE_COLUMNS = ("stored_at", "state", "type", "event", "user_id", "anonymous_id", "bytes", "reason")
 _DEFAULTS: Mapping[str, Any] = {
     "application_name": "playground",
@@ -122,7 +122,7 @@ class Playground:
         shown = [*map(repr, arguments), *([f"options={options!r}"] if options else [])]
         named = {"options": options} if options else {}
         getattr(self.client, method)(*arguments, **named)
-        self.calls.append(f"client.{method}({', '.join(shown)})")
+        self.calls.append(self.plane.masked(f"client.{method}({', '.join(shown)})"))
         self._changed()
 
     def go(self, *, online: bool) -> None:
@@ -131,7 +131,7 @@ class Playground:
         self._changed()
 
     def flush(self) -> bool:
-        """Send what waits: whether all of it went within 5 seconds."""
+        """Send what waits: whether all of it went within 3 seconds."""
         self.calls.append("client.flush()")
         delivered = self.client.flush(_FLUSH_SECONDS)
         self._changed()
@@ -146,7 +146,8 @@ class Playground:
         events = list(islice(frame["payload"], _EVENTS_SHOWN))
         frame["stored_at"] = frame["stored_at"].dt.strftime("%H:%M:%S.%f").str[:-3]
         shown = frame[[*QUEUE_COLUMNS]].head(200).astype(object)
-        return Queue(stats, shown.where(shown.notna(), None).to_numpy().tolist(), events)
+        rows = shown.where(shown.notna(), None).to_numpy().tolist()
+        return Queue(stats, self.plane.masked(rows), self.plane.masked(events))
 
     def close(self) -> None:
         """End the client, and the data plane if it is its own."""

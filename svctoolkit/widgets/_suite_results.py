@@ -31,6 +31,7 @@ _LOOKS: dict[Status, tuple[str, str, Kind]] = {
     "xfailed": ("✓", "expected to fail", "warning"),
 }
 _MOST = 20  # differences of one scenario
+_LISTED = 50  # scenarios of a text; of more only those that failed
 _NAMED = 8  # of what is missing
 _ANSWER = ("status", "headers", "body")  # what the stages are taken from
 
@@ -87,7 +88,8 @@ class Results:
 
     def __str__(self) -> str:
         lines = [self.summary]
-        for outcome in self.outcomes.values():
+        everything = len(self.outcomes) <= _LISTED
+        for outcome in (o for o in self.outcomes.values() if everything or not o.ok):
             lines.append(f"{_LOOKS[outcome.status][1]}: {title_of(outcome)}")
             lines += [] if outcome.ok else [f"  {line}" for line in explained(outcome).splitlines()]
         return "\n".join([*lines, *(shown_coverage(self.coverage) if self.coverage else ())])

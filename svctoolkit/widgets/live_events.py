@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import Timer
 from typing import Any
 
 from svctoolkit import display
@@ -31,7 +31,7 @@ class LiveEvents(_base.Explorer):
 
     def __init__(self, plane: DataPlane, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._painter = _base.Painter(self._paint, failed=self._failed)
-        self._tick: Timer | None = None
+        self._tick: threading.Timer | None = None
         self.state = Live(plane, self._painter.poke, clock=clock)
         self._make_controls()
         traffic = _base.card("Traffic", _base.grid(self._counts, self._destinations, least="300px"))
@@ -74,14 +74,14 @@ class LiveEvents(_base.Explorer):
         self._counts, self._destinations, self._note = _base.html(), _base.html(), _base.html()
         self._details = _base.html(display.page(display.message("No event is chosen.", "info")))
         self._about: Any = None
+        self._offering = 0  # the thread that is changing options just now
 
     def _chosen(self, name: str, change: dict[str, Any]) -> None:
-        if change["new"] != self.state.filters.get(name, ""):
+        if self._offering != threading.get_ident():
             self.state.choose(name, change["new"])
 
     def _picked(self, change: dict[str, Any]) -> None:
-        picked = self.state.picked
-        if change["new"] != (picked.seq if picked else None):  # else it was the painter
+        if self._offering != threading.get_ident():
             self.state.pick(change["new"])
 
     def _paint(self) -> None:
@@ -104,9 +104,7 @@ class LiveEvents(_base.Explorer):
         options = tuple((_arrivals.line(arrival), arrival.seq) for arrival in shown)
         if options == self._list.options:
             return
-        with self._list.hold_sync(), self._list.hold_trait_notifications():
-            self._list.options = options
-            self._list.value = picked.seq if picked else None
+        self._offered(self._list, options, picked.seq if picked else None)
 
     def _offer(self, name: str, keys: Sequence[str]) -> None:
         """Let a filter offer what the workspace has now."""
@@ -115,15 +113,24 @@ class LiveEvents(_base.Explorer):
         if options == control.options:
             return
         chosen = self.state.filters.get(name, "")
-        with control.hold_sync(), control.hold_trait_notifications():
-            control.options = options
-            control.value = chosen if chosen in keys else ""
+        self._offered(control, options, chosen if chosen in keys else "")
+        self.state.filters[name] = control.value
+
+    def _offered(self, control: Any, options: Sequence[Any], value: Any) -> None:
+        """New options at once with the value. (Setting options chooses the first for a moment, which nobody meant.)"""
+        self._offering = threading.get_ident()
+        try:
+            with control.hold_sync():
+                control.options = options
+                control.value = value
+        finally:
+            self._offering = 0
 
     def _keep_ticking(self) -> None:
         """The plot moves on with time, also when nothing happens."""
         self._stop_ticking()
         if self.state.rates.moving and not self.state.sight.stopped:
-            self._tick = Timer(1.0, self._painter.poke)
+            self._tick = threading.Timer(1.0, self._painter.poke)
             self._tick.daemon = True
             self._tick.start()
 

@@ -24,9 +24,9 @@ class SuiteExplorer(_base.Explorer):
 
     def __init__(self, *paths: str | Path) -> None:
         self.state = SuiteState(paths or ["."])
-        self.work: _base.Work[None] = _base.Work(self._finished, failed=self._fail, busy=self._tell_busy)
-        self._painter = _base.Painter(self._paint, failed=self._fail)
-        self._problem = display.Html()
+        self._work: _base.Work[None] = _base.Work(self._finished, failed=self._fail, busy=self._tell_busy)
+        self._painter = _base.Painter(self._paint, failed=self._fail_to_paint)
+        self._problem, self._running = display.Html(), False
         self._make_controls()
         filters = _base.bar(self._words, self._failed_only, self._coverage)
         runs = _base.bar(self._run_all, self._run_chosen, self._run_failed, self._cancel)
@@ -34,7 +34,7 @@ class SuiteExplorer(_base.Explorer):
         super().__init__([runs, self._progress, parts], closing=[self.state.stop, self._painter.close])
         self._observe()
         self._paint()
-        self.work.start(self.state.load)
+        self._work.start(self.state.load)
 
     def _make_controls(self) -> None:
         self._words = _base.text("Filter", placeholder="words of the title, file or tags")
@@ -66,11 +66,11 @@ class SuiteExplorer(_base.Explorer):
 
     def wait(self, timeout: float = 60.0) -> bool:
         """Whether everything asked for has run and is shown within `timeout` seconds."""
-        return self.work.wait(timeout) and self._painter.wait(timeout)
+        return self._work.wait(timeout) and self._painter.wait(timeout)
 
     def _run(self, names: Callable[[], Sequence[str]]) -> None:
         self._problem = display.Html()
-        self.work.start(lambda: self.state.run(names, self._painter.poke))
+        self._work.start(lambda: self.state.run(names, self._painter.poke))
 
     def _filtered(self, _change: dict[str, Any]) -> None:
         self.state.words, self.state.failed_only = self._words.value, self._failed_only.value
@@ -91,10 +91,13 @@ class SuiteExplorer(_base.Explorer):
         self._problem = told
         self._painter.poke()
 
+    def _fail_to_paint(self, told: display.Html) -> None:
+        self._progress.value = display.page(told)
+
     def _tell_busy(self, busy: bool) -> None:
         for control in (self._run_all, self._run_chosen, self._run_failed):
             control.disabled = busy
-        self._cancel.disabled = not busy
+        self._cancel.disabled, self._running = not busy, busy
         self._painter.poke()
 
     def _paint(self) -> None:
@@ -119,8 +122,10 @@ class SuiteExplorer(_base.Explorer):
         results = self.state.results
         if self._problem:
             return self._problem
-        if not self._cancel.disabled:
-            bar = f'<progress max="{results.total or 1}" value="{results.done}" aria-label="progress"></progress>'
+        if self._running:
+            if not results.total:
+                return display.message("reading the files", "info")
+            bar = f'<progress max="{results.total}" value="{results.done}" aria-label="progress"></progress>'
             return display.message(display.Html(f"{bar} {results.done} of {results.total} have run"), "info")
         return results.told() if results.outcomes else display.message("nothing has run yet", "plain")
 

@@ -11,7 +11,7 @@ from svctoolkit import display
 from svctoolkit.errors import ToolkitError
 from svctoolkit.secrets import Masker
 from svctoolkit.widgets import _base
-from svctoolkit.widgets._editor_state import ALL, EditorState, Events
+from svctoolkit.widgets._editor_state import EditorState, Events
 from svctoolkit.widgets._trial import Trials
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class TransformationEditor(_base.Explorer):
     ) -> None:
         self.state = EditorState(workspace, name, language, events)
         self._touched, self._waiting, self._closed = 0.0, False, threading.Event()
-        self.work: _base.Work[Trials] = _base.Work(self._show, failed=self._fail, busy=self._tell_busy)
+        self._work: _base.Work[Trials] = _base.Work(self._show, failed=self._fail, busy=self._tell_busy)
         self._make_controls()
         what, saving = _base.bar(self._name, self._language), _base.bar(self._save, self._file, self._write)
         running = _base.bar(self._as_typed, self._run, self._busy)
@@ -52,7 +52,7 @@ class TransformationEditor(_base.Explorer):
         right = _base.card("Result", choosing, self._told)
         super().__init__([_base.grid(left, right, least="400px"), self._whole], closing=[self._closed.set])
         self._observe()
-        self.work.start(self._run_with_new_events)
+        self._work.start(self._run_with_new_events)
 
     def _make_controls(self) -> None:
         state = self.state
@@ -62,7 +62,7 @@ class TransformationEditor(_base.Explorer):
         self._code.continuous_update = True
         self._as_typed = _base.checkbox("Run as I type", state.workspace.delivery.mode == "record")
         self._run = _base.button("Run", self.run, icon="play", primary=True)
-        self._event = _base.choice("Event", self._choices())
+        self._event = _base.choice("Event", state.choices())
         self._refresh = _base.button("Refresh events", self._read_events, icon="refresh")
         self._told, self._whole, self._busy, self._said = (_base.html() for _ in range(4))
         self._save = _base.button("Save to workspace", lambda: self._saved(state.save), icon="save")
@@ -79,15 +79,19 @@ class TransformationEditor(_base.Explorer):
         self._name.observe(self._renamed, "value")
 
     def run(self) -> None:
-        """Run the code now. Returns at once; `work.wait()` waits for the result."""
-        self.work.start(self.state.run)
+        """Run the code now. Returns at once; `wait` waits for the result."""
+        self._work.start(self.state.run)
+
+    def wait(self, timeout: float = 30.0) -> bool:
+        """Whether everything asked for has run and is shown within `timeout` seconds."""
+        return self._work.wait(timeout)
 
     def _typed(self, change: dict[str, Any]) -> None:
         self.state.code = change["new"]
         self._touched = monotonic()
         if self._as_typed.value and not self._waiting:
             self._waiting = True
-            self.work.start(self._run_when_quiet)
+            self._work.start(self._run_when_quiet)
 
     def _run_when_quiet(self) -> Trials:
         while (left := self._touched + _QUIET - monotonic()) > 0 and not self._closed.is_set():
@@ -111,20 +115,16 @@ class TransformationEditor(_base.Explorer):
         self.state.name = change["new"].strip() or "transformation"
 
     def _read_events(self) -> None:
-        self.work.start(self._run_with_new_events)
+        self._work.start(self._run_with_new_events)
 
     def _run_with_new_events(self) -> Trials:
         """A data plane may have to finish writing what it received, so this is work for the thread."""
         self.state.refresh()
         self._event.unobserve(self._chosen, "value")  # new options choose the first; that is not the user's choice
-        self._event.options = self._choices()
+        self._event.options = self.state.choices()
         self._event.value = self.state.event
         self._event.observe(self._chosen, "value")
         return self.state.run()
-
-    def _choices(self) -> list[tuple[str, str]]:
-        names = list(self.state.events)
-        return [*zip(names, names, strict=True), (f"all {len(names)} events", ALL)]
 
     def _saved(self, save: Callable[[], str]) -> None:
         try:
