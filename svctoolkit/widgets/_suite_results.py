@@ -19,7 +19,7 @@ from svctoolkit.widgets._excerpt import Excerpt
 if TYPE_CHECKING:
     import pandas as pd
 
-    from svctoolkit.display._html import Kind
+    from svctoolkit.display import Kind
     from svctoolkit.runner import Coverage, Difference, Notice, StepOutcome
     from svctoolkit.runner._outcome import Status
 
