@@ -4,7 +4,8 @@
     %%suite --tags orders               the cell is a suite; runs it
     %svc                                shows the workspace that the other two work with
 
-Loading it also gives DataFrames `df.svc`. The workspace is the variable `workspace`, or the one that `%svc NAME` chose; where there is none, one is made.
+That workspace is the variable `workspace`, or the one that `%svc NAME` chose; where there is none, one is made.
+Loading the extension also gives DataFrames `df.svc`.
 """
 
 from __future__ import annotations
