@@ -230,7 +230,7 @@ def test_every_type_has_a_form(types: list[str]) -> None:
         texts = {name: f.control for name, f in form.fields.items() if f.control.__class__ is ipywidgets.Text}
         for control in texts.values():
             control.value = "7"
-        assert {state.config[name] for name in texts} <= {"7"}
+        assert {state.config[name] for name in texts} <= {"7"}, type
 
 
 @pytest.mark.parametrize(

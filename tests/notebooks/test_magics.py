@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -295,6 +297,13 @@ def test_a_secret_never_shows(shell: InteractiveShell, shop: Workspace) -> None:
     assert "••••" in html(trials)
 
 
+def test_loading_gives_frames_their_accessor(shell: InteractiveShell) -> None:
+    """After %load_ext a DataFrame of events has `df.svc`."""
+    frame = ran(shell, "import pandas\npandas.DataFrame([{'type': 'track', 'event': 'A'}]).svc.flatten()")
+
+    assert list(frame["event"]) == ["A"]
+
+
 def test_reloading_registers_once(shell: InteractiveShell, shop: Workspace) -> None:
     """After %reload_ext each name is proposed once; after %unload_ext the magics are gone."""
     shell.run_line_magic("reload_ext", "svctoolkit")
@@ -304,6 +313,19 @@ def test_reloading_registers_once(shell: InteractiveShell, shop: Workspace) -> N
     assert proposed == ["%svc workspace"]
     assert shell.find_cell_magic("transform") is None
     shell.run_line_magic("load_ext", "svctoolkit")
+
+
+def test_the_magics_need_no_widgets() -> None:
+    """In a plain IPython, without ipywidgets, all three work."""
+    code = (
+        "import sys; sys.modules['ipywidgets'] = None\n"
+        "from IPython.core.interactiveshell import InteractiveShell as S\n"
+        "shell = S.instance(); shell.run_line_magic('load_ext', 'svctoolkit')\n"
+        f"done = [shell.run_cell(cell).success for cell in ({'%%transform clean' + chr(10) + LOWER!r}, '%svc')]\n"
+        "assert done == [True, True]"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
 
 
 @pytest.fixture(scope="module")
