@@ -29,7 +29,7 @@ scenarios:
   - name: revenue is a number, whatever the software of the shop has made of it before it came here
     destination: hook
     event:
-      {type: track, event: Order, userId: u1, properties: {revenue: "22.5", note: a-text-without-any-space-that-goes-on-and}}
+      {type: track, event: Order, userId: u1, properties: {revenue: "22.5", note: a-text-without-any-space-in-it}}
     expect: {user_transform: {properties: {revenue: 22}}, dest_transform: {method: PUT}}
   - {name: it arrives, send: {type: track, event: Order, userId: u1, properties: {revenue: 1}}, expect: {attempts: 1}}
   - {name: later, skip: there is no time yet, destination: hook, event: {type: track}, expect: {status: 200}}
