@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from svctoolkit.display._diff import diff, diff_text
 from svctoolkit.display._exchange import exchange
-from svctoolkit.display._html import Html, Kind, bundle, columns, html, more, page, section
+from svctoolkit.display._html import Html, Kind, box, bundle, columns, html, more, page, section
 from svctoolkit.display._parts import code, facts, message, pill, table
 from svctoolkit.display._strip import Step, status, strip
 from svctoolkit.display._tree import tree
@@ -19,6 +19,7 @@ __all__ = [
     "Html",
     "Kind",
     "Step",
+    "box",
     "bundle",
     "code",
     "columns",

@@ -70,13 +70,14 @@ def _lines(value: Any) -> list[str]:
 
 
 def _ordered_as(value: Any, model: Any) -> Any:
-    """`value` with its keys in the order that `model` has them."""
+    """`value` with its keys in the order that `model` has them, and equal numbers written alike (`10.0` is `10`)."""
     if isinstance(value, Mapping) and isinstance(model, Mapping):
         keys = [*(k for k in model if k in value), *(k for k in value if k not in model)]
         return {k: _ordered_as(value[k], model.get(k)) for k in keys}
     if isinstance(value, list) and isinstance(model, list):
         return [_ordered_as(v, model[i] if i < len(model) else None) for i, v in enumerate(value)]
-    return value
+    numbers = {type(value), type(model)} <= {int, float}
+    return model if numbers and value == model else value
 
 
 def _runs(old: list[str], new: list[str]) -> Iterator[tuple[bool, list[_Pair]]]:

@@ -87,6 +87,7 @@ user-select:none;overflow:hidden}
 .svc del,.svc ins{text-decoration:none;border-radius:2px;color:inherit}
 .svc del{background:color-mix(in srgb,var(--bad) 32%,transparent)}
 .svc ins{background:color-mix(in srgb,var(--ok) 34%,transparent)}
+.svc mark{color:inherit;background:color-mix(in srgb,var(--warn) 26%,transparent);border-radius:2px}
 .svc table.diff td.fold{background:var(--bg2);color:var(--dim);padding:1px 24px;border-block:1px solid var(--line)}
 .svc ol.strip{display:flex;flex-wrap:wrap;gap:8px 26px;list-style:none;padding:0}
 .svc ol.strip li{position:relative;flex:1 1 170px;min-width:0;margin:0;padding:7px 12px;background:var(--bg);
@@ -101,4 +102,5 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc .off rect,.svc .edge.off{stroke:var(--dim);stroke-dasharray:4 4}
 .svc :is(section,div,p,pre,ol,details)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
-STYLE = re.sub(r"\n\s*", "", _CSS)
+# The class twice outweighs what JupyterLab says of every table and every piece of code in an output.
+STYLE = re.sub(r"\n\s*", "", _CSS).replace(".svc ", ".svc.svc ")

@@ -15,7 +15,7 @@ from svctoolkit.results._model import (
     error_of,
 )
 from svctoolkit.results._rows import Row, rows
-from svctoolkit.results.frames import flat, frame
+from svctoolkit.results.frames import flat, flatten, frame
 
 __all__ = [
     "ABSENT",
@@ -27,6 +27,7 @@ __all__ = [
     "SourceResult",
     "error_of",
     "flat",
+    "flatten",
     "frame",
     "rows",
 ]
