@@ -20,13 +20,14 @@ from svctoolkit.delivery import Recorder, Transport
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server import _serve
+from svctoolkit.server import _serve, newest
 from svctoolkit.server._gate import Gate
 from svctoolkit.server._inprocess import Answer, Loop, call
 from svctoolkit.server._keys import RUN_HEADER
 from svctoolkit.server.admin import Control, Reloader
 from svctoolkit.server.ingest import new_id as _new_id
 from svctoolkit.server.metrics import Metrics
+from svctoolkit.server.newest import Totals
 from svctoolkit.server.routes import application
 from svctoolkit.server.store import Retention, Store
 from svctoolkit.server.views import View
@@ -146,6 +147,11 @@ class DataPlane(View):
         return self._pipeline.recorder
 
     @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called. What it has received and done can be looked at as before."""
+        return self._stopped
+
+    @property
     def reload_problem(self) -> str:
         """Why the changed workspace file is not in use; empty if it is."""
         return self._reloader.problem if self._reloader else ""
@@ -191,6 +197,23 @@ class DataPlane(View):
         """Return when `condition()` is true; it is asked anew after every change. Raises `StillWaiting`."""
         if not self._engine.bell.wait(lambda: bool(condition()), timeout):
             raise StillWaiting(f"the condition is not true after {timeout:g} s: {self._engine.describe(None)}")
+
+    def totals(self) -> Totals:
+        """Counts since the start. Unlike counting the records, asking costs nothing, however many there are."""
+        return newest.totals(self._engine)
+
+    def masked(self, value: Any) -> Any:
+        """A copy of `value` (JSON) with every secret of the workspace masked."""
+        return self._engine.masker().masked(value)
+
+    def watch(self, told: Callable[[str, list[dict[str, Any]]], None]) -> Callable[[], None]:
+        """Call `told(kind, changes)` after every change, until the result is called.
+
+        Kinds are `received`, `rejected`, `delivery`, `fate`, and `end` when the data plane stops. It is called in the
+        data plane's own threads, which wait for it.
+        """
+        self._engine.bell.listen(told)
+        return partial(self._engine.bell.unlisten, told)
 
     def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
         """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.

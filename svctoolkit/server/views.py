@@ -14,6 +14,7 @@ from svctoolkit.server.store import unpacked
 if TYPE_CHECKING:
     import pandas as pd
 
+    from svctoolkit.server.newest import Arrival
     from svctoolkit.server.worker import Engine
 
 T = TypeVar("T")
@@ -247,6 +248,31 @@ class View:
     def fates(self) -> Rows[Fate]:
         """One record for each event and destination that its source is connected to."""
         return Rows(self._engine, _FATES, "seq, destination", self._where("f.run"), fate)
+
+    def newest(
+        self,
+        limit: int = 50,
+        *,
+        source: str = "",
+        type: str = "",
+        destination: str = "",
+        status: str = "",
+        text: str = "",
+    ) -> list[Arrival]:
+        """The newest events and refusals, newest first, in one line each, with their fates; secrets are masked.
+
+        `status` is a fate (at `destination`, if given) or `rejected`; `text` is part of a name, a user or a message id.
+        They choose among the newest 5,000 events: this is made for looking on, several times a second.
+        """
+        from svctoolkit.server.newest import Chosen, newest
+
+        return newest(self._engine, self._run, Chosen(source, type, destination, status, text), limit)
+
+    def about(self, seq: int) -> dict[str, list[dict[str, Any]]]:
+        """Everything about one event or refusal as `/inspect` shows it: `events`, `rejected`, `fates`, `deliveries`."""
+        from svctoolkit.server.queries import about
+
+        return about(self._engine, seq)
 
     def fate_counts(self) -> dict[tuple[str, str], int]:
         """How many events have which fate, by destination and status."""

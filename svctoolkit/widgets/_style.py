@@ -17,6 +17,9 @@ min-width:0}
 .svc-explorer .svc-field{gap:2px;overflow:visible}
 .svc-explorer .svc-help{color:var(--jp-ui-font-color2,#59636e);font-size:12px}
 .svc-explorer .svc-fields{gap:10px;overflow:visible}
+.svc-explorer .svc-rest{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(210px,100%),1fr));gap:10px 16px;
+align-items:start;overflow:visible}
+.svc-explorer .svc-rest:empty{display:none}
 .svc-explorer .svc-legend{font-weight:600;color:var(--jp-ui-font-color1,inherit)}
 .svc-explorer .svc-group{gap:6px;overflow:visible}
 .svc-explorer .svc-labelled{flex-direction:column;align-items:stretch;height:auto;margin:0;overflow:visible}
@@ -30,8 +33,9 @@ height:auto;white-space:normal;font-weight:600}
 .svc-explorer .svc-bar>button{align-self:end}
 .svc-explorer .svc-bar>:is(.svc-check,.svc-check~button){align-self:center}
 .svc-explorer .svc-check{margin:0;height:auto}
-.svc-explorer .svc-check label{width:auto}
+.svc-explorer .svc-check label{width:auto;white-space:normal;height:auto;overflow:visible;line-height:1.4}
 .svc-explorer .svc-code textarea{font:12.5px/1.5 var(--jp-code-font-family,monospace);tab-size:2}
+.svc-explorer .svc-log.svc-labelled>select{flex:0 0 auto;font:12.5px/1.6 var(--jp-code-font-family,monospace)}
 .svc-explorer .svc-bar{flex-flow:row wrap;gap:8px 14px;align-items:center;overflow:visible;padding-left:3px}
 .svc-explorer .svc-bar>*{margin:0}
 .svc-explorer .widget-gridbox{overflow:visible;align-items:start}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -38,6 +39,17 @@ def shown(explorer: Any) -> str:
 def words(html: str) -> str:
     """The text of HTML, on one line."""
     return " ".join(unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", html, flags=re.S)).split())
+
+
+def html_parts(explorer: Any) -> list[Any]:
+    """The places where it shows HTML."""
+    return [widget for widget in _all(explorer.root) if isinstance(widget, ipywidgets.HTML)]
+
+
+def saved(explorer: Any) -> str:
+    """All that a notebook saves of it: the state of each widget, and what its views show."""
+    states = [widget.get_state() for widget in _all(explorer.root)]
+    return json.dumps([states, explorer._repr_mimebundle_()], default=str, ensure_ascii=False)
 
 
 def _all(widget: Any) -> Iterator[Any]:

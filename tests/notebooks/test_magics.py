@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -213,7 +215,7 @@ def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
         ("%%suite\n\n", "%%suite: the cell is empty"),
         (f"%%suite\n{SUITE.replace('destination: hook', 'destination: hok')}", "Did you mean 'hook'?"),
         ("%%suite\nscenarios:\n  - nme: x", "cell:3:5: unknown key 'nme'. Did you mean 'name'?"),
-        ("%%suite\nscenarios: [", "cell:3:1: a value is missing here, or a bracket is opened and never closed"),
+        ("%%suite\nscenarios: [", "cell:2:13: a value is missing here, or a bracket is opened and never closed"),
         ("%svc worksapce", "no variable with a workspace is called 'worksapce'. Did you mean 'workspace'?"),
         ("%svc In", "%svc: In is a list, no workspace"),
     ],
@@ -295,6 +297,13 @@ def test_a_secret_never_shows(shell: InteractiveShell, shop: Workspace) -> None:
     assert "••••" in html(trials)
 
 
+def test_loading_gives_frames_their_accessor(shell: InteractiveShell) -> None:
+    """After %load_ext a DataFrame of events has `df.svc`."""
+    frame = ran(shell, "import pandas\npandas.DataFrame([{'type': 'track', 'event': 'A'}]).svc.flatten()")
+
+    assert list(frame["event"]) == ["A"]
+
+
 def test_reloading_registers_once(shell: InteractiveShell, shop: Workspace) -> None:
     """After %reload_ext each name is proposed once; after %unload_ext the magics are gone."""
     shell.run_line_magic("reload_ext", "svctoolkit")
@@ -304,6 +313,19 @@ def test_reloading_registers_once(shell: InteractiveShell, shop: Workspace) -> N
     assert proposed == ["%svc workspace"]
     assert shell.find_cell_magic("transform") is None
     shell.run_line_magic("load_ext", "svctoolkit")
+
+
+def test_the_magics_need_no_widgets() -> None:
+    """In a plain IPython, without ipywidgets, all three work."""
+    code = (
+        "import sys; sys.modules['ipywidgets'] = None\n"
+        "from IPython.core.interactiveshell import InteractiveShell as S\n"
+        "shell = S.instance(); shell.run_line_magic('load_ext', 'svctoolkit')\n"
+        f"done = [shell.run_cell(cell).success for cell in ({'%%transform clean' + chr(10) + LOWER!r}, '%svc')]\n"
+        "assert done == [True, True]"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
 
 
 @pytest.fixture(scope="module")

@@ -222,12 +222,21 @@ class Engine:
 
     def under_way(self, run: str | None = None) -> dict[str, int]:
         """How many events of a run, or of all, are on their way to each enabled destination."""
+        return {key: count for key, count in self.pending_by_destination(run).items() if not self.paused(key)}
+
+    def pending_by_destination(self, run: str | None = None) -> dict[str, int]:
+        """How many events of a run, or of all, are pending at each destination, disabled ones included."""
         found: Counter[str] = Counter()
         with self._lock:
             for (key, of_run), count in self._open.items():
                 if run is None or of_run == run:
                     found[key] += count
-        return {key: count for key, count in sorted(found.items()) if count and not self.paused(key)}
+        return {key: count for key, count in sorted(found.items()) if count}
+
+    def counted(self, kind: str) -> dict[tuple[str, ...], int]:
+        """`totals` of one kind as they are now."""
+        with self._lock:
+            return dict(self.totals[kind])
 
     def describe(self, run: str | None) -> str:
         """How things stand with what is under way, for people."""
