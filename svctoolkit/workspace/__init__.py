@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from svctoolkit.workspace._code import UserCode
 from svctoolkit.workspace._model import (
     Connection,
@@ -24,4 +26,12 @@ __all__ = [
     "Transformation",
     "UserCode",
     "Workspace",
+    "schema",
 ]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a workspace file."""
+    from svctoolkit.workspace import _shapes
+
+    return _shapes.schema()
