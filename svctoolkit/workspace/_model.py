@@ -374,10 +374,15 @@ class Workspace:
         network = live.shared(tuple(self.delivery.allow), loopback=loopback)
         if self.delivery.mode == "live":
             return network
-        path = (self.folder or Path()) / (self.delivery.cassette or "cassette.json")
+        path = self.cassette
         if path not in self._cassettes:
             self._cassettes[path] = Cassette.once(path, network, secrets=self.secrets)
         return self._cassettes[path]
+
+    @property
+    def cassette(self) -> Path:
+        """The file with the answers of delivery mode `cassette`; it need not be there yet."""
+        return (self.folder or Path()) / (self.delivery.cassette or "cassette.json")
 
     def secrets(self) -> Iterator[str]:
         """The text of every `Secret` in the destinations' configurations, and every credential, for masking."""
