@@ -19,7 +19,7 @@ from svctoolkit.runner._model import Scenario, Step, Suite
 from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
 from svctoolkit.runner._remote import remote
 from svctoolkit.runner._select import find
-from svctoolkit.runner._text import diverged, explanation, github_commands, hints
+from svctoolkit.runner._text import diverged, explanation, github_commands
 from svctoolkit.runner.compare import Difference, differences
 from svctoolkit.runner.load import load, loads, of
 from svctoolkit.runner.plane import Planes, embedded
@@ -54,7 +54,6 @@ __all__ = [
     "explanation",
     "find",
     "github_commands",
-    "hints",
     "load",
     "loads",
     "of",

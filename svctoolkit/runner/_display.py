@@ -5,21 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svctoolkit import display
-from svctoolkit.display import Html, pill
-from svctoolkit.runner._text import explanation
+from svctoolkit.display import Html
+from svctoolkit.runner import view
 
 if TYPE_CHECKING:
     from svctoolkit.runner._coverage import Coverage
     from svctoolkit.runner._model import Scenario, Suite
-    from svctoolkit.runner._outcome import Finished, Outcome, Status
-
-_KINDS: dict[Status, display.Kind] = {
-    "passed": "ok",
-    "failed": "error",
-    "error": "error",
-    "skipped": "plain",
-    "xfailed": "warning",
-}
+    from svctoolkit.runner._outcome import Finished, Outcome
 
 
 def suite(found: Suite) -> Html:
@@ -41,31 +33,17 @@ def scenario(found: Scenario) -> Html:
 
 def outcome(found: Outcome) -> Html:
     """Whether it is well, why it is not, and what was seen."""
-    masker = found.scenario.suite.masker
-    head = Html(f"{pill(found.status, _KINDS[found.status])} {display.html(masker.masked(found.scenario.title))}")
-    parts = []
-    if not found.ok:
-        parts.append(display.code(explanation(found), "differences"))
-    elif found.reason:
-        parts.append(display.message(masker.masked(found.reason), "info"))
-    for number, step in enumerate(found.steps, 1):
-        seen = display.tree(masker.masked(step.seen), f"step {number}: seen", open_depth=2)
-        parts.append(display.more(f"What was seen in step {number}", seen))
-    return display.page(display.section(head, *parts))
+    return display.page(view.outcome(found))
 
 
 def finished(found: Finished) -> Html:
     """The counts."""
     done = "interrupted" if found.interrupted else "finished"
-    rows = [[pill(status, _KINDS[status]), count] for status, count in found.counts.items() if status in _KINDS]
+    rows = [(view.status(status), count) for status, count in found.counts.items()]
     caption = f"{found.total} scenarios, {done} in {found.seconds:.2f} s"
     return display.page(display.table(["status", "scenarios"], rows, caption=caption))
 
 
 def coverage(found: Coverage) -> Html:
     """What the scenarios touch and miss."""
-    rows = [
-        [group.name, len(group.covered), group.total, ", ".join(sorted(group.missing)[:20])] for group in found.groups
-    ]
-    caption = f"Coverage {found.percent:.1f} %"
-    return display.page(display.table(["what", "covered", "of", "missing"], rows, caption=caption))
+    return display.page(view.coverage(found))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from svctoolkit import runner
 from svctoolkit.errors import ConfigError
-from svctoolkit.widgets._suite_results import Results, counted, sign_of, word_of
+from svctoolkit.runner import view
+from svctoolkit.widgets._suite_results import Results
 
 if TYPE_CHECKING:
     from svctoolkit.runner import Scenario, Suite
@@ -63,13 +64,13 @@ class SuiteState:
     def _counted(self, scenarios: Sequence[Scenario]) -> str:
         ran = [self.results.outcomes[s.name] for s in scenarios if s.name in self.results.outcomes]
         left = len(scenarios) - len(ran)
-        words = [counted(ran)] if ran else []
+        words = [view.counted(ran)] if ran else []
         return ", ".join([*words, *([f"{left} not run"] if left else [])]) or "no scenario"
 
     def _line(self, scenario: Scenario) -> str:
         outcome = self.results.outcomes.get(scenario.name)
-        word = "" if outcome is None or outcome.status == "passed" else f"{word_of(outcome)}: "
-        return f"{_INDENT}{sign_of(outcome)} {word}{scenario.suite.masker.masked(scenario.title)}"
+        word = "" if outcome is None or outcome.status == "passed" else f"{view.word(outcome)}: "
+        return f"{_INDENT}{view.sign(outcome)} {word}{scenario.suite.masker.masked(scenario.title)}"
 
     def below(self, key: str) -> list[str]:
         """The names of the scenarios that a line stands for: those that the filter shows."""

@@ -10,12 +10,26 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery import Recorder
-from svctoolkit.display import Html, Step, bundle, code, diff, message, more, page, section, status, strip, table, tree
+from svctoolkit.display import (
+    Excerpt,
+    Html,
+    Step,
+    bundle,
+    code,
+    diff,
+    message,
+    more,
+    page,
+    section,
+    status,
+    strip,
+    table,
+    tree,
+)
 from svctoolkit.errors import TransformationError
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change, changes
 from svctoolkit.secrets import Masker
-from svctoolkit.widgets._excerpt import Excerpt
 from svctoolkit.workspace import UserCode
 
 if TYPE_CHECKING:

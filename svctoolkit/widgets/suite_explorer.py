@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from svctoolkit import display
+from svctoolkit.runner import view
 from svctoolkit.widgets import _base
-from svctoolkit.widgets._suite_results import coverage_html, outcome_html
 from svctoolkit.widgets._suite_state import EVERYTHING, SuiteState
 
 _HEIGHT = "400px"
@@ -134,19 +134,19 @@ class SuiteExplorer(_base.Explorer):
         results, chosen = self.state.results, self.state.chosen
         found = [results.outcomes[name] for name in self.state.below(chosen) if name in results.outcomes]
         if len(found) == 1 and found[0].scenario.name == chosen:
-            yield outcome_html(found[0])
+            yield view.outcome(found[0])
             return
         if not found:
             yield display.message("Run the scenarios to see what becomes of them.", "plain")
             return
         failed = [outcome for outcome in found if not outcome.ok]
-        yield from map(outcome_html, failed[:_IN_FULL])
+        yield from map(view.outcome, failed[:_IN_FULL])
         if len(failed) > _IN_FULL:
             yield display.message(f"{len(failed) - _IN_FULL} more failed: choose one to see why", "info")
         elif not failed:
             yield display.message("nothing failed here; choose a scenario to see its stages", "plain")
         if results.coverage is not None and chosen == EVERYTHING:
-            yield coverage_html(results.coverage)
+            yield view.coverage(results.coverage)
 
     def static(self) -> display.Html:
         """The summary, and what failed."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -304,6 +306,19 @@ def test_reloading_registers_once(shell: InteractiveShell, shop: Workspace) -> N
     assert proposed == ["%svc workspace"]
     assert shell.find_cell_magic("transform") is None
     shell.run_line_magic("load_ext", "svctoolkit")
+
+
+def test_the_magics_need_no_widgets() -> None:
+    """In a plain IPython, without ipywidgets, all three work."""
+    code = (
+        "import sys; sys.modules['ipywidgets'] = None\n"
+        "from IPython.core.interactiveshell import InteractiveShell as S\n"
+        "shell = S.instance(); shell.run_line_magic('load_ext', 'svctoolkit')\n"
+        f"done = [shell.run_cell(cell).success for cell in ({'%%transform clean' + chr(10) + LOWER!r}, '%svc')]\n"
+        "assert done == [True, True]"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from svctoolkit.display import Html
+from svctoolkit.display._html import Html
 
 _AROUND = 2
 _WIDTH = 160
