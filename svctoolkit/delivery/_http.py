@@ -41,7 +41,10 @@ class HttpResponse:
         from svctoolkit import display
         from svctoolkit.delivery._display import response
 
-        return display.bundle(response(self), f"<HttpResponse {self.status}, {len(self.body):,} bytes>")
+        return display.bundle(response(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<HttpResponse {self.status}, {len(self.body):,} bytes>"
 
 
 class Transport(Protocol):

@@ -54,8 +54,8 @@ background:color-mix(in srgb,var(--q) 9%,var(--bg))}
 .svc .tree>details>ul{margin-left:20px}
 .svc :focus-visible{outline:2px solid var(--info);outline-offset:-2px}
 .svc .key{color:var(--key)}.svc .text{color:var(--text)}.svc .number{color:var(--number)}.svc .word{color:var(--word)}
-.svc .scroll{overflow:auto;max-height:520px;border:1px solid var(--line);border-radius:6px;background:var(--bg)}
-.svc table{margin:0;border:0;border-collapse:collapse;font:inherit;color:inherit}
+.svc .scroll{width:fit-content;min-width:min(100%,420px);max-width:100%;overflow:auto;max-height:520px;border:1px solid var(--line);border-radius:6px;background:var(--bg)}
+.svc table{table-layout:auto;margin:0;border:0;border-collapse:collapse;font:inherit;color:inherit}
 .svc table.rows{width:100%}
 .svc caption{text-align:left;padding:6px 12px;font-weight:600;color:var(--fg);background:var(--bg2);caption-side:top}
 .svc table td,.svc table th{text-align:left;vertical-align:top;border:0;padding:4px 12px;max-width:none;
@@ -63,8 +63,8 @@ white-space:normal;font-size:inherit;line-height:inherit}
 .svc table.rows th{color:var(--dim);font-weight:600;background:var(--bg2);white-space:nowrap}
 .svc table.rows td{border-top:1px solid var(--line);overflow-wrap:break-word}
 .svc table.wide td{white-space:nowrap}
-.svc tbody tr:nth-child(n),.svc table.wide td{white-space:nowrap}
-.svc tbody tr:nth-child(n):hover{background:none}
+.svc table.wide td{white-space:nowrap}
+.svc tbody tr:nth-child(n),.svc tbody tr:nth-child(n):hover{background:none}
 .svc table .figure{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .svc table.facts th{color:var(--dim);font-weight:400;padding:1px 14px 1px 0;white-space:nowrap}
 .svc table.facts td{padding:1px 0;overflow-wrap:anywhere}
@@ -102,5 +102,5 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc .off rect,.svc .edge.off{stroke:var(--dim);stroke-dasharray:4 4}
 .svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
-# The class twice outweighs what JupyterLab says of every table and every piece of code in an output.
+# twice the class, to be stronger than JupyterLab's own rules for tables and code in outputs
 STYLE = re.sub(r"\n\s*", "", _CSS).replace(".svc ", ".svc.svc ")

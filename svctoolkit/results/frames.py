@@ -73,6 +73,7 @@ def flat(values: Sequence[Any], prefix: str, *, empty: bool = False) -> dict[str
     Empty objects are leaves with `empty`, else they give nothing, too.
     """
     root = _Place(prefix)
+    bare = None if prefix else root  # its name stands before no other
     found = [root]
 
     def walk(node: dict[str, Any], at: _Place, place: int) -> None:
@@ -80,7 +81,7 @@ def flat(values: Sequence[Any], prefix: str, *, empty: bool = False) -> dict[str
         for key, value in node.items():
             inner = below.get(key)
             if inner is None:
-                inner = below[key] = _Place(f"{at.name}.{_escaped(key)}" if at.name else _escaped(key))
+                inner = below[key] = _Place(_escaped(key) if at is bare else f"{at.name}.{_escaped(key)}")
                 found.append(inner)
             if type(value) is dict and (value or not empty):
                 walk(value, inner, place)

@@ -97,8 +97,8 @@ def _masked(request: Any, masker: Masker) -> Any:
 
 
 def _result(result: DestinationResult, alone: bool) -> Html:
-    kind = result.destination or result.destination_id
-    title = Html(f"{display.html(result.destination_name)} {display.pill(kind)}")
+    kind = display.pill(result.destination) if result.destination else ""
+    title = Html(f"{display.html(result.destination_name)} {kind}")
     if result.error is not None:
         return display.section(title, display.message(result.masker.masked(result.error), "warning"))
     entries = [part for entry in result.data[:_MOST] for part in _entry(result, entry, alone)]

@@ -47,7 +47,10 @@ class Suite:
         from svctoolkit import display
         from svctoolkit.runner._display import suite
 
-        return display.bundle(suite(self), f"<Suite {self.name}: {len(self.scenarios)} scenarios>")
+        return display.bundle(suite(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<Suite {self.name}: {len(self.scenarios)} scenarios>"
 
     @cached_property
     def masker(self) -> Masker:
@@ -130,7 +133,10 @@ class Scenario:
         from svctoolkit import display
         from svctoolkit.runner._display import scenario
 
-        return display.bundle(scenario(self), f"<Scenario {self.name}>")
+        return display.bundle(scenario(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name}>"
 
     @property
     def where(self) -> str:

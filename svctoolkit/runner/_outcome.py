@@ -53,7 +53,10 @@ class Outcome:
         from svctoolkit import display
         from svctoolkit.runner._display import outcome
 
-        return display.bundle(outcome(self), f"<Outcome of {self.scenario.name}: {self.status}>")
+        return display.bundle(outcome(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<Outcome of {self.scenario.name}: {self.status}>"
 
     @property
     def ok(self) -> bool:

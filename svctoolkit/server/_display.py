@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit import display
@@ -97,31 +98,35 @@ def _status(one: Delivery) -> Html:
     return pill(one.status, "ok" if 200 <= one.status < 300 else "error")
 
 
-def _time(at: Any) -> str:
-    return str(at.isoformat(timespec="milliseconds"))
+def _time(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds")
+
+
+def _clock(at: datetime) -> str:
+    return at.strftime("%H:%M:%S.%f")[:-3]
 
 
 _Cells = Callable[[Any], list[Any]]
 _COLUMNS: dict[str, tuple[list[str], _Cells]] = {
     "Received": (
-        ["received", "type", "name", "source", "message id"],
-        lambda r: [_time(r.received_at), r.type, r.name, r.source, r.message_id],
+        ["received (UTC)", "type", "name", "source", "message id"],
+        lambda r: [_clock(r.received_at), r.type, r.name, r.source, r.message_id],
     ),
     "Rejected": (
-        ["at", "status", "reason", "position", "source"],
-        lambda r: [_time(r.at), pill(r.status, "error"), r.reason, r.position, r.source],
+        ["at (UTC)", "status", "reason", "position", "source"],
+        lambda r: [_clock(r.at), pill(r.status, "error"), r.reason, r.position, r.source],
     ),
     "Delivery": (
-        ["at", "destination", "status", "attempt", "ms", "request", "message id"],
+        ["at (UTC)", "destination", "status", "attempt", "ms", "request", "message id"],
         lambda r: [
-            *(_time(r.at), r.destination, _status(r), r.attempt, r.milliseconds),
+            *(_clock(r.at), r.destination, _status(r), r.attempt, r.milliseconds),
             *(f"{r.request.method} {r.request.url.partition('?')[0]}", r.message_id),
         ],
     ),
     "Fate": (
-        ["at", "type", "name", "destination", "fate", "by", "reason", "attempts"],
+        ["at (UTC)", "type", "name", "destination", "fate", "by", "reason", "attempts"],
         lambda r: [
-            *(_time(r.at), r.type, r.name, r.destination),
+            *(_clock(r.at), r.type, r.name, r.destination),
             *(fate(r.status), r.by, r.reason, r.attempts),
         ],
     ),

@@ -38,8 +38,8 @@ class Form:
         self._first = ipywidgets.VBox([self.fields[name].box for name in first])
         self._rest = ipywidgets.VBox([])
         self.box = ipywidgets.VBox([self._first, *([self._more, self._rest] if self._others else [])])
-        for part in (self.box, self._first, self._rest):
-            part.add_class("svc-fields")
+        for part, name in ((self.box, "svc-fields"), (self._first, "svc-fields"), (self._rest, "svc-rest")):
+            part.add_class(name)
 
     def show(self, problems: Mapping[str, str]) -> None:
         """Show what is wrong at the fields."""
@@ -142,12 +142,15 @@ def _as_text(value: time | None) -> str:
     return value.strftime("%H:%M") if value else ""
 
 
-def _json(title: str, _variable: Variable, value: Any, keep: _Set) -> _base.Field:
+def _json(title: str, variable: Variable, value: Any, keep: _Set) -> _base.Field:
     """Rows of several members, and what nobody knows the shape of: JSON, or a text."""
     held = [value]  # with the secrets, of which the editor has masks
     shown = "" if value is None else _as_json(value)
-    made = _base.area(title, shown, rows=min(8, max(2, shown.count("\n") + 1)))
-    field = _base.Field(made, "JSON, such as [{...}]; or a text")
+    if variable.kind == "any" and "\n" not in shown:
+        made = _base.text(title, shown)
+    else:
+        made = _base.area(title, shown, rows=min(8, max(2, shown.count("\n") + 1)))
+    field = _base.Field(made, "a text or JSON" if variable.kind == "any" else "JSON: [{...}]")
 
     def took(change: Mapping[str, Any]) -> None:
         try:

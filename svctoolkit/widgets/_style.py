@@ -17,6 +17,9 @@ min-width:0}
 .svc-explorer .svc-field{gap:2px;overflow:visible}
 .svc-explorer .svc-help{color:var(--jp-ui-font-color2,#59636e);font-size:12px}
 .svc-explorer .svc-fields{gap:10px;overflow:visible}
+.svc-explorer .svc-rest{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(210px,100%),1fr));gap:10px 16px;
+align-items:start;overflow:visible}
+.svc-explorer .svc-rest:empty{display:none}
 .svc-explorer .svc-legend{font-weight:600;color:var(--jp-ui-font-color1,inherit)}
 .svc-explorer .svc-group{gap:6px;overflow:visible}
 .svc-explorer .svc-labelled{flex-direction:column;align-items:stretch;height:auto;margin:0;overflow:visible}

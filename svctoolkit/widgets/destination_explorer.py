@@ -22,7 +22,7 @@ _COPY = "A click selects all of it. Secrets are taken from the environment varia
 
 class _Ran(NamedTuple):
     asked: Asked
-    result: DestinationResult
+    result: DestinationResult | ToolkitError  # an error: the request was refused
     suite: str
 
 
@@ -204,12 +204,15 @@ class DestinationExplorer(_base.Explorer):
         self._suite.value = _destination_view.code(suite, "YAML", note)
 
     def _show(self, ran: _Ran) -> None:
+        self._show_code(ran.asked, ran.suite, expected=True)
+        if isinstance(ran.result, ToolkitError):
+            self._failed(_base.failure(ran.result))
+            return
         self.result = ran.result
         self._strips.value = _destination_view.strips(ran.result)
         self._payloads.value = _destination_view.payloads(ran.result)
         self._http.value = _destination_view.http(ran.result)
         self._frame.value = _destination_view.frame(ran.result)
-        self._show_code(ran.asked, ran.suite, expected=True)
         before = (self._left.value, self._right.value)
         self._values = _destination_view.named(ran.result)
         names = list(self._values)
@@ -229,7 +232,12 @@ class DestinationExplorer(_base.Explorer):
 
 
 def _ran(asked: Asked) -> _Ran:
-    return _Ran(asked, asked.result(), asked.suite(expected=True))
+    result: DestinationResult | ToolkitError
+    try:
+        result = asked.result()
+    except ToolkitError as error:
+        result = error
+    return _Ran(asked, result, asked.suite(expected=True))
 
 
 def _on(control: Any, call: Callable[[Any], None]) -> None:
