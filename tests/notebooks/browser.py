@@ -27,11 +27,13 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playw
 CHROMIUM = "/usr/bin/chromium"
 EXPLORER = ".svc-explorer"
 _FLAGS = ("--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
+_LAB = ("--ip=127.0.0.1", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True")
 _ROOT = os.geteuid() == 0  # of whom Chromium and Jupyter want to be told that it is meant
 _SECONDS = 60.0
 #: Files from other hosts, which the browser refuses, and other extensions of JupyterLab that happen to be installed.
 _NOT_OURS = re.compile(r"favicon|Failed to load resource|font-awesome|/labextensions/(?!@jupyter-widgets)")
 _SETTINGS: dict[str, dict[str, Any]] = {
+    "apputils-extension/themes": {"theme": "JupyterLab Light"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
     "docmanager-extension/plugin": {"autosave": False},
     "notebook-extension/tracker": {"windowingMode": "none", "scrollPastEnd": False},
@@ -46,7 +48,7 @@ class Server:
         self.url = f"http://127.0.0.1:{port}"
         self._log = state / "server.log"
         state.mkdir(parents=True)
-        _write_settings(state / "settings")
+        self._settings = state / "settings"
         environment = os.environ | {
             "JUPYTER_TOKEN": self.token,
             "JUPYTER_PLATFORM_DIRS": "1",
@@ -54,7 +56,7 @@ class Server:
             "JUPYTER_DATA_DIR": str(state / "data"),
             "JUPYTER_RUNTIME_DIR": str(state / "runtime"),
             "IPYTHONDIR": str(state / "ipython"),
-            "JUPYTERLAB_SETTINGS_DIR": str(state / "settings"),
+            "JUPYTERLAB_SETTINGS_DIR": str(self._settings),
             "JUPYTERLAB_WORKSPACES_DIR": str(state / "workspaces"),
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }
@@ -71,6 +73,13 @@ class Server:
             assert self._process.poll() is None, f"the server ended: {self._log.read_text()[-2000:]}"
             assert monotonic() < deadline, f"the server does not answer: {self._log.read_text()[-2000:]}"
             Event().wait(0.05)
+
+    def configure(self) -> None:
+        """JupyterLab as a test wants it: no pop-ups, nothing saved behind one's back, every cell in the page."""
+        for name, settings in _SETTINGS.items():
+            file = self._settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(settings))
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON that its own interface answers."""
@@ -109,16 +118,16 @@ class Jupyter:
     @contextmanager
     def lab(self, name: str, shots: Path, **context: Any) -> Iterator[Sheet]:
         """The notebook in JupyterLab, all cells run. `context` are settings of the page, such as `viewport`."""
-        asked = {"path": f"{name}.ipynb", "name": name, "type": "notebook", "kernel": {"name": "python3"}}
-        session = self._lab.ask("POST", "/api/sessions", asked)  # the kernel starts while the page loads
+        self._lab.configure()
         try:
             with self._sheet(f"{self._lab.url}/doc/tree/{name}.ipynb?token={self._lab.token}", shots, context) as sheet:
-                sheet.page.wait_for_function(_CONNECTED, arg=f"/api/sessions/{session['id']}", timeout=_SECONDS * 1000)
+                sheet.page.wait_for_function(_READY, timeout=_SECONDS * 1000)
                 sheet.run()
                 sheet.shown()
                 yield sheet
         finally:
-            self._lab.ask("DELETE", f"/api/sessions/{session['id']}")
+            for session in self._lab.ask("GET", "/api/sessions"):
+                self._lab.ask("DELETE", f"/api/sessions/{session['id']}")
 
     @contextmanager
     def voila(self, name: str, shots: Path, *, theme: str = "light", **context: Any) -> Iterator[Sheet]:
@@ -140,7 +149,7 @@ class Jupyter:
         except (AssertionError, Error) as error:
             picture = shots / "page.png"
             page.screenshot(path=picture)
-            raise AssertionError(f"{error}\npicture: {picture}\nconsole: {sheet.errors}") from error
+            raise AssertionError(f"{str(error)[:1500]}\npicture: {picture}\nconsole: {sheet.errors}") from error
         finally:
             page.close()
 
@@ -228,7 +237,7 @@ class Sheet:
 def jupyter(folder: Path, state: Path) -> Iterator[Jupyter]:
     """Servers for the notebooks of `folder`, and a browser. They end with the `with`."""
     root = ["--allow-root"] if _ROOT else []
-    lab = Server(folder, state / "lab", "jupyterlab", "--ip=127.0.0.1", "--LabApp.news_url=None", *root)
+    lab = Server(folder, state / "lab", "jupyterlab", *_LAB, *root)
     voila = Server(folder, state / "voila", "voila", str(folder), "--Voila.ip=127.0.0.1")
     try:
         with sync_playwright() as playwright:
@@ -249,20 +258,10 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def _write_settings(folder: Path) -> None:
-    """JupyterLab as it should be for a test: no pop-ups, nothing saved behind one's back, every cell in the page."""
-    for name, settings in _SETTINGS.items():
-        file = folder / "@jupyterlab" / f"{name}.jupyterlab-settings"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(settings))
-
-
-#: JupyterLab says "idle" before there is a kernel at all; its server knows better.
-_CONNECTED = """async path => {
-  const answer = await fetch(path);
-  if (!answer.ok) return false;
-  const kernel = (await answer.json()).kernel;
-  return kernel.connections > 0 && kernel.execution_state === 'idle';
+#: A kernel that the page is really connected to: JupyterLab says "idle" before there is one at all.
+_READY = """() => {
+  const context = window.jupyterapp?.shell.currentWidget?.sessionContext, kernel = context?.session?.kernel;
+  return context?.isReady && kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
 }"""
 _UNRENDERED = """() => [...document.querySelectorAll('.jp-OutputArea-output, .jupyter-widgets')]
   .filter(e => /Error displaying widget|Loading widget|[Mm]odel not found|^\\w+\\(children=/.test(e.innerText))

@@ -28,6 +28,28 @@ plane = DataPlane(workspace, backoff=Backoff(attempts=2, scale=0))
 plane.script("mail", Answer(200), Answer(400, body={{"error": "no such list"}}), Answer(200))
 LiveEvents(plane)
 """,
+    "destination_explorer": f"""{_WORKSPACE}
+from svctoolkit.widgets import DestinationExplorer
+
+DestinationExplorer(workspace, "crm")
+""",
+    "transformation_editor": f'''{_WORKSPACE}
+from svctoolkit.widgets import TransformationEditor
+
+code = """
+def transformEvent(event, metadata):
+    log("saw", event["type"])
+    event["event"] = event.get("event", "").lower()
+    return event
+"""
+workspace.transformation("lower", code=code.lstrip())
+TransformationEditor(workspace, "lower")
+''',
+    "suite_explorer": """
+from svctoolkit.widgets import SuiteExplorer
+
+SuiteExplorer("orders.suite.yaml")
+""",
     "sdk_playground": """
 from svctoolkit.widgets import SdkPlayground
 
@@ -36,8 +58,28 @@ SdkPlayground(configuration={"sleep_timeout": 1})
 }
 
 
+_SUITE = """\
+suite: Orders
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/events}}
+defaults: {destination: hook}
+scenarios:
+  - name: an order goes out
+    event: {type: track, event: Order Completed, properties: {revenue: 12.5}}
+    expect: {dest_transform: {body: {JSON: {event: Order Completed}}}}
+  - name: its revenue is a number
+    event: {type: track, event: Order Completed, properties: {revenue: "12.5"}}
+    expect: {dest_transform: {body: {JSON: {properties: {revenue: 12.5}}}}}
+  - name: a page in $(language)
+    cases: [{id: en, language: English}, {id: de, language: German}]
+    event: {type: page, name: $(language)}
+    expect: {dest_transform: {body: {JSON: {name: $(language)}}}}
+"""
+
+
 def written(folder: Path) -> Path:
-    """The folder, with a notebook for each explorer in it."""
+    """The folder, with a notebook for each explorer in it, and what they read."""
+    (folder / "orders.suite.yaml").write_text(_SUITE)
     for name, code in NOTEBOOKS.items():
         cells = [nbformat.v4.new_code_cell(code.strip())]
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}

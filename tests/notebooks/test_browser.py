@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, expect
 
 from tests.notebooks import gallery
 from tests.notebooks.browser import Jupyter, Sheet, jupyter
@@ -29,7 +29,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
         yield running
 
 
-def live_events(page: Page) -> None:
+def live_events(page: Locator) -> None:
     """Events of an application arrive; one is looked up, the list is filtered and paused."""
     url = re.search(r"http://127.0.0.1:\d+", page.get_by_text("The data plane listens at").inner_text())
     assert url
@@ -61,7 +61,7 @@ def live_events(page: Page) -> None:
     expect(events.locator("option")).to_have_count(4)
 
 
-def sdk_playground(page: Page) -> None:
+def sdk_playground(page: Locator) -> None:
     """Calls are made offline, seen in the queue, sent, and seen as received."""
     page.get_by_label("Offline").check()
     page.get_by_label("User ID").fill("ada")
@@ -85,7 +85,57 @@ def sdk_playground(page: Page) -> None:
     expect(page.get_by_text('"Order Completed"').first).to_be_visible()
 
 
-USE: dict[str, Callable[[Page], None]] = {"live_events": live_events, "sdk_playground": sdk_playground}
+def destination_explorer(page: Locator) -> None:
+    """A destination is run, looked at from every side, configured wrong and right; then another one is picked."""
+    page.get_by_role("button", name="Run", exact=False).first.click()
+    expect(page.get_by_role("list", name="stages").first).to_contain_text("dest_transform")
+    for tab, seen in (("HTTP", page.get_by_text("POST")), ("Diff", page.get_by_label("From", exact=True))):
+        page.get_by_role("tab", name=tab).click()
+        expect(seen.locator("visible=true").first).to_be_visible()
+    page.get_by_label("Event (JSON)").fill('{"type": "track",}')
+    page.get_by_label("Event (JSON)").press("Tab")
+    expect(page.get_by_role("alert").first).to_contain_text("line 1, column 18")
+    page.get_by_label("Start from a sample event").select_option(index=1)
+    page.get_by_label("Search destinations").fill("mixpanel")
+    expect(page.get_by_label("Destination", exact=True).locator("option")).to_have_count(1)
+    page.get_by_label("Destination", exact=True).select_option(index=0)
+    expect(page.get_by_label("Project token")).to_be_visible()
+
+
+def transformation_editor(page: Locator) -> None:
+    """Code is edited; its output follows, a mistake is shown at its line, and it is saved."""
+    code = page.get_by_label("Code", exact=True)
+    expect(page.get_by_text("saw").first).to_be_visible()
+    code.fill('def transformEvent(event, metadata):\n    event["event"] = "SHOUTED"\n    return event\n')
+    expect(page.get_by_text("SHOUTED").locator("visible=true").first).to_be_visible()
+    code.fill("def transformEvent(event, metadata):\n    return evnt\n")
+    expect(page.get_by_text("evnt").locator("visible=true").first).to_be_visible()
+    expect(page.get_by_text("is not defined").locator("visible=true").first).to_be_visible()
+    code.fill("def transformEvent(event, metadata):\n    return event\n")
+    page.get_by_role("button", name="Save to workspace").click()
+    expect(page.get_by_role("status").filter(has_text="aved").first).to_be_visible()
+
+
+def suite_explorer(page: Locator) -> None:
+    """Suites are run with coverage, and a failure is looked at."""
+    page.get_by_label("With coverage").check()
+    page.get_by_role("button", name="Run all").click()
+    expect(page.get_by_text("1 failed, 3 passed").first).to_be_visible()
+    expect(page.get_by_text("coverage", exact=False).locator("visible=true").first).to_be_visible()
+    page.get_by_label("Only failed").check()
+    failed = page.get_by_label("Scenarios").locator("option").filter(has_text="revenue is a number")
+    page.get_by_label("Scenarios").select_option(label=failed.inner_text())
+    expect(page.get_by_text("orders.suite.yaml:11:67")).to_be_visible()
+    expect(page.get_by_role("button", name="Run failed")).to_be_enabled()
+
+
+USE: dict[str, Callable[[Locator], None]] = {
+    "destination_explorer": destination_explorer,
+    "live_events": live_events,
+    "sdk_playground": sdk_playground,
+    "suite_explorer": suite_explorer,
+    "transformation_editor": transformation_editor,
+}
 
 
 def well_made(sheet: Sheet) -> None:
@@ -103,7 +153,7 @@ def well_made(sheet: Sheet) -> None:
 def test_in_jupyterlab(servers: Jupyter, tmp_path: Path, name: str) -> None:
     """In JupyterLab it does what its user wants, in the light theme and in the dark one."""
     with servers.lab(name, tmp_path) as sheet:
-        USE[name](sheet.page)
+        USE[name](sheet.explorer)
         well_made(sheet)
         sheet.dark()
         assert sheet.faint() == []
@@ -113,5 +163,5 @@ def test_in_jupyterlab(servers: Jupyter, tmp_path: Path, name: str) -> None:
 def test_as_a_dashboard(servers: Jupyter, tmp_path: Path, name: str) -> None:
     """As a Voila dashboard, in the dark theme, it does the same."""
     with servers.voila(name, tmp_path, theme="dark", color_scheme="dark") as sheet:
-        USE[name](sheet.page)
+        USE[name](sheet.explorer)
         well_made(sheet)
