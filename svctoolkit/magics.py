@@ -5,6 +5,7 @@
     %svc                                shows the workspace that the other two work with
 
 That workspace is the variable `workspace`, or the one that `%svc NAME` chose; where there is none, one is made.
+Loading the extension also gives DataFrames `df.svc`.
 """
 
 from __future__ import annotations
@@ -329,7 +330,9 @@ def _told(magic: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load(shell: Any) -> None:
-    """Register the magics and their completion with an IPython shell."""
+    """Register the magics and their completion with an IPython shell; DataFrames get `df.svc`."""
+    import svctoolkit.accessor  # noqa: F401 - importing it is what registers it
+
     unload(shell)
     magics = Magics(shell)
     shell.register_magic_function(_told(magics.transform), "cell", "transform")

@@ -54,7 +54,8 @@ background:color-mix(in srgb,var(--q) 9%,var(--bg))}
 .svc .tree>details>ul{margin-left:20px}
 .svc :focus-visible{outline:2px solid var(--info);outline-offset:-2px}
 .svc .key{color:var(--key)}.svc .text{color:var(--text)}.svc .number{color:var(--number)}.svc .word{color:var(--word)}
-.svc .scroll{width:fit-content;min-width:min(100%,420px);max-width:100%;overflow:auto;max-height:520px;border:1px solid var(--line);border-radius:6px;background:var(--bg)}
+.svc .scroll{width:fit-content;min-width:min(100%,420px);max-width:100%;overflow:auto;max-height:520px;
+border:1px solid var(--line);border-radius:6px;background:var(--bg)}
 .svc table{table-layout:auto;margin:0;border:0;border-collapse:collapse;font:inherit;color:inherit}
 .svc table.rows{width:100%}
 .svc caption{text-align:left;padding:6px 12px;font-weight:600;color:var(--fg);background:var(--bg2);caption-side:top}

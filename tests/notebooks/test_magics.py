@@ -297,6 +297,13 @@ def test_a_secret_never_shows(shell: InteractiveShell, shop: Workspace) -> None:
     assert "••••" in html(trials)
 
 
+def test_loading_gives_frames_their_accessor(shell: InteractiveShell) -> None:
+    """After %load_ext a DataFrame of events has `df.svc`."""
+    frame = ran(shell, "import pandas\npandas.DataFrame([{'type': 'track', 'event': 'A'}]).svc.flatten()")
+
+    assert list(frame["event"]) == ["A"]
+
+
 def test_reloading_registers_once(shell: InteractiveShell, shop: Workspace) -> None:
     """After %reload_ext each name is proposed once; after %unload_ext the magics are gone."""
     shell.run_line_magic("reload_ext", "svctoolkit")
