@@ -51,7 +51,7 @@ def more(title: object, *parts: object, is_open: bool = False) -> Html:
 
 def box(head: object, body: object, *, label: str, note: object = "") -> Html:
     """A framed part with a head line; `note` stands at its right end."""
-    head = f'<header><b>{html(head)}</b><span class="note">{html(note)}</span></header>'
+    head = f'<header><b>{html(head)}</b> <span class="note">{html(note)}</span></header>'
     return Html(f'<section class="box" aria-label="{escape(label)}">{head}{html(body)}</section>')
 
 

@@ -33,7 +33,7 @@ height:auto;white-space:normal;font-weight:600}
 .svc-explorer .svc-bar>button{align-self:end}
 .svc-explorer .svc-bar>:is(.svc-check,.svc-check~button){align-self:center}
 .svc-explorer .svc-check{margin:0;height:auto}
-.svc-explorer .svc-check label{width:auto}
+.svc-explorer .svc-check label{width:auto;white-space:normal;height:auto;overflow:visible;line-height:1.4}
 .svc-explorer .svc-code textarea{font:12.5px/1.5 var(--jp-code-font-family,monospace);tab-size:2}
 .svc-explorer .svc-log.svc-labelled>select{flex:0 0 auto;font:12.5px/1.6 var(--jp-code-font-family,monospace)}
 .svc-explorer .svc-bar{flex-flow:row wrap;gap:8px 14px;align-items:center;overflow:visible;padding-left:3px}

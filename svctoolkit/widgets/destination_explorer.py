@@ -91,7 +91,7 @@ class DestinationExplorer(_base.Explorer):
         self._destination_card = _base.card(
             "Destination", self._search, self._list, self._about, self._form_box, self._general.box
         )
-        self._sample = _base.choice("Start from a sample event or an example", [("", None)])
+        self._sample = _base.choice("Start from a sample event or an example", [("", "")])
         self._event = _base.area("Event (JSON)", self.state.event_text, rows=18)
         self._event_field = _base.Field(self._event)
         self._event_card = _base.card("Event", self._sample, self._event_field.box)
@@ -160,13 +160,13 @@ class DestinationExplorer(_base.Explorer):
             mode = self.state.workspace.delivery.mode
             parts.append(display.message(f"{_OWN} Delivery mode: {mode}.", "warning" if mode == "live" else "info"))
         self._about.value = display.page(*parts) if parts else ""
-        titles = [("choose…", None), *((sample.title, sample) for sample in self.state.samples())]
+        titles = [("choose…", ""), *((sample.title, sample) for sample in self.state.samples())]
         self._sample.options = titles
         self._new_form()
         self._changed()
 
-    def _use(self, sample: Sample | None) -> None:
-        if sample is None:
+    def _use(self, sample: Sample | str) -> None:
+        if isinstance(sample, str):
             return
         self.state.use(sample)
         self._event.value = self.state.event_text

@@ -1,10 +1,13 @@
-"""A workspace as a picture: sources at the left, destinations at the right, lines between them."""
+"""A workspace as a picture: sources at the left, destinations at the right, lines between them.
+
+Text between the elements is not drawn; it is there for views that strip SVG and leave its text.
+"""
 
 from __future__ import annotations
 
 from html import escape
 
-from svctoolkit.display import Html
+from svctoolkit.display import Html, counted
 from svctoolkit.workspace._model import Destination, Source, Workspace
 
 _ROW, _HEIGHT, _TOP = 62, 46, 8
@@ -24,10 +27,12 @@ def diagram(workspace: Workspace) -> Html:
     parts += [_source(source, _y(i, len(sources), rows)) for i, source in enumerate(sources)]
     parts += [_destination(d, places[d.key]) for d in destinations]
     title = f"Workspace {workspace.name}"
-    said = f"{len(sources)} sources, {len(destinations)} destinations; the table below has the same"
+    said = f"{counted(len(sources), 'source')}, {counted(len(destinations), 'destination')}"
+    said += "; the table below has the same"
     return Html(
         f'<svg class="diagram" role="img" viewBox="0 0 {_WIDTH} {rows * _ROW + _TOP}" '
-        f'aria-label="{escape(title)}: {said}"><title>{escape(title)}</title><desc>{said}</desc>{"".join(parts)}</svg>'
+        f'aria-label="{escape(title)}: {said}"><title>{escape(title)}</title>: '
+        f"<desc>{said}</desc>. {''.join(parts)}</svg>"
     )
 
 
@@ -75,8 +80,8 @@ def _box(column: tuple[int, int], y: float, name: str, kind: str, *, enabled: bo
     shown = name if len(name) <= room else f"{name[: room - 1]}…"
     below = kind if enabled else f"{kind}, disabled"
     return (
-        f'<g class="node{"" if enabled else " off"}"><title>{escape(name)}, {escape(below)}</title>'
+        f'<g class="node{"" if enabled else " off"}">'
         f'<rect x="{x}" y="{y - _HEIGHT / 2}" width="{width}" height="{_HEIGHT}" rx="6"/>'
-        f'<text x="{x + 12}" y="{y - 3}">{escape(shown)}</text>'
-        f'<text class="below" x="{x + 12}" y="{y + 14}">{escape(below[: width // 7])}</text></g>'
+        f'<text x="{x + 12}" y="{y - 3}">{escape(shown)}</text> ('
+        f'<text class="below" x="{x + 12}" y="{y + 14}">{escape(below[: width // 7])}</text>) </g>'
     )

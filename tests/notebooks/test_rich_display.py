@@ -191,8 +191,8 @@ def test_a_workspace_is_a_labelled_picture_and_a_table() -> None:
     """The picture has a title and a description for screen readers; where there are no pictures there is the table."""
     html = shop()._repr_mimebundle_()["text/html"]
 
-    assert re.search(r'<svg [^>]*role="img"[^>]*aria-label="Workspace shop: 1 sources, 2 destinations', html)
-    assert "<title>Workspace shop</title><desc>" in html
+    assert re.search(r'<svg [^>]*role="img"[^>]*aria-label="Workspace shop: 1 source, 2 destinations', html)
+    assert "<title>Workspace shop</title>: <desc>1 source, 2 destinations; the table below has the same</desc>" in html
     assert html.count('class="edge') == 3
     assert html.count("<tr>") == 3
     assert "spare" in html[html.index("<table") :]
