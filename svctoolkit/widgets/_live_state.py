@@ -69,7 +69,7 @@ class Live:
         self.picked: Arrival | None = None
         self._changed = changed
         self._held_at = 0
-        self._fresh = False  # whether the paused list is what the filters ask for
+        self._outdated = True  # the filters ask for another list
         self.sight = Sight((), Totals(0, 0, {}), self.rates.last(), (), ())
         self._unwatch: Callable[[], None] = lambda: None
 
@@ -81,12 +81,12 @@ class Live:
     def choose(self, name: str, value: str) -> None:
         """Filter by `source`, `type`, `destination`, `status` or `text`; an empty value takes the filter away."""
         self.filters[name] = value
-        self._fresh = False
+        self._outdated = True
         self._changed()
 
     def pause(self, on: bool) -> None:
         """Keep the list as it is, or follow the events again. Counts go on."""
-        self.paused, self._fresh, self._held_at = on, on, self.sight.totals.received
+        self.paused, self._held_at = on, self.sight.totals.received
         self._changed()
 
     def pick(self, seq: int | None) -> None:
@@ -96,11 +96,10 @@ class Live:
 
     def look(self) -> Sight:
         """How things are now."""
-        if not self._fresh:
-            arrivals: Sequence[Arrival] = self.plane.newest(_PAGE, **self.filters)
-            self._fresh = self.paused
-        else:
-            arrivals = self.sight.arrivals
+        arrivals = self.sight.arrivals
+        if self._outdated or not self.paused:
+            self._outdated = False
+            arrivals = self.plane.newest(_PAGE, **self.filters)
         picked, totals, workspace = self.picked, self.plane.totals(), self.plane.workspace
         self.sight = Sight(
             arrivals,

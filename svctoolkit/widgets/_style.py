@@ -39,6 +39,7 @@ height:auto;white-space:normal;font-weight:600}
 .svc-explorer .svc-bar{flex-flow:row wrap;gap:8px 14px;align-items:center;overflow:visible;padding-left:3px}
 .svc-explorer .svc-bar>*{margin:0}
 .svc-explorer .widget-gridbox{overflow:visible;align-items:start}
+.svc-explorer .widget-tab>.lm-TabBar .lm-TabBar-tab{color:var(--jp-ui-font-color1,inherit)}
 .svc-explorer .widget-tab>.widget-tab-contents{padding:10px;overflow:auto}
 .svc-explorer :is(button,input,select,textarea,summary):focus-visible{outline:2px solid var(--jp-info-color1,#0969da);
 outline-offset:1px}
