@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.workspace._code import UserCode
-from svctoolkit.workspace._model import (
+from svctoolkit.workspace._model import Workspace
+from svctoolkit.workspace._parts import (
     Connection,
     Delivery,
     Destination,
+    Language,
     Library,
     Person,
     Source,
     Transformation,
-    Workspace,
 )
 
 __all__ = [
     "Connection",
     "Delivery",
     "Destination",
+    "Language",
     "Library",
     "Person",
     "Source",

@@ -14,7 +14,8 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
-from svctoolkit.workspace._model import Delivery, Destination, Library, Person, Source, Transformation, Workspace
+from svctoolkit.workspace._model import Workspace
+from svctoolkit.workspace._parts import Delivery, Destination, Library, Person, Source, Transformation
 from svctoolkit.workspace._references import escaped, has_reference
 from svctoolkit.workspace._shapes import LimitsShape
 
