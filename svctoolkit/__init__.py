@@ -63,3 +63,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext svctoolkit` calls: the magics `%%transform`, `%%suite` and `%svc`."""
+    from svctoolkit.magics import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """What `%unload_ext svctoolkit` calls."""
+    from svctoolkit.magics import unload
+
+    unload(shell)

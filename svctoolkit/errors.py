@@ -31,6 +31,12 @@ from typing import Any
 class ToolkitError(Exception):
     """Root of every error that this package raises on purpose."""
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from html import escape
+
+        name, text = type(self).__name__, escape(str(self)).replace("\n", "<br>")
+        return {"text/plain": f"{name}: {self}", "text/html": f'<p role="alert"><b>✗ {name}:</b> {text}</p>'}
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -47,6 +47,9 @@ class Secret:
     def __hash__(self) -> int:
         return hash(("Secret", self._value))
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": f"<code>{MASK}</code>"}
+
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (_restored, (self._value, self.origin))
 

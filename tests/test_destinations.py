@@ -465,7 +465,7 @@ def test_a_type_added_at_run_time_is_a_type_like_any_other(monkeypatch: pytest.M
     assert "TOY" in CATALOGUE.names()
     assert defs.variables("TOY") == ["names", "apiToken"]
     assert examples("TOY") == []
-    assert defs.secret_values("TOY", {"apiToken": "s3cr3t"}) == []
+    assert defs.secret_values("TOY", {"apiToken": "s3cr3t"}) == ["s3cr3t"]
     defs.check_supported("TOY")
     defs.check_variables("TOY", {"apiToken": 5})
     with pytest.raises(errors.InvalidConfig, match="Did you mean 'apiToken'"):

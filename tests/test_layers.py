@@ -33,13 +33,14 @@ MAY_IMPORT = {
         "errors secrets display registry events yamlfile destinations transformations delivery workspace results "
         "pipeline server"
     ),
+    "accessor": "pipeline replay results workspace",
     "widgets": (
         "errors secrets display registry events sdk yamlfile destinations transformations delivery workspace results "
         "pipeline server runner replay"
     ),
     "magics": (
         "errors secrets display registry events yamlfile destinations transformations delivery workspace results "
-        "pipeline runner widgets"
+        "pipeline runner accessor widgets"
     ),
     "cli": (
         "errors secrets registry events yamlfile destinations transformations delivery workspace results pipeline "

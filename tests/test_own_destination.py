@@ -9,11 +9,15 @@ import sys
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import pytest
 
 from svctoolkit import CATALOGUE
+from svctoolkit.cli import main
+from svctoolkit.destinations import DestinationType, Rows, Settings, Tags, definitions
+from svctoolkit.destinations._own import definition
 from svctoolkit.errors import MappingError
 
 ROOT = Path(__file__).parent.parent
@@ -51,6 +55,43 @@ def test_a_handler_of_a_notebook_maps_and_refuses(notebook: dict[str, Any]) -> N
     with pytest.raises(MappingError, match=r"properties\.internal") as refused:
         notebook["harbor"].payloads({**track, "properties": {"internal": True}}, {"apiKey": "s3cr3t"})
     assert refused.value.field == "properties.internal"
+
+
+def test_its_definition_is_what_its_settings_say(notebook: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """It has a form like any other type: kinds, options, defaults, what is required and what is secret."""
+    found = definitions.get("HARBOR")
+
+    assert [(name, v.kind, v.required, v.secret) for name, v in found.variables.items()] == [
+        ("apiKey", "text", True, True),
+        ("region", "choice", False, False),
+    ]
+    assert (found.variables["region"].options, found.variables["region"].default) == (["eu", "us"], "us")
+    assert found.supported_message_types == {"cloud": ["identify", "track"]}
+    assert found in definitions.all()
+    assert main(["definitions", "harbor"]) == 0
+    assert "apiKey    text, secret  yes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (bool, "boolean"),
+        (int, "text"),
+        (str | None, "text"),
+        (Literal["a", "b"], "choice"),
+        (list[Literal["a", "b"]], "choices"),
+        (list[Rows], "pairs"),
+        (tuple[Rows, ...], "pairs"),
+        (Tags, "tags"),
+        (dict[str, str], "any"),
+    ],
+)
+def test_each_kind_of_setting_has_its_kind_of_field(kind: Any, expected: str) -> None:
+    """The type of a member of the settings decides how a form asks for it."""
+    settings = msgspec.defstruct("Made", [("member", kind)], bases=(Settings,), frozen=True, kw_only=True)
+    made = definition("MADE", DestinationType("Made", settings))
+
+    assert made.variables["member"].kind == expected
 
 
 @pytest.fixture

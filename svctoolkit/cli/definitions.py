@@ -76,12 +76,12 @@ def _described(one: Definition) -> Iterator[str]:
         mapping = CATALOGUE[one.name]
         facts += [("mapping", ", ".join(mapping.handlers)), ("docs", mapping.docs)]
         facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
-    for name, text in facts:
+    for name, text in ((name, text) for name, text in facts if text):
         yield textwrap.fill(text, width(), initial_indent=f"  {name:<7}  ", subsequent_indent=" " * 11)
     yield ""
     head = ("variable", "kind", "required", "default", "label")
     yield from table(head, [_row(name, variable, one) for name, variable in one.variables.items()])
-    if one.name in CATALOGUE:
+    if one.name in CATALOGUE and examples(one.name):
         yield ""
         found = [(e.event.get("type", ""), _outcome(e), e.name) for e in examples(one.name)]
         yield from table(("event", "gives", "example"), found)

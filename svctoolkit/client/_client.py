@@ -53,6 +53,12 @@ class TestApiClient:
         self._token = token if isinstance(token, Secret) else Secret(token)
         self._server = Server(base_url, email, self._token, transport=transport, timeout=timeout, sleep=sleep)
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+
+        facts = display.facts({"address": self.base_url, "e-mail address": self.email})
+        return display.bundle(display.page(display.section("Test API client", facts)), repr(self))
+
     @property
     def base_url(self) -> str:
         """The address that paths are appended to, without a slash at the end."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,18 @@ class HttpRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
 
+    def __repr__(self) -> str:
+        """Without what may be secret: query, headers, body."""
+        from svctoolkit.delivery._display import place
+
+        return f"<HttpRequest {self.method} {place(self)}, {len(self.body):,} bytes>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.delivery._display import request
+
+        return display.bundle(request(self), repr(self))
+
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
@@ -24,6 +36,15 @@ class HttpResponse:
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.delivery._display import response
+
+        return display.bundle(response(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<HttpResponse {self.status}, {len(self.body):,} bytes>"
 
 
 class Transport(Protocol):

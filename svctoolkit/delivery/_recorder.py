@@ -8,7 +8,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +19,7 @@ from svctoolkit.delivery._http import HttpRequest, HttpResponse
 from svctoolkit.delivery._js import json_text, utf8
 from svctoolkit.delivery._sender import parsed
 from svctoolkit.delivery._url import Url
+from svctoolkit.secrets import Masker
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Recorded:
     destination: str = ""
     run: str = ""
     events: tuple[str, ...] = ()
+    _secrets: Callable[[], Iterable[str]] = field(default=tuple, repr=False, compare=False)
 
     @property
     def host(self) -> str:
@@ -89,6 +91,12 @@ class Recorded:
         """The body as a form; of several values of one name the last."""
         return dict(parse_qsl(self.text, keep_blank_values=True))
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.delivery._display import recorded
+
+        return display.bundle(recorded(self, Masker(self._secrets())), repr(self))
+
 
 def _unzipped(body: bytes) -> bytes:
     try:
@@ -105,7 +113,7 @@ class Recorder:
     """A transport that stands in for every destination's server. Nothing leaves the machine; safe for many threads.
 
     It keeps the last `limit` requests in `requests` and counts the older ones in `forgotten`. Without an instruction
-    it answers 200 `{"success": true}`.
+    it answers 200 `{"success": true}`. `secrets` gives what is masked where requests are shown to people.
 
     >>> recorder = Recorder()
     >>> recorder.answer("hook.example", Answer(503), Answer(200))
@@ -119,8 +127,9 @@ class Recorder:
         limit: int = 10_000,
         clock: Callable[[], datetime] = _now,
         sleep: Callable[[float], None] = time.sleep,
+        secrets: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        self._clock, self._sleep = clock, sleep
+        self._clock, self._sleep, self._secrets = clock, sleep, secrets
         self._kept: deque[Recorded] = deque(maxlen=limit)
         self._arrived = 0
         self._answers: dict[str, deque[Answer]] = {}
@@ -132,6 +141,15 @@ class Recorder:
         """Every request that is kept, oldest first."""
         with self._changed:
             return tuple(self._kept)
+
+    def __repr__(self) -> str:
+        return f"<Recorder: {self._arrived:,} requests>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.delivery._display import recorder
+
+        return display.bundle(recorder(self, Masker(self._secrets())), repr(self))
 
     @property
     def forgotten(self) -> int:
@@ -195,7 +213,7 @@ class Recorder:
             chosen = self._scripted(destination, run) or self._next(url) or otherwise or Answer()
             gives_up = chosen.delay >= timeout
             response = None if chosen.close or chosen.truncate or gives_up else chosen.response()
-            self._kept.append(Recorded(request, response, self._clock(), destination, run, events))
+            self._kept.append(Recorded(request, response, self._clock(), destination, run, events, self._secrets))
             self._arrived += 1
             self._changed.notify_all()
         if chosen.delay > 0:

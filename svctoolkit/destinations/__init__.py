@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 from functools import cached_property
+from typing import Any
 
 from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._define import Context, DestinationType, Lookup, Method, Payload
@@ -40,6 +41,15 @@ class _Catalogue(Registry[DestinationType]):
     @cached_property
     def _local(self) -> dict[str, str]:
         return {m.name.upper(): m.name for m in pkgutil.iter_modules(__path__) if m.ispkg}
+
+    def __repr__(self) -> str:
+        return f"<catalogue of {len(self)} destination types: {', '.join(self)}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.destinations._display import catalogue
+
+        return display.bundle(catalogue(self), repr(self))
 
 
 CATALOGUE = _Catalogue(DestinationType, package=__name__, attribute="destination", what="destination type")

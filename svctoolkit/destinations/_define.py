@@ -125,6 +125,15 @@ class DestinationType:
         self.handlers: dict[str, Handler] = {}
         self._wants_context: set[Handler] = set()
 
+    def __repr__(self) -> str:
+        return f"<DestinationType {self.title}: {', '.join(self.handlers)}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.destinations._display import destination_type
+
+        return display.bundle(destination_type(self), repr(self))
+
     def on(self, *types: EventType) -> Callable[[Handler], Handler]:
         """Register `handler(event, settings)` or `handler(event, settings, context)` for event types; without, for all.
 

@@ -11,16 +11,17 @@ The facts stand in `definitions.json`, one type a line. They are read at the fir
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import msgspec
 
 from svctoolkit.destinations import CATALOGUE
+from svctoolkit.destinations._definition import Definition, Variable
+from svctoolkit.destinations._own import definition
 from svctoolkit.errors import InvalidConfig, Problem, UnknownName, Unsupported, did_you_mean
 from svctoolkit.secrets import Secret
 
@@ -38,10 +39,6 @@ __all__ = [
     "variables",
 ]
 
-Kind: TypeAlias = Literal[
-    "account", "any", "boolean", "choice", "choices", "pairs", "rows", "tags", "text", "time", "timerange"
-]
-
 #: Variables that every type takes: consent, connection mode, event filtering, and what the service adds by itself.
 COMMON_VARIABLES = (
     "blacklistedEvents",
@@ -57,124 +54,32 @@ COMMON_VARIABLES = (
     "whitelistedEvents",
 )
 
-_JSON_TYPES: Mapping[str, str] = {
-    "boolean": "boolean",
-    "choices": "array",
-    "pairs": "array",
-    "rows": "array",
-    "tags": "array",
-    "timerange": "object",
-    "any": "",
-}
 _ARTICLED = {"array": "a list", "boolean": "true or false", "object": "an object", "string": "a text"}
 #: `{{ event.path || default }}` and `env.NAME` stand for a value that the service fills in later.
 _TEMPLATE = re.compile(r"^\{\{.*\}\}$|^env\..+", re.DOTALL)
-_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-
-class Variable(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One configuration variable, as the destination's form shows it.
-
-    `kind` is the kind of form field: `pairs` are rows of `key_left` and `key_right`, `tags` rows of `tag_key` alone,
-    `rows` rows of several members, `choices` a list of options, `account` the id of a connected account, `time` a text
-    `HH:MM` in UTC; of `any` nothing is known. `options` are the values of a choice.
-    """
-
-    kind: Kind
-    label: str = ""
-    required: bool = False
-    secret: bool = False
-    default: Any = None
-    options: list[str] = []
-    key_left: str = ""
-    key_right: str = ""
-    tag_key: str = ""
-
-    @property
-    def type(self) -> str:
-        """The JSON type of the value (`string`, `boolean`, `array`, `object`), or an empty text where any will do.
-
-        Numbers are stored as text (`"2"`).
-        """
-        return _JSON_TYPES.get(self.kind, "string")
-
-
-class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One destination type as users know it.
-
-    `category` is `warehouse` or None. `modes` are `cloud`, `device` and `hybrid`. `supported_message_types` has the
-    event types by mode, or is None where all six are taken. `secret_keys` may point into rows (`headers.to`).
-    `sent_by_server` is the kind of a type whose events the data-plane server sends by itself, so that no test can run:
-    `streaming or message-queue`, `object-storage`, `warehouse` and so on; else it is empty. `hidden` types are not
-    offered to new users: True, or the feature flag that shows them.
-    """
-
-    name: str
-    display_name: str
-    category: str | None = None
-    modes: list[str]
-    supported_source_types: list[str]
-    supported_message_types: dict[str, Any] | None = None
-    secret_keys: list[str] = []
-    variables: dict[str, Variable]
-    is_beta: bool = False
-    deprecated: bool = False
-    hidden: bool | dict[str, Any] = False
-    sent_by_server: str = ""
-
-    @property
-    def default_config(self) -> list[str]:
-        """The names of the variables, in the order of the form."""
-        return list(self.variables)
-
-    def to_dict(self) -> dict[str, Any]:
-        """This definition as `GET /destination-definitions` answers it.
-
-        `id`, `createdAt` and `updatedAt` are ours: the id is derived from the name (27 characters, as the service's),
-        the times are fixed. `transformAtV1` is `processor`, which is where this package transforms every event.
-        `configSchema` and `responseRules` are null. Left out, because they are not known for each type: `uiConfig`,
-        and in `config` the members `excludeKeys`, `includeKeys`, `saveDestinationResponse` and
-        `supportedConnectionModes`.
-        """
-        config: dict[str, Any] = {
-            "destConfig": {"defaultConfig": self.default_config},
-            "secretKeys": list(self.secret_keys),
-            "transformAtV1": "processor",
-            "supportedSourceTypes": list(self.supported_source_types),
-        }
-        if self.supported_message_types is not None:
-            config["supportedMessageTypes"] = self.supported_message_types
-        options = {"isBeta": self.is_beta, "deprecated": self.deprecated, "hidden": self.hidden}
-        return {
-            "config": config,
-            "configSchema": None,
-            "responseRules": None,
-            "options": {key: value for key, value in options.items() if value} or None,
-            "id": _id(self.name),
-            "name": self.name,
-            "displayName": self.display_name,
-            "category": self.category,
-            "createdAt": "2020-01-01T00:00:00.000Z",
-            "updatedAt": "2020-01-01T00:00:00.000Z",
-        }
 
 
 def names() -> list[str]:
-    """The names of all types that have a definition, sorted."""
-    return sorted(_definitions())
+    """The names of all types, sorted."""
+    return sorted({*_definitions(), *CATALOGUE.names()})
 
 
 def get(name: str) -> Definition:
-    """The definition of one type. Raises `UnknownName`; names are upper-case."""
+    """The definition of one type: of a type that users added, what its settings say.
+
+    Raises `UnknownName`; names are upper-case.
+    """
     found = _definitions().get(name)
+    if found is None and name in CATALOGUE:
+        return definition(name, CATALOGUE[name])
     if found is None:
-        raise UnknownName("destination type", name, {*_definitions(), *CATALOGUE.names()})
+        raise UnknownName("destination type", name, names())
     return found
 
 
 def all() -> list[Definition]:
     """All definitions, by name."""
-    return [_definitions()[name] for name in names()]
+    return [get(name) for name in names()]
 
 
 def variables(type: str) -> list[str]:
@@ -182,15 +87,13 @@ def variables(type: str) -> list[str]:
 
     Raises `UnknownName`.
     """
-    defined = get(type).default_config if type in _definitions() or type not in CATALOGUE else []
-    return list(dict.fromkeys([*defined, *_read_by_mapping(type)]))
+    return list(dict.fromkeys([*get(type).default_config, *_read_by_mapping(type)]))
 
 
 def unknown_variables(type: str, config: Mapping[str, Any]) -> list[str]:
     """The keys of `config` that this type does not have. Raises `UnknownName` for the type."""
-    known = {*variables(type), *COMMON_VARIABLES}
-    if type in _definitions():
-        known.update(key.split(".")[0] for key in get(type).secret_keys)
+    secret = (key.split(".")[0] for key in get(type).secret_keys)
+    known = {*variables(type), *COMMON_VARIABLES, *secret}
     return [key for key in config if key not in known]
 
 
@@ -210,8 +113,9 @@ def check_variables(type: str, config: Mapping[str, Any]) -> None:
     ]
     if len(unknown) > _MOST:
         problems.append(Problem(f"{type} does not have {len(unknown) - _MOST} more of these variables"))
-    title = get(type).display_name if type in _definitions() else CATALOGUE[type].title
-    problems += [Problem(f"{key}: {said}", where=f"{title} config") for key, said in _misfits(type, config)]
+    problems += [
+        Problem(f"{key}: {said}", where=f"{get(type).display_name} config") for key, said in _misfits(type, config)
+    ]
     if problems:
         raise InvalidConfig(problems)
 
@@ -222,10 +126,6 @@ def check_supported(type: str) -> None:
     Raises `Unsupported` for the kinds that the data-plane server sends by itself (Test API specification, section
     Unsupported destinations) and for types that have no mapping yet, `UnknownName` for types that nobody knows.
     """
-    if type not in _definitions():
-        if type not in CATALOGUE:
-            get(type)
-        return
     found = get(type)
     if found.sent_by_server:
         raise Unsupported(
@@ -240,11 +140,10 @@ def check_supported(type: str) -> None:
 
 
 def secret_values(type: str, config: Mapping[str, Any]) -> list[str]:
-    """The texts in `config` that the definition marks secret, for masking. Empty for a type without a definition."""
-    found = _definitions().get(type)
-    if found is None:
+    """The texts in `config` that the definition marks secret, for masking. Empty for a type that nobody knows."""
+    if type not in _definitions() and type not in CATALOGUE:
         return []
-    return [text for key in found.secret_keys for text in _texts(config, key.split("."))]
+    return [text for key in get(type).secret_keys for text in _texts(config, key.split("."))]
 
 
 @cache
@@ -300,12 +199,3 @@ def _texts(value: Any, path: list[str]) -> Iterator[str]:
     elif isinstance(value, Mapping):  # a whole object is secret, or the value is kept by source type
         for item in value.values():
             yield from _texts(item, path)
-
-
-def _id(name: str) -> str:
-    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:20], "big")
-    digits = []
-    for _ in range(27):
-        number, digit = divmod(number, 62)
-        digits.append(_DIGITS[digit])
-    return "".join(reversed(digits))

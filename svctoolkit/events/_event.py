@@ -50,6 +50,12 @@ class Event:
         """`traits`, else `context.traits` (clients put them in either place)."""
         return _object(self.raw.get("traits")) or _object(self.context.get("traits"))
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+
+        title = " ".join(word for word in (self.type or "event", self.name) if word)
+        return display.bundle(display.page(display.tree(self.raw, title)), repr(self))
+
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict | Mapping) else _NOTHING  # dict first: the abstract check is slow

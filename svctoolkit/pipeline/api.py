@@ -11,7 +11,7 @@ from svctoolkit import events
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import RequestError, ToolkitError
-from svctoolkit.pipeline.outside import lookup_through, transport_of
+from svctoolkit.pipeline.outside import lookup_through, secrets, transport_of
 from svctoolkit.pipeline.route import Route, route
 from svctoolkit.pipeline.run import Stages, run
 from svctoolkit.results import DestinationResult, SourceResult
@@ -39,7 +39,7 @@ class Pipeline:
         coverage: bool = False,
     ) -> None:
         self.workspace = workspace
-        self.recorder = Recorder()
+        self.recorder = Recorder(secrets=lambda: secrets(workspace))
         self.user_code = UserCode(workspace, self.recorder, transport=transport, loopback=loopback, coverage=coverage)
         asked = context or Context()
         if asked.lookup is Context().lookup:
@@ -47,6 +47,13 @@ class Pipeline:
         self.context = asked
         self.loopback = loopback
         self._transport = transport
+
+    def __repr__(self) -> str:
+        mode = self.workspace.delivery.mode
+        return f"<Pipeline of workspace {self.workspace.name!r}, delivery mode {mode}>"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {**self.workspace._repr_mimebundle_(**kwargs), "text/plain": repr(self)}
 
     def test_destination(
         self,

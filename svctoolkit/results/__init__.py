@@ -15,7 +15,7 @@ from svctoolkit.results._model import (
     error_of,
 )
 from svctoolkit.results._rows import Row, Step, rows, steps
-from svctoolkit.results.frames import flat, frame
+from svctoolkit.results.frames import flat, flatten, frame
 
 __all__ = [
     "ABSENT",
@@ -28,6 +28,7 @@ __all__ = [
     "Step",
     "error_of",
     "flat",
+    "flatten",
     "frame",
     "rows",
     "steps",

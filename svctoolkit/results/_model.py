@@ -55,6 +55,18 @@ class EventResult:
     logs: Sequence[Any] = ()
     requests: Sequence[Any] = ()
 
+    def __repr__(self) -> str:
+        """How the stages ended. Without payloads and errors: only the whole result knows what is secret in them."""
+        from svctoolkit.results import view
+
+        return f"<EventResult: {', '.join(f'{name} {status}' for name, status, *_ in view.bare_steps(self))}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.results import view
+
+        return display.bundle(display.page(display.strip(view.bare_steps(self))), repr(self))
+
     def to_dict(self) -> dict[str, Any]:
         found = ((name, getattr(self, name)) for name in _MEMBERS)
         return {name: value for name, value in found if value is not ABSENT}
@@ -136,9 +148,10 @@ class DestinationResult:
         return text(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit.results._html import html
+        from svctoolkit import display
+        from svctoolkit.results import view
 
-        return {"text/plain": repr(self), "text/html": html([self])}
+        return display.bundle(view.page([self]), repr(self))
 
 
 class SourceResult(Sequence[DestinationResult]):
@@ -177,6 +190,7 @@ class SourceResult(Sequence[DestinationResult]):
         return "\n".join(map(repr, self._results)) or "no destinations"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit.results._html import html
+        from svctoolkit import display
+        from svctoolkit.results import view
 
-        return {"text/plain": repr(self), "text/html": html(self._results)}
+        return display.bundle(view.page(self._results), repr(self))

@@ -30,8 +30,8 @@ def summary(row: Row) -> str:
     return dumped(row.output)
 
 
-def dumped(value: Any, indent: int | None = None) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+def dumped(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _cut(line: str) -> str:

@@ -32,9 +32,43 @@ class Change:
             return "added"
         return "removed" if self.after is ABSENT else "changed"
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+
+        row = [self.path, *("" if side is ABSENT else _shown(side) for side in (self.before, self.after))]
+        return display.bundle(display.page(display.table(["path", "before", "after"], [row])), str(self))
+
     def __str__(self) -> str:
         sides = [_shown(side) for side in (self.before, self.after) if side is not ABSENT]
         return f"{_SIGNS[self.kind]} {self.path}: {' -> '.join(sides)}"
+
+
+class Diff:
+    """Two values, and what is different between them: in a notebook side by side, as text path by path.
+
+    Mask secrets before. It is false for values that are alike, and gives its `Change`s in order.
+
+    >>> print(Diff({"a": 1}, {"a": 2}))
+    ~ a: 1 -> 2
+    """
+
+    def __init__(self, before: Any, after: Any, *, left: str = "before", right: str = "after") -> None:
+        self.before, self.after, self.left, self.right = before, after, left, right
+
+    def __iter__(self) -> Iterator[Change]:
+        return changes(self.before, self.after)
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no difference"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+
+        shown = display.diff(self.before, self.after, left=self.left, right=self.right)
+        return display.bundle(display.page(shown), repr(self))
 
 
 def changes(before: Any, after: Any, path: str = "") -> Iterator[Change]:

@@ -39,6 +39,22 @@ def frame(results: Iterable[DestinationResult]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def flatten(objects: Iterable[Mapping[str, Any] | None], prefix: str = "", *, empty: bool = True) -> pd.DataFrame:
+    """One row per JSON object, one column per leaf, with dotted names: `context.device.model`.
+
+    As `pandas.json_normalize` makes it, but with nullable dtypes, and without loss: a literal dot in a key is written
+    `\\.`, and an empty object is a value unless `empty` is false. Lists stay lists; null is a missing value. With a
+    prefix all names begin with it.
+    """
+    import pandas as pd
+
+    found = list(objects)
+    columns = flat(found, prefix, empty=empty)
+    return pd.DataFrame(
+        {name: _column(len(found), *places) for name, places in columns.items()}, index=range(len(found))
+    )
+
+
 class _Place:
     """One dotted name: the leaves found there, and the names below it."""
 
@@ -51,9 +67,13 @@ class _Place:
         self.values: list[Any] = []
 
 
-def flat(values: Sequence[Any], prefix: str) -> dict[str, tuple[list[int], list[Any]]]:
-    """Dotted name -> (places, values) of the leaves of JSON values; empty objects and missing leaves give nothing."""
+def flat(values: Sequence[Any], prefix: str, *, empty: bool = False) -> dict[str, tuple[list[int], list[Any]]]:
+    """Dotted name -> (places, values) of the leaves of JSON values; missing leaves give nothing.
+
+    Empty objects are leaves with `empty`, else they give nothing, too.
+    """
     root = _Place(prefix)
+    bare = None if prefix else root  # its name stands before no other
     found = [root]
 
     def walk(node: dict[str, Any], at: _Place, place: int) -> None:
@@ -61,9 +81,9 @@ def flat(values: Sequence[Any], prefix: str) -> dict[str, tuple[list[int], list[
         for key, value in node.items():
             inner = below.get(key)
             if inner is None:
-                inner = below[key] = _Place(f"{at.name}.{_escaped(key)}")
+                inner = below[key] = _Place(_escaped(key) if at is bare else f"{at.name}.{_escaped(key)}")
                 found.append(inner)
-            if type(value) is dict:
+            if type(value) is dict and (value or not empty):
                 walk(value, inner, place)
             else:
                 inner.places.append(place)

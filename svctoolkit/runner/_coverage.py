@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,6 @@ from svctoolkit.runner._model import Scenario, Suite
 from svctoolkit.runner._shape import listed
 from svctoolkit.runner.compare import is_matchers
 
-_PAYLOADS = ("dest_transform", "delivered")
 _SHOWN = 8
 
 
@@ -44,6 +43,12 @@ class Coverage:
     """Groups that have anything in them. `percent` is over all of it."""
 
     groups: Sequence[Group]
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import coverage
+
+        return display.bundle(coverage(self), "\n".join(shown_coverage(self)))
 
     @property
     def percent(self) -> float:
@@ -106,8 +111,8 @@ class Collector:
             for event in sent:
                 if isinstance(event.get("event"), str):
                     self._known("event names", event["event"])
-            for name in _PAYLOADS:
-                self._fields(keys, step.step.expect.get(name), step.seen.get(name))
+            for name, as_sent in _FIELDS.items():
+                self._fields(keys, step.step.expect.get(name), step.seen.get(name), as_sent)
 
     def lines(self, counts: Mapping[str, Mapping[int, int]]) -> None:
         """Count lines of user code: by file, how often each line ran."""
@@ -120,8 +125,8 @@ class Collector:
         if item in found.missing or group == "event names":
             found.count(item, True)
 
-    def _fields(self, keys: Sequence[str], expected: Any, seen: Any) -> None:
-        """Count the fields of payloads: those that an expectation looks at, and the others."""
+    def _fields(self, keys: Sequence[str], expected: Any, seen: Any, as_sent: Callable[[Any], Any]) -> None:
+        """Count the fields of what destinations get: those that an expectation looks at, and the others."""
         if seen is None:
             return
         several = len(keys) > 1 or (isinstance(seen, Mapping) and seen.keys() <= set(keys))
@@ -130,8 +135,20 @@ class Collector:
             wanted = expected.get(key) if several and isinstance(expected, Mapping) else expected
             for index, payload in enumerate(payloads):
                 one = wanted[index] if isinstance(wanted, list) and index < len(wanted) else wanted
-                for path, looked_at in _leaves(one, payload, ()):
+                for path, looked_at in _leaves(as_sent(one), as_sent(payload), ()):
                     self._groups["fields"].count(f"{key} {path}", looked_at)
+
+    def found(self) -> dict[str, tuple[list[str], list[str]]]:
+        """By group what is covered and what is missing, as plain values: for another process to `merge`."""
+        return {name: (sorted(group.covered), sorted(group.missing)) for name, group in self._groups.items()}
+
+    def merge(self, found: Mapping[str, Sequence[Sequence[str]]]) -> None:
+        """Count what another process has found."""
+        for name, (covered, missing) in found.items():
+            for item in missing:
+                self._groups[name].count(item, False)
+            for item in covered:
+                self._groups[name].count(item, True)
 
     def coverage(self) -> Coverage:
         return Coverage([group for group in self._groups.values() if group.total])
@@ -149,7 +166,16 @@ def _reached(scenario: Scenario, step: Any) -> list[str]:
 def _events(given: Any) -> list[Any]:
     if given.event is not UNSET:
         return list(listed(given.event))
-    return list(listed(given.send)) if given.send is not UNSET else []
+    if given.send is not UNSET:
+        return list(listed(given.send))
+    return [_event(*next(iter(call.items()))) for call in given.calls] if given.calls is not UNSET else []
+
+
+def _event(name: str, arguments: Any) -> dict[str, Any]:
+    """As much as coverage wants to know of the event that a call of `ServiceClient` makes."""
+    if isinstance(arguments, Mapping):
+        return {"type": name, "event": arguments.get("name")}
+    return {"type": name, "event": next(iter(listed(arguments)), None)}
 
 
 def _event_names(config: Any) -> Iterator[str]:
@@ -168,6 +194,31 @@ def _event_names(config: Any) -> Iterator[str]:
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
+
+
+def _of_payload(payload: Any) -> Any:
+    """A payload by what the destination gets of it, under the names that a request has; constant members are left out.
+
+    >>> _of_payload({"version": "1", "endpoint": "https://x.example", "body": {"JSON": {"n": 1}, "XML": {}}})
+    {'url': 'https://x.example', 'body': {'n': 1}}
+    """
+    if not isinstance(payload, Mapping) or is_matchers(payload):
+        return payload
+    body = payload.get("body")
+    if isinstance(body, Mapping) and not is_matchers(body):
+        body = next((value for value in body.values() if value), {})
+    named = {"method": "method", "endpoint": "url", "headers": "headers", "params": "query", "files": "files"}
+    return {new: payload[name] for name, new in named.items() if name in payload} | ({"body": body} if body else {})
+
+
+def _of_request(request: Any) -> Any:
+    """A request that was delivered, without what belongs to the transport: most of the headers, the status."""
+    if not isinstance(request, Mapping) or is_matchers(request):
+        return request
+    return {name: request[name] for name in ("method", "url", "query", "body") if name in request}
+
+
+_FIELDS = {"dest_transform": _of_payload, "delivered": _of_request}
 
 
 def _leaves(expected: Any, actual: Any, path: tuple[str, ...]) -> Iterator[tuple[str, bool]]:

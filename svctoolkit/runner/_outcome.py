@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from svctoolkit.runner._coverage import Coverage
 from svctoolkit.runner._model import Place, Scenario, Step
 from svctoolkit.runner.compare import Difference
 from svctoolkit.runner.plane import Answer
+
+if TYPE_CHECKING:
+    from svctoolkit.runner._coverage import Coverage
 
 Status: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed"]
 
@@ -49,6 +51,15 @@ class Outcome:
     milliseconds: float = 0.0
     run: str = ""
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import outcome
+
+        return display.bundle(outcome(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<Outcome of {self.scenario.name}: {self.status}>"
+
     @property
     def ok(self) -> bool:
         return self.status not in ("failed", "error")
@@ -74,6 +85,12 @@ class Finished:
     seconds: float
     total: int
     interrupted: bool = False
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner._display import finished
+
+        return display.bundle(finished(self), repr(self))
 
 
 @dataclass(frozen=True, slots=True)

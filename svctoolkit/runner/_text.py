@@ -41,7 +41,7 @@ def _explained(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
         shown_line = excerpt
     if len(outcome.steps) > 1:
         yield f"in step {outcome.steps.index(step) + 1} of {len(outcome.scenario.steps)}"
-    yield from _hints(step)
+    yield from hints(step)
 
 
 def diverged(step: StepOutcome) -> str:
@@ -50,7 +50,8 @@ def diverged(step: StepOutcome) -> str:
     return next((stage for stage in _ORDER if stage in first), "")
 
 
-def _hints(step: StepOutcome) -> Iterator[str]:
+def hints(step: StepOutcome) -> Iterator[str]:
+    """What helps to understand the differences of a step: where they began, and what the answer says. Not masked."""
     first = {d.path[0] for d in step.differences if d.path}
     if diverged(step) in STAGES and len(first) > 1:
         yield f"the first stage that differs is {diverged(step)}"

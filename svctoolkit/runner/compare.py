@@ -2,14 +2,14 @@
 
 Objects match as subsets: every key that is expected must be there and match, others do not matter. Lists match element
 by element. Numbers compare by value (`10` is `10.0`), true is no number. A map whose keys are all names of matchers
-(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys. Paths to ignore match at the end of a path, `*` any one
-step of it; what is below them is ignored, too.
+(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys (`_written` finds those that are misspelt). Paths to
+ignore match at the end of a path, `*` any one step of it; what is below them is ignored, too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -29,6 +29,15 @@ class Difference:
     expected: str
     got: str
 
+    def shortened(self, hide: Callable[[str], str]) -> Difference:
+        """With secrets hidden, and then cut: half a secret would not be found. Long texts show where they part."""
+        one, other = hide(self.expected), hide(self.got)
+        if max(len(one), len(other)) > _LONGEST:
+            same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+            if same > _LONGEST // 2:
+                one, other = f"…{one[same - 30 :]}", f"…{other[same - 30 :]}"
+        return replace(self, expected=_cut(one), got=_cut(other))
+
     def __str__(self) -> str:
         return f"{'.'.join(map(str, self.path)) or '(value)'}: expected {self.expected}, got {self.got}"
 
@@ -42,16 +51,22 @@ class Snapshots(Protocol):
 
 
 def differences(
-    expected: Any, actual: Any, *, ignore: tuple[tuple[str, ...], ...] = (), snapshots: Snapshots | None = None
+    expected: Any,
+    actual: Any,
+    *,
+    ignore: tuple[tuple[str, ...], ...] = (),
+    snapshots: Snapshots | None = None,
+    hide: Callable[[str], str] = str,
 ) -> list[Difference]:
-    """Everything in which `actual` does not match `expected`; an empty list if it does.
+    """Everything in which `actual` does not match `expected`; an empty list if it does. `hide` masks secrets in texts.
 
     >>> for found in differences({"body": {"revenue": 10}}, {"body": {"revenue": 11, "currency": "EUR"}}): print(found)
     body.revenue: expected 10, got 11
     >>> differences({"body": {"sent": 1}}, {"body": {"sent": 2}}, ignore=(("body", "sent"),))
     []
     """
-    return list(Comparison(ignore=ignore, snapshots=snapshots).differences(expected, actual))
+    found = Comparison(ignore=ignore, snapshots=snapshots).differences(expected, actual)
+    return [difference.shortened(hide) for difference in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +131,7 @@ class Comparison:
             else:
                 yield self.difference(shown(expected), actual)
         elif not _same(expected, actual):
-            yield Difference(self.expectation, self.path, *_pair(expected, actual))
+            yield Difference(self.expectation, self.path, shown(expected), shown(actual))
 
     def _object(self, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[Difference]:
         for key, value in expected.items():
@@ -124,17 +139,12 @@ class Comparison:
                 yield from self._inner(key).differences(value, actual[key])
                 continue
             for found in self._inner(key).differences(value, MISSING):
-                yield replace(found, got=found.got + self._hint(key, actual)) if found.got == "nothing" else found
+                near = did_you_mean(key, actual) if found.got == "nothing" else ""
+                yield replace(found, got=f"nothing.{near}") if near else found
         for key in [k for k in actual if k not in expected] if self.exact else ():
             place = replace(self._inner(key), expectation=self.expectation)
             if not place.ignored():
                 yield place.difference("nothing", actual[key])
-
-    def _hint(self, key: str, actual: Mapping[str, Any]) -> str:
-        if key.startswith("$") and not self.literal and (near := did_you_mean(key[1:], MATCHERS.names())):
-            return f" (no matcher is called {key!r}.{near})"
-        near = did_you_mean(key, actual)
-        return f".{near}" if near else ""
 
     def _list(self, expected: list[Any], actual: list[Any]) -> Iterator[Difference]:
         if len(expected) != len(actual):
@@ -145,31 +155,10 @@ class Comparison:
 
 def is_matchers(value: Mapping[Any, Any]) -> bool:
     """Whether an expected map is matched by matchers: it has keys, and each names one."""
-    return bool(value) and all(isinstance(k, str) and k[:1] == "$" and k[1:] in MATCHERS for k in value)
-
-
-def problems(expected: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """What is wrong with an expectation as it is written: `(path, message)` each."""
-    if isinstance(expected, list):
-        for index, one in enumerate(expected):
-            yield from problems(one, (*path, index))
-    elif isinstance(expected, Mapping):
-        mixed = not is_matchers(expected)
-        for key, value in expected.items():
-            name = key[1:] if key[:1] == "$" and key[1:] in MATCHERS else ""
-            if name and mixed:
-                yield (*path, key), f"the matcher {key} stands beside other keys. For a key of this name use $literal"
-            elif name and (wrong := MATCHERS[name].problem(value)):
-                yield (*path, key), f"{key} {wrong}"
-            elif name and (needed := MATCHERS[name].beside) and f"${needed}" not in expected:
-                yield (*path, key), f"{key} stands beside ${needed} only"
-            elif not name or MATCHERS[name].nested:
-                yield from problems(value, (*path, key))
-
-
-def shown(value: Any) -> str:
-    """A value on one line, as JSON, long ones cut."""
-    return _cut(_line(value))
+    for key in value:
+        if not (isinstance(key, str) and key[:1] == "$" and key[1:] in MATCHERS):
+            return False
+    return bool(value)
 
 
 def printable(text: str) -> str:
@@ -177,7 +166,8 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def _line(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value on one line, as JSON."""
     if value is MISSING:
         return "nothing"
     try:
@@ -189,16 +179,6 @@ def _line(value: Any) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _pair(expected: Any, actual: Any) -> tuple[str, str]:
-    """Both values; of long texts the part where they begin to differ."""
-    one, other = _line(expected), _line(actual)
-    if max(len(one), len(other)) > _LONGEST and isinstance(expected, str) and isinstance(actual, str):
-        same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-        if same > _LONGEST // 2:
-            one, other = f"…{one[same - 30 :]}", f"…{other[same - 30 :]}"
-    return _cut(one), _cut(other)
 
 
 def _elements(expected: list[Any]) -> str:

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
-from svctoolkit.runner import _format, _rows
+from svctoolkit.runner import _format
 from svctoolkit.runner._checks import checked, checked_suite
 from svctoolkit.runner._fixtures import Fixtures
 from svctoolkit.runner._model import Live, Place, Scenario, Step, Suite
@@ -48,16 +48,15 @@ def load(
     of the suite's own of the same names. `environ` is what `$(env:NAME)` reads, by default that of the process. Raises
     `InvalidSuite` or `InvalidWorkspace` with every problem, each with its place.
     """
-    document = yamlfile.load(path, error=InvalidSuite)
-    yamlfile.check(document, _format.schema(), InvalidSuite)
     environment = Environment() if environ is None else Environment(environ)
-    workspace, files = _workspace(path, document, {} if workspaces is None else workspaces, environment)
-    suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
-    suite.files, suite.environment = files, environment
-    loader = _Loader(suite)
-    loader.load(variables or {})
-    if loader.problems:
-        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))  # rows of one scenario share its mistakes
+    with yamlfile.without_collector():
+        document = yamlfile.load(path, error=InvalidSuite)
+        yamlfile.check(document, _format.schema(), InvalidSuite)
+        workspace, files = _workspace(path, document, {} if workspaces is None else workspaces, environment)
+        suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
+        suite.files, suite.environment = files, environment
+        _filled(suite, variables or {})
+        document.release()  # before the collector is back: it would walk the nodes, and they are most of a suite
     return suite
 
 
@@ -66,13 +65,26 @@ def of(data: Mapping[str, Any], workspace: Workspace, *, name: str = "suite") ->
 
     Relative files start from the working directory. Raises `InvalidSuite` with every problem.
     """
-    document = yamlfile.load(json.dumps(data), name=name, error=InvalidSuite)
+    return loads(json.dumps(data), workspace, name=name)
+
+
+def loads(text: str, workspace: Workspace, *, name: str = "suite") -> Suite:
+    """The suite in a YAML text, for `workspace` unless the text has one of its own. Otherwise as `of`."""
+    document = yamlfile.load(text, name=name, error=InvalidSuite)
     yamlfile.check(document, _format.schema(), InvalidSuite)
-    suite = Suite(Path("suite.suite.yaml"), data.get("suite") or name, document, workspace)
+    path, environment = Path("suite.suite.yaml"), Environment()
+    files: list[Path] = []
+    if document.data.keys() & {"workspace", *_format.WORKSPACE_KEYS}:
+        workspace, files = _workspace(path, document, {}, environment)
+    suite = Suite(path, document.data.get("suite") or name, document, workspace, files=files, environment=environment)
+    return _filled(suite, {})
+
+
+def _filled(suite: Suite, variables: Mapping[str, Any]) -> Suite:
     loader = _Loader(suite)
-    loader.load({})
+    loader.load(variables)
     if loader.problems:
-        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))
+        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))  # rows of one scenario share its mistakes
     return suite
 
 
@@ -153,6 +165,8 @@ class _Loader:
                 self.document.problem([*place, "matrix"], "a scenario has cases or a matrix, not both")
             )
             return
+        from svctoolkit.runner import _rows
+
         try:
             rows = _rows.rows(raw, self.document, place, self.folder, self.suite.files)
         except ConfigError as error:
@@ -207,6 +221,7 @@ class _Loader:
             steps,
             at,
             place,
+            self.document.position(at)[0],
             given.skip,
             given.xfail,
             self._around("setup", place, raw, variables),

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from svctoolkit import yamlfile
+from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError
+from svctoolkit.pipeline import Stages
+from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner._attempt import attempt
+from svctoolkit.runner._checks import STAGES
+from svctoolkit.runner._format import WORKSPACE_KEYS
 from svctoolkit.runner._personal import Personal
-from svctoolkit.runner.compare import is_matchers
+from svctoolkit.runner._written import is_reserved
 from svctoolkit.runner.load import of
 from svctoolkit.runner.plane import embedded
-from svctoolkit.secrets import Masker
+from svctoolkit.secrets import Masker, Secret, revealed, secret_texts
 from svctoolkit.workspace import Workspace
 
 _TIME = "2026-01-01T12:00:00Z"
@@ -29,6 +35,7 @@ _GENERATED = (
     "request_ip",
     "channel",
 )
+_NOT_REFUSED: Mapping[str, Any] = {"expect": {"status": 200}}
 _GENERATED_CONTEXT = ("sessionId", "sessionStart", "ip")
 
 
@@ -99,6 +106,70 @@ def recorded(
     return {**made, "scenarios": [_with_expectation(made, one, workspace) for one in scenarios.values()]}
 
 
+def verified(
+    workspace: Workspace,
+    destination: str,
+    event: Mapping[str, Any],
+    *,
+    stages: Stages | None = None,
+    config: Mapping[str, Any] | None = None,
+    force: bool = False,
+    expected: bool = True,
+) -> dict[str, Any]:
+    """A suite (its data, without the workspace) with one scenario: an event through the Test API to one destination.
+
+    Clock and ids are frozen, and what it expects is what comes of it just now; with `expected` false, only that it is
+    not refused. A `Secret` in `config` is written as the environment variable of its `origin`. Raises `UnknownName`.
+    """
+    found = workspace.destination(destination)
+    name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
+    asked: dict[str, Any] = {"name": _escaped(f"{name} to {found.key}"), "destination": found.key}
+    asked["event"] = _escaped(event)
+    chosen, default = asdict(stages or Stages()), asdict(Stages())
+    if chosen != default:
+        asked["stages"] = {stage: on for stage, on in chosen.items() if on != default[stage]}
+    if force:
+        asked["force"] = True
+    head = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
+    written = {"destinationConfig": _references(config)} if config else {}
+    if not expected:
+        return {**head, "scenarios": [{**asked, **written, **_NOT_REFUSED}]}
+    values = {"destinationConfig": _escaped(revealed(config))} if config else {}
+    seen = _seen({**head, "scenarios": [{**asked, **values, **_NOT_REFUSED}]}, workspace)
+    whole = {**found.config, **(config or {})}
+    secrets = [*workspace.secrets(), *secret_texts(whole), *definitions.secret_values(found.type, whole)]
+    expect = _escaped(_answered(seen, Masker(secrets)))
+    return {**head, "scenarios": [{**asked, **written, "expect": expect}]}
+
+
+def _references(value: Any) -> Any:
+    """A configuration as a suite writes it."""
+    if isinstance(value, Secret):
+        return value.origin.replace("$(env:", "$(secret:")
+    if isinstance(value, Mapping):
+        return {key: _references(inner) for key, inner in value.items()}
+    return [_references(inner) for inner in value] if isinstance(value, list) else _escaped(value)
+
+
+def _answered(seen: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
+    """What is expected of an answer like this one."""
+    if seen["status"] != 200:
+        return {"status": seen["status"], "error": _expected(seen["error"], masker)}
+    if "error" in seen:
+        return {"error": _expected(seen["error"], masker)}
+    without = {"error": NO_TRANSFORMATION}
+    stages = {name: seen[name] for name in STAGES if seen.get(name, without) != without}
+    return {name: _expected(_without_empty(value), masker) for name, value in stages.items()}
+
+
+def _without_empty(value: Any) -> Any:
+    """Without members that are empty objects: objects match as subsets, so these say nothing."""
+    if isinstance(value, dict):
+        members = ((key, _without_empty(inner)) for key, inner in value.items())
+        return {key: inner for key, inner in members if inner != {}}
+    return [_without_empty(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _without_generated(event: Mapping[str, Any]) -> dict[str, Any]:
     made = {key: value for key, value in event.items() if key not in _GENERATED}
     if isinstance(made.get("context"), dict):
@@ -118,11 +189,7 @@ def _shape(value: Any) -> str:
 def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
     """The scenario with what comes of it when it runs."""
     asked = {**head, "scenarios": [{**scenario, "expect": {"response": {}}}]}
-    with embedded() as planes:
-        outcome = attempt(of(asked, workspace).scenarios[0], planes)
-    if outcome.status == "error":
-        raise ConfigError(f"{scenario['name']}: {outcome.reason}")
-    seen = _escaped(outcome.steps[0].seen)
+    seen = _escaped(_seen(asked, workspace))
     masker = Masker(workspace.secrets())
     if seen["response"]["status"] != 200:
         return {**scenario, "expect": {"response": {k: seen["response"][k] for k in ("status", "body")}}}
@@ -138,6 +205,16 @@ def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace:
     return {**scenario, "expect": expect}
 
 
+def _seen(suite: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """What comes of the only scenario when it runs."""
+    with embedded() as planes:
+        scenario = of(suite, workspace).scenarios[0]
+        outcome = attempt(scenario, planes)
+    if outcome.status == "error":
+        raise ConfigError(f"{scenario.title}: {outcome.reason}")
+    return outcome.steps[0].seen
+
+
 def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
     """What is expected of a request. Values with a secret in them are expected to be there, and not written down."""
     return {name: _expected(request[name], masker) for name in ("method", "url", "body")}
@@ -145,8 +222,9 @@ def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
 
 def _expected(value: Any, masker: Masker) -> Any:
     if isinstance(value, dict):
-        made = {key: _expected(inner, masker) for key, inner in value.items()}
-        return {"$literal": made} if is_matchers(value) else made
+        if any(name[:1] == "$" and is_reserved(name[1:]) for name in value):
+            return {"$literal": {key: inner for key, inner in value.items() if masker.masked(inner) == inner}}
+        return {key: _expected(inner, masker) for key, inner in value.items()}
     if isinstance(value, list):
         return [_expected(inner, masker) for inner in value]
     return {"$type": "string"} if masker.masked(value) != value else value
@@ -161,12 +239,13 @@ def _escaped(value: Any) -> Any:
     return value.replace("$(", "$$(") if isinstance(value, str) else value
 
 
-def dumped(suite: Mapping[str, Any], workspace_file: str) -> str:
-    """The suite as YAML, for the workspace in this file (relative to where the suite will be)."""
-    import yaml
+def inline(workspace: Workspace) -> dict[str, Any]:
+    """What a suite without a workspace file says of its workspace. Raises `InvalidWorkspace` as `Workspace.dumps`."""
+    data = yamlfile.load(workspace.dumps()).data
+    return {key: data[key] for key in WORKSPACE_KEYS if key in data}
 
-    from svctoolkit.workspace._save import _Dumper
 
-    head = {"version": 1, "workspace": workspace_file}
-    text: str = yaml.dump({**head, **suite}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-    return text
+def dumped(suite: Mapping[str, Any], workspace_file: str = "") -> str:
+    """The suite as YAML, for the workspace in this file (relative to where the suite will be) or in the suite."""
+    head = {"version": 1, **({"workspace": workspace_file} if workspace_file else {})}
+    return yamlfile.dumped({**head, **suite})

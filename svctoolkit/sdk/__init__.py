@@ -3,7 +3,7 @@
 One client for the whole application, at module level:
 
 >>> from svctoolkit import sdk
->>> sdk.initialize("WRITE_KEY", {"dataPlaneUrl": "http://127.0.0.1:8080"})  # doctest: +SKIP
+>>> sdk.initialize("WRITE_KEY", {"dataPlaneUrl": "http://127.0.0.1:8091"})  # doctest: +SKIP
 >>> sdk.track("Order Completed", {"revenue": 12.5})                         # doctest: +SKIP
 
 or any number of `ServiceClient` objects. Web applications: `svctoolkit.sdk.middleware`; device mode:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from svctoolkit.errors import DeliveryError
-from svctoolkit.sdk._queue import Queue, Row
+from svctoolkit.sdk._claims import Row
+from svctoolkit.sdk._queue import Queue
 from svctoolkit.sdk._report import Reporter
 from svctoolkit.sdk._settings import LogLevel
 from svctoolkit.sdk._source import DeviceDestination, SourceConfig

@@ -1,50 +1,26 @@
 """The events that wait, on disk: stored, claimed, finished, parked, counted.
 
-Several processes share one file. A process claims the events it is about to send; the others take later ones. A claim
-ends when its events are settled, after a minute, or when its process is gone, so nothing gets stuck.
+Several processes share one file. A process claims the events it is about to send; the others take later ones.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from svctoolkit.errors import StorageError
+from svctoolkit.sdk._claims import SECONDS as CLAIM_SECONDS
+from svctoolkit.sdk._claims import Batch, Kind, Parked, Row, end_dead, owner, settle, within_size
 from svctoolkit.sdk._database import Database
 from svctoolkit.sdk._report import Reporter
 from svctoolkit.sdk._settings import MEMORY, LogLevel, new_id
 
-Kind = Literal["cloud", "device"]
-BATCH_BYTES = 500 * 1024
 MEMORY_EVENTS = 1000
-_CLAIM_SECONDS = 60.0
-_OWNERS: set[str] = set()
 _FAILURES = (sqlite3.Error, StorageError)
 _T = TypeVar("_T")
-
-
-class Row(NamedTuple):
-    """One event. IDs below zero are events that stand in memory, because the disk does not take them."""
-
-    id: int
-    body: bytes
-
-
-class Parked(NamedTuple):
-    """An event that the data plane refuses: its answer, and why."""
-
-    row: Row
-    status: int
-    reason: str
-
-
-class Batch(NamedTuple):
-    rows: Sequence[Row]
-    kind: Kind
-    token: str
+_UNFINISHED: Batch | None = Batch((), "cloud", "")
 
 
 class _Kept:
@@ -114,22 +90,30 @@ class Queue:
         """Keep the claim for another minute."""
         if batch.token:
             with self._database.lock:
-                until = self._clock() + _CLAIM_SECONDS
+                until = self._clock() + CLAIM_SECONDS
                 self._guarded(
                     lambda: self._execute("UPDATE claims SET until=? WHERE token=?", (until, batch.token)), None
                 )
 
-    def finish(self, batch: Batch, done: Iterable[Row], parked: Sequence[Parked] = ()) -> None:
-        """`done` is delivered and `parked` is set aside; the rest of the batch waits for the next attempt."""
+    def finish(
+        self, batch: Batch, done: Iterable[Row], parked: Sequence[Parked] = (), *, then: int = 0
+    ) -> Batch | None:
+        """`done` is delivered and `parked` is set aside; the rest of the batch waits for the next attempt.
+
+        With `then`, also what `claim` would give with this limit: the same transaction does both.
+        """
         ids = {row.id for row in done} | {p.row.id for p in parked}
         with self._database.lock:
-            self._finish_in_memory(batch.kind, ids)
-            if self._guarded(lambda: self._finished(batch, ids, parked), False):
-                return
+            if self._memory:
+                self._finish_in_memory(batch.kind, ids)
+            found = self._guarded(lambda: self._finished(batch, ids, parked, then), _UNFINISHED)
+            if found is not _UNFINISHED:
+                return found
             if batch.kind == "cloud" and batch.token:
                 self._sent[batch.token] = ids
             if parked:
                 self._reporter.drop("refused", [p.row.body for p in parked if p.row.id < 0])
+            return None
 
     @property
     def waiting(self) -> int:
@@ -256,8 +240,7 @@ class Queue:
     # Below: with the lock held.
 
     def _enlist(self) -> None:
-        self._owner = f"{_host()}|{os.getpid()}|{new_id()}"
-        _OWNERS.add(self._owner)
+        self._owner = owner()
 
     def _guarded(self, work: Callable[[], _T], otherwise: _T) -> _T:
         try:
@@ -302,7 +285,7 @@ class Queue:
             self._reporter.drop("memory full", [self._memory.popleft().body])
 
     def _from_memory(self, kind: Kind, limit: int) -> Batch | None:
-        rows = _within_size([Row(k.id, k.body) for k in self._memory if not getattr(k, kind)][:limit])
+        rows = within_size([Row(k.id, k.body) for k in self._memory if not getattr(k, kind)][:limit])
         return Batch(rows, kind, "") if rows else None
 
     def _finish_in_memory(self, kind: Kind, ids: set[int]) -> None:
@@ -344,42 +327,46 @@ class Queue:
         return bodies
 
     def _claimed(self, kind: Kind, limit: int) -> Batch | None:
-        now = self._clock()
         if self._memory:
             self._to_disk()
         with self._database.transaction() as connection:
             self._forget_sent(connection)
-            _end_dead_claims(connection, now)
-            query = f"""SELECT id, body FROM events WHERE source=? AND {kind}=0 AND id >
-                (SELECT coalesce(max(last), 0) FROM claims WHERE kind=? AND source=?) ORDER BY id LIMIT ?"""
-            found = connection.execute(query, (self.source, kind, self.source, limit)).fetchall()
-            rows = _within_size(list(map(Row._make, found)))
-            if not rows:
-                return None
-            batch = Batch(rows, kind, new_id())
-            claim = (batch.token, kind, self.source, rows[-1].id, self._owner, now + _CLAIM_SECONDS)
-            connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", claim)
+            return self._claimed_in(connection, kind, limit)
+
+    def _claimed_in(self, connection: sqlite3.Connection, kind: Kind, limit: int) -> Batch | None:
+        now = self._clock()
+        end_dead(connection, now)
+        query = f"""SELECT id, body FROM events WHERE source=? AND {kind}=0 AND id >
+            (SELECT coalesce(max(last), 0) FROM claims WHERE kind=? AND source=?) ORDER BY id LIMIT ?"""
+        found = connection.execute(query, (self.source, kind, self.source, limit)).fetchall()
+        rows = within_size(list(map(Row._make, found)))
+        if not rows:
+            return None
+        batch = Batch(rows, kind, new_id())
+        claim = (batch.token, kind, self.source, rows[-1].id, self._owner, now + CLAIM_SECONDS)
+        connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", claim)
         return batch
 
     def _forget_sent(self, connection: sqlite3.Connection) -> None:
         for token, ids in self._sent.items():
-            self.count -= _settle(connection, token, "cloud", ids)
+            self.count -= settle(connection, token, "cloud", ids)
         self._sent.clear()
 
-    def _finished(self, batch: Batch, ids: set[int], parked: Sequence[Parked]) -> bool:
-        now = self._clock()
+    def _finished(self, batch: Batch, ids: set[int], parked: Sequence[Parked], then: int) -> Batch | None:
         with self._database.transaction() as connection:
-            gone = _settle(connection, batch.token, batch.kind, {id for id in ids if id > 0})
-            connection.executemany(
-                "INSERT INTO parked(source, at, status, reason, body) VALUES(?,?,?,?,?)",
-                [(self.source, now, p.status, p.reason, p.row.body) for p in parked],
-            )
+            gone = settle(connection, batch.token, batch.kind, {id for id in ids if id > 0})
             if parked:
-                self._limit_parked(connection)
+                self._park(connection, parked)
+            following = self._claimed_in(connection, batch.kind, then) if then else None
         self.count -= gone
-        return True
+        return following
 
-    def _limit_parked(self, connection: sqlite3.Connection) -> None:
+    def _park(self, connection: sqlite3.Connection, parked: Sequence[Parked]) -> None:
+        now = self._clock()
+        connection.executemany(
+            "INSERT INTO parked(source, at, status, reason, body) VALUES(?,?,?,?,?)",
+            [(self.source, now, p.status, p.reason, p.row.body) for p in parked],
+        )
         statement = """DELETE FROM parked WHERE source=? AND id NOT IN
             (SELECT id FROM parked WHERE source=? ORDER BY id DESC LIMIT ?) RETURNING body"""
         bodies = [body for (body,) in connection.execute(statement, (self.source, self.source, self._limit))]
@@ -395,58 +382,3 @@ class Queue:
             connection.execute("DELETE FROM parked WHERE source=?", (self.source,))
         self.count += number
         return number
-
-
-def _settle(connection: sqlite3.Connection, token: str, kind: Kind, ids: set[int]) -> int:
-    """End the claim, mark `ids` done for `kind`, delete those with nothing left to do; how many were deleted.
-
-    If the claim had already ended, another process may have settled these events, and SQLite may have given their
-    numbers to new ones: nothing is touched, and what was sent twice has the same messageId.
-    """
-    ended = connection.execute("DELETE FROM claims WHERE token=?", (token,)).rowcount
-    if not ids or not ended:
-        return 0
-    other = "device" if kind == "cloud" else "cloud"
-    values, marks = tuple(ids), ",".join("?" * len(ids))
-    gone = connection.execute(f"DELETE FROM events WHERE id IN ({marks}) AND {other}=1", values).rowcount
-    if gone < len(ids):
-        connection.execute(f"UPDATE events SET {kind}=1 WHERE id IN ({marks})", values)
-    return gone
-
-
-def _within_size(rows: list[Row]) -> list[Row]:
-    if sum([len(row.body) for row in rows]) + 40 * len(rows) < BATCH_BYTES - 64:
-        return rows
-    taken: list[Row] = []
-    size = 0
-    for row in rows:
-        size += len(row.body) + 40  # its sentAt and comma
-        if taken and size > BATCH_BYTES - 64:
-            break
-        taken.append(row)
-    return taken
-
-
-def _end_dead_claims(connection: sqlite3.Connection, now: float) -> None:
-    for token, owner, until in connection.execute("SELECT token, owner, until FROM claims").fetchall():
-        if until < now or until > now + 2 * _CLAIM_SECONDS or not _alive(owner):
-            connection.execute("DELETE FROM claims WHERE token=?", (token,))
-
-
-def _host() -> str:
-    return os.uname().nodename if os.name == "posix" else ""
-
-
-def _alive(owner: str) -> bool:
-    host, pid, _ = owner.split("|")
-    if not host or host != _host():
-        return True
-    if int(pid) == os.getpid():  # in a container every process may have the same number
-        return owner in _OWNERS
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -39,6 +39,11 @@ class Stats(NamedTuple):
     paused: str
     last_error: str
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit.sdk._display import bundle
+
+        return bundle(self, "Statistics of a client", repr(self))
+
 
 class Reporter:
     """Counts at once; calls the callbacks in `publish`, so that none runs while a lock is held."""

@@ -107,6 +107,7 @@ class Running:
         self._lock = threading.RLock()
         self._database.after_fork()
         self.queue.after_fork()
+        self.sender.after_fork()
         if isinstance(self._transport, HttpTransport):
             self._transport.after_fork()
         self.worker.after_fork()
@@ -209,6 +210,9 @@ class Running:
         step = self.sender.step(timeout)
         self.queue.checkpoint()
         return step
+
+    def release(self) -> None:
+        self.sender.release()
 
     def wait(self) -> float:
         return self.sender.not_before - time.monotonic()

@@ -19,7 +19,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from svctoolkit.errors import DeliveryError
-from svctoolkit.sdk._queue import Batch, Parked, Queue, Row
+from svctoolkit.sdk._claims import Batch, Parked, Row
+from svctoolkit.sdk._queue import Queue
 from svctoolkit.sdk._report import Reporter
 from svctoolkit.sdk._settings import LogLevel, Settings
 from svctoolkit.sdk._transport import Request, Response, Transport
@@ -107,22 +108,39 @@ class Sender:
         self._queue, self._transport, self._reporter = queue, transport, reporter
         self._settings, self._key = settings, write_key
         self._failures = 0
+        self._following: Batch | None = None
 
     def step(self, timeout: float = TIMEOUT) -> Step:
-        """Claim a batch, send it, settle it. Raises nothing for the network's or the disk's sake."""
+        """Send a batch and settle it. Raises nothing for the network's or the disk's sake.
+
+        Where another full batch waits it is claimed with the same write to the disk: `release` gives it back.
+        """
         if self.pause is not Pause.NO:
             return Step.PAUSED
-        batch = self._queue.claim("cloud", self._settings.flush_queue_size)
+        size = self._settings.flush_queue_size
+        batch, self._following = self._following or self._queue.claim("cloud", size), None
         if batch is None:
             return Step.NOTHING
         done: list[Row] = []
         parked: list[Parked] = []
+        following = 0
         try:
             answer = self._settle(batch, done, parked, timeout)
+            if answer.verdict is Verdict.DONE and self._queue.waiting >= len(batch.rows) + size:
+                following = size
         finally:
-            self._queue.finish(batch, done, parked)
+            self._following = self._queue.finish(batch, done, parked, then=following)
         self._reporter.counts["delivered"] += len(done)
         return self._concluded(answer, len(batch.rows) - len(done) - len(parked))
+
+    def after_fork(self) -> None:
+        self._following = None  # it is the parent's
+
+    def release(self) -> None:
+        """Let other processes, and a later `step`, have what is claimed for the next one."""
+        if self._following is not None:
+            self._queue.finish(self._following, ())
+            self._following = None
 
     def _settle(self, batch: Batch, done: list[Row], parked: list[Parked], timeout: float) -> _Answer:
         parts: list[Sequence[Row]] = [batch.rows]

@@ -22,7 +22,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from svctoolkit.errors import EventError
+from svctoolkit.errors import EventError, InvalidCall
 
 _DEEPEST = 100
 _LEFT_OUT = object()
@@ -178,3 +178,12 @@ def sound(text: str) -> str:
 def _kind(value: Any) -> str:
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def text(call: str, argument: str, value: Any) -> str:
+    """The text, whole. Raises `InvalidCall` for an argument that is none, or an empty one."""
+    if not isinstance(value, str):
+        raise InvalidCall(f"{call}: {argument} must be a text, got {type(value).__name__}")
+    if not value.strip():
+        raise InvalidCall(f"{call}: {argument} must not be empty")
+    return sound(value)

@@ -21,6 +21,7 @@ class Work(Protocol):
     def tick(self) -> None: ...
     def due(self, since_success: float) -> bool: ...
     def send(self, timeout: float, *, asked: bool) -> Step: ...
+    def release(self) -> None: ...
     def wait(self) -> float: ...
     def mark(self) -> int: ...
     def pending(self, upto: int) -> bool: ...
@@ -106,10 +107,13 @@ class Worker:
         with self._turn:
             if not self._flushes:
                 self._work.tick()
-            while not self._flushes and not stop.is_set() and self._due():
-                if self._work.send(TIMEOUT, asked=False) is not Step.SENT:
-                    break
-                self._last_success = time.monotonic()
+            try:
+                while not self._flushes and not stop.is_set() and self._due():
+                    if self._work.send(TIMEOUT, asked=False) is not Step.SENT:
+                        break
+                    self._last_success = time.monotonic()
+            finally:
+                self._work.release()
         while self._flushes:
             self._serve(self._flushes.popleft())
 
@@ -127,6 +131,7 @@ class Worker:
             try:
                 self._safely(self._work.tick)
                 self._safely(lambda: self._send_all(flush))
+                self._safely(self._work.release)
                 self._safely(self._work.flush_devices)
             finally:
                 flush.done.set()

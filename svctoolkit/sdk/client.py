@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +10,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 from svctoolkit.errors import DeliveryError, InvalidCall, ToolkitError
-from svctoolkit.sdk import _lifecycle
+from svctoolkit.sdk import _lifecycle, _process
+from svctoolkit.sdk._display import shown
 from svctoolkit.sdk._identity import Identity
 from svctoolkit.sdk._options import NONE, Options
 from svctoolkit.sdk._options import options as checked_options
@@ -22,14 +20,13 @@ from svctoolkit.sdk._report import Reporter, Stats
 from svctoolkit.sdk._running import Call, Running
 from svctoolkit.sdk._screen import ScreenView
 from svctoolkit.sdk._settings import Configuration, LogLevel, settings
-from svctoolkit.sdk._values import encoded, sound
+from svctoolkit.sdk._values import encoded, text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _EARLY_CALLS = 1000
 _EXIT_SECONDS = 5.0
-_CLIENTS: weakref.WeakSet[ServiceClient] = weakref.WeakSet()
 _Options = Mapping[str, Any] | None
 
 
@@ -49,7 +46,7 @@ class ServiceClient:
 
     >>> from svctoolkit.sdk import ServiceClient
     >>> client = ServiceClient(application_name="shop", application_version="1.4.0")
-    >>> client.initialize("WRITE_KEY", {"dataPlaneUrl": "http://127.0.0.1:8080"})      # doctest: +SKIP
+    >>> client.initialize("WRITE_KEY", {"dataPlaneUrl": "http://127.0.0.1:8091"})      # doctest: +SKIP
     >>> client.identify("u-1", {"email": "ada@example.com"})                           # doctest: +SKIP
     >>> client.track("Order Completed", {"revenue": 12.5})                             # doctest: +SKIP
 
@@ -58,7 +55,7 @@ class ServiceClient:
     | setting | default | |
     |---|---|---|
     | logLevel | NONE | how much goes to the standard logger `svctoolkit.sdk`; VERBOSE is level 5 |
-    | dataPlaneUrl | SVCTOOLKIT_DATA_PLANE_URL, else http://127.0.0.1:8080 | where events go |
+    | dataPlaneUrl | SVCTOOLKIT_DATA_PLANE_URL, else http://127.0.0.1:8091 | where events go |
     | controlPlaneUrl | the data plane's | where the source configuration is |
     | flushQueueSize | 30 | events in one request, 1 to 100 |
     | dbThresholdCount | 10000 | events kept on disk; over it the oldest are deleted, counted and told to `on_drop` |
@@ -79,6 +76,7 @@ class ServiceClient:
     """
 
     LogLevel = LogLevel
+    _repr_mimebundle_ = shown
     SPEC_VERSION = "1.3.0"
 
     def __init__(self, **configuration: Unpack[Configuration]) -> None:
@@ -92,7 +90,7 @@ class ServiceClient:
         self._launched = False
         self._in_background = False
         self._scope: ContextVar[Identity | None] = ContextVar("svctoolkit_identity", default=None)
-        _CLIENTS.add(self)
+        _process.join(self, at_exit=ServiceClient._at_exit, after_fork=ServiceClient._after_fork)
 
     def initialize(
         self, write_key: str, configuration: Mapping[str, Any] | None = None, options: _Options = None
@@ -103,7 +101,7 @@ class ServiceClient:
         there is no need to. Initializing again replaces key, settings and options; what waits is kept. Raises
         `InvalidCall` and `ConfigError`.
         """
-        key, initial = _text("initialize", "writeKey", write_key), checked_options("initialize", options)
+        key, initial = text("initialize", "writeKey", write_key), checked_options("initialize", options)
         found = settings(self._configuration, configuration)
         with self._lock:
             self._reporter.use(found)
@@ -251,7 +249,7 @@ class ServiceClient:
     def screen_view(self, name: str) -> ScreenView:
         """Records a screen when entered, if `recordScreenViews` is on: `with client.screen_view("Basket"):`, or above
         a function, also an async one."""
-        return ScreenView(self, _text("screen_view", "name", name))
+        return ScreenView(self, text("screen_view", "name", name))
 
     def scope(self, *, anonymous_id: str, user_id: str = "") -> AbstractContextManager[None]:
         """Inside the `with`, calls concern this user and not the installation's: for servers with many users.
@@ -302,7 +300,7 @@ class ServiceClient:
     def _event(
         self, kind: str, named: tuple[str, str], bodied: tuple[str, Mapping[str, Any] | None], options: _Options
     ) -> None:
-        name = _text(kind, *named)
+        name = text(kind, *named)
         member, content = bodied
         if content is not None and not isinstance(content, Mapping):
             raise InvalidCall(f"{kind}: {member} must be a mapping or None, got {type(content).__name__}")
@@ -331,8 +329,8 @@ class ServiceClient:
         self._reporter.error(error, LogLevel.WARN)
 
     def _put(self, call: str, member: str, argument: str, value: str) -> None:
-        text, scoped = _text(call, argument, value), self._scope.get()
-        self._do(False, lambda running: running.put(member, text, scoped))
+        given, scoped = text(call, argument, value), self._scope.get()
+        self._do(False, lambda running: running.put(member, given, scoped))
 
     def _lifecycle(self, name: str, properties: Mapping[str, Any] | None) -> None:
         def record(running: Running) -> None:
@@ -398,30 +396,7 @@ class ServiceClient:
 
 
 def _visitor(anonymous_id: str, user_id: str) -> Identity:
-    made = Identity(_text("scope", "anonymous_id", anonymous_id))
+    made = Identity(text("scope", "anonymous_id", anonymous_id))
     if user_id:
-        made.user_id = _text("scope", "user_id", user_id)
+        made.user_id = text("scope", "user_id", user_id)
     return made
-
-
-def _text(call: str, argument: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidCall(f"{call}: {argument} must be a text, got {type(value).__name__}")
-    if not value.strip():
-        raise InvalidCall(f"{call}: {argument} must not be empty")
-    return sound(value)
-
-
-def _flush_all_at_exit() -> None:
-    for client in list(_CLIENTS):
-        client._at_exit()
-
-
-def _renew_all_after_fork() -> None:
-    for client in list(_CLIENTS):
-        client._after_fork()
-
-
-atexit.register(_flush_all_at_exit)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_all_after_fork)

@@ -20,13 +20,14 @@ from svctoolkit.delivery import Recorder, Transport
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server import _serve
+from svctoolkit.server import _serve, newest
 from svctoolkit.server._gate import Gate
 from svctoolkit.server._inprocess import Answer, Loop, call
 from svctoolkit.server._keys import RUN_HEADER
 from svctoolkit.server.admin import Control, Reloader
 from svctoolkit.server.ingest import new_id as _new_id
 from svctoolkit.server.metrics import Metrics
+from svctoolkit.server.newest import Totals
 from svctoolkit.server.routes import application
 from svctoolkit.server.store import Retention, Store
 from svctoolkit.server.views import View
@@ -60,7 +61,7 @@ class DataPlane(View):
     `transport` answers deliveries instead of what the workspace's delivery mode says. `backoff`, `width` (requests to
     one destination at a time), `window` (seconds that a `messageId` counts as known) and `retention` are limits;
     `lenient` sets a bad event of a batch aside and takes the rest; `timeout`: see `app`. `clock` and `new_id` make
-    times and ids.
+    times and ids. With `coverage`, `lines()` tells which lines of the users' code have run.
 
     Raises `ConfigError` when the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -82,6 +83,7 @@ class DataPlane(View):
         timeout: float = 300.0,
         clock: Callable[[], datetime] = _now,
         new_id: Callable[[], str] = _new_id,
+        coverage: bool = False,
     ) -> None:
         file = Path(workspace) if isinstance(workspace, Path | str) else None
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace.load(workspace)
@@ -90,7 +92,9 @@ class DataPlane(View):
         self.url = _serve.url_of(self._socket) if self._socket else ""
         self.loopback = self._socket is None or _serve.is_loopback(self._socket)
         context = Context(clock=clock, new_id=new_id)
-        self._pipeline = Pipeline(self.workspace, transport=transport, context=context, loopback=self.loopback)
+        self._pipeline = Pipeline(
+            self.workspace, transport=transport, context=context, loopback=self.loopback, coverage=coverage
+        )
         try:
             kept = Store(Path(store) if store else None)
         except ConfigError:
@@ -133,10 +137,19 @@ class DataPlane(View):
         """The port it listens at; 0 without a socket."""
         return int(self._socket.getsockname()[1]) if self._socket else 0
 
+    def lines(self) -> dict[str, dict[int, int]]:
+        """How often each line of the users' code has run, by file; empty without `coverage`."""
+        return self._pipeline.user_code.coverage()
+
     @property
     def recorder(self) -> Recorder:
         """The stand-in for every destination's server, in delivery mode `record`."""
         return self._pipeline.recorder
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called. What it has received and done can be looked at as before."""
+        return self._stopped
 
     @property
     def reload_problem(self) -> str:
@@ -185,6 +198,23 @@ class DataPlane(View):
         if not self._engine.bell.wait(lambda: bool(condition()), timeout):
             raise StillWaiting(f"the condition is not true after {timeout:g} s: {self._engine.describe(None)}")
 
+    def totals(self) -> Totals:
+        """Counts since the start. Unlike counting the records, asking costs nothing, however many there are."""
+        return newest.totals(self._engine)
+
+    def masked(self, value: Any) -> Any:
+        """A copy of `value` (JSON) with every secret of the workspace masked."""
+        return self._engine.masker().masked(value)
+
+    def watch(self, told: Callable[[str, list[dict[str, Any]]], None]) -> Callable[[], None]:
+        """Call `told(kind, changes)` after every change, until the result is called.
+
+        Kinds are `received`, `rejected`, `delivery`, `fate`, and `end` when the data plane stops. It is called in the
+        data plane's own threads, which wait for it.
+        """
+        self._engine.bell.listen(told)
+        return partial(self._engine.bell.unlisten, told)
+
     def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
         """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.
 
@@ -226,6 +256,12 @@ class DataPlane(View):
 
     def __repr__(self) -> str:
         return f"<svctoolkit data plane at {self.url or 'no address'}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.server._display import plane
+
+        return display.bundle(plane(self), repr(self))
 
     @cached_property
     def asgi(self) -> Gate:

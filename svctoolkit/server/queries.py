@@ -67,6 +67,19 @@ def page(engine: Engine, kind: str, chosen: Filter, after: int, limit: int) -> l
     return [masker.masked(make(engine, row)) for row in engine.store.read(sql, [*values, limit])]
 
 
+def about(engine: Engine, seq: int) -> dict[str, list[dict[str, Any]]]:
+    """Everything about one event or refusal, by kind, secrets masked. All empty if it is not kept any more."""
+    masker = engine.masker()
+    found: dict[str, list[dict[str, Any]]] = {}
+    for kind in ("events", "rejected", "fates", "deliveries"):
+        sql = f"select {_COLUMNS[kind]} from {KINDS[kind][0]} where seq = ?"
+        try:
+            found[kind] = [masker.masked(_MAKE[kind](engine, row)) for row in engine.store.read(sql, [seq])]
+        except KeyError:
+            found[kind] = []
+    return found
+
+
 def _condition(kind: str, name: str) -> tuple[str, int]:
     """The condition, and how often it takes the value. What a kind does not have is a condition that nothing meets."""
     prefix = {"events": "e", "rejected": "rejected", "deliveries": "d"}.get(kind, "f")

@@ -14,6 +14,7 @@ from svctoolkit.server.store import unpacked
 if TYPE_CHECKING:
     import pandas as pd
 
+    from svctoolkit.server.newest import Arrival
     from svctoolkit.server.worker import Engine
 
 T = TypeVar("T")
@@ -33,6 +34,12 @@ class Received:
     run: str
     received_at: datetime
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.server._display import received
+
+        return display.bundle(received(self), repr(self))
+
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
@@ -48,6 +55,12 @@ class Rejected:
     source: str
     run: str
     at: datetime
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.server._display import rejected
+
+        return display.bundle(rejected(self), repr(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,13 @@ class Delivery:
     headers: Mapping[str, str] = field(repr=False)
     error: str
     milliseconds: float
+    _engine: Engine = field(repr=False, compare=False)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.server._display import delivery
+
+        return display.bundle(delivery(self, self._engine.masker()), repr(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +119,12 @@ class Fate:
     transformed: Sequence[Mapping[str, Any]] | None = field(repr=False)
     retry_in: float | None = field(repr=False)
     _engine: Engine = field(repr=False, compare=False)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.server._display import of_fate
+
+        return display.bundle(of_fate(self, self._engine.masker()), repr(self))
 
     @property
     def event(self) -> Mapping[str, Any]:
@@ -170,12 +196,27 @@ class Rows(Sequence[T], Generic[T]):
         few = self[:3] if len(self) <= 3 else [*self[:2], ...]
         return f"[{', '.join('...' if item is ... else repr(item) for item in few)}] ({len(self)} records)"
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.server._display import rows
+
+        return display.bundle(rows(self, self._engine.masker()), repr(self))
+
 
 class View:
     """What a data plane has of one run, or of all. The sequences are live."""
 
     def __init__(self, engine: Engine, run: str | None = None) -> None:
         self._engine, self._run = engine, run
+
+    def __repr__(self) -> str:
+        return f"<what a data plane has of {f'run {self._run!r}' if self._run else 'all runs'}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.server._display import view
+
+        return display.bundle(view(self), repr(self))
 
     def _where(self, column: str = "run", *more: tuple[str, Any]) -> list[tuple[str, Any]]:
         return [*([] if self._run is None else [(f"{column} = ?", self._run)]), *more]
@@ -208,6 +249,37 @@ class View:
         """One record for each event and destination that its source is connected to."""
         return Rows(self._engine, _FATES, "seq, destination", self._where("f.run"), fate)
 
+    def newest(
+        self,
+        limit: int = 50,
+        *,
+        source: str = "",
+        type: str = "",
+        destination: str = "",
+        status: str = "",
+        text: str = "",
+    ) -> list[Arrival]:
+        """The newest events and refusals, newest first, in one line each, with their fates; secrets are masked.
+
+        `status` is a fate (at `destination`, if given) or `rejected`; `text` is part of a name, a user or a message id.
+        They choose among the newest 5,000 events: this is made for looking on, several times a second.
+        """
+        from svctoolkit.server.newest import Chosen, newest
+
+        return newest(self._engine, self._run, Chosen(source, type, destination, status, text), limit)
+
+    def about(self, seq: int) -> dict[str, list[dict[str, Any]]]:
+        """Everything about one event or refusal as `/inspect` shows it: `events`, `rejected`, `fates`, `deliveries`."""
+        from svctoolkit.server.queries import about
+
+        return about(self._engine, seq)
+
+    def fate_counts(self) -> dict[tuple[str, str], int]:
+        """How many events have which fate, by destination and status."""
+        where, values = ("", []) if self._run is None else (" where run = ?", [self._run])
+        sql = f"select destination, status, count(*) from fates{where} group by 1, 2 order by 1, 2"
+        return {(destination, status): n for destination, status, n in self._engine.store.read(sql, values)}
+
 
 _SUCCEEDED = "(status / 100) * 100 = ?"
 _DELIVERIES = (
@@ -230,7 +302,7 @@ def rejected(_engine: Engine, row: Sequence[Any]) -> Rejected:
     return Rejected(status, reason, unpacked(body), position, source, run, time_of(at))
 
 
-def delivery(_engine: Engine, row: Sequence[Any]) -> Delivery:
+def delivery(engine: Engine, row: Sequence[Any]) -> Delivery:
     seq, message_id, destination, run, attempt, part, status, at, data, _ = row
     made = unpacked(data)
     return Delivery(
@@ -248,6 +320,7 @@ def delivery(_engine: Engine, row: Sequence[Any]) -> Delivery:
         made["headers"],
         made["error"],
         made["milliseconds"],
+        engine,
     )
 
 

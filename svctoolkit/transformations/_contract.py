@@ -35,6 +35,12 @@ class Output(msgspec.Struct, frozen=True):
     logs: tuple[Log, ...] = ()
     order: tuple[int, ...] = ()
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.transformations._display import output
+
+        return display.bundle(output(self), repr(self))
+
 
 class Runnable(Protocol):
     """The user's code, ready to run."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 
-from svctoolkit.workspace._model import Destination, Workspace
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.workspace._diagram import diagram
+from svctoolkit.workspace._model import Workspace
+from svctoolkit.workspace._parts import Destination, Source, Transformation
 
-_HEAD = ("source", "", "destination", "type", "", "transformation")
+_HEAD = ("source", "source state", "destination", "type", "state", "transformation")
 
 
 def text(workspace: Workspace) -> str:
@@ -27,14 +30,34 @@ def text(workspace: Workspace) -> str:
     return "\n".join(lines)
 
 
-def html(workspace: Workspace) -> str:
-    """A table with a row per connection."""
-    head = "".join(f"<th>{escape(title)}</th>" for title in _HEAD)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in _table(workspace)
-    )
-    caption = f"Workspace {escape(workspace.name)}, {_mode(workspace)}"
-    return f"<table>\n<caption>{caption}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
+def html(workspace: Workspace) -> Html:
+    """A picture, and a table with a row per connection."""
+    caption = f"Workspace {workspace.name}, {_mode(workspace)}"
+    return display.page(diagram(workspace), display.table(_HEAD, _table(workspace), caption=caption))
+
+
+def source(found: Source) -> Html:
+    facts = {"key": found.key, "id": found.id, "type": found.type, "state": _state(found.enabled) or "enabled"}
+    facts["destinations"] = ", ".join(connection.destination for connection in found.connections)
+    return display.page(display.section(f"Source {found.name}", display.facts(facts)))
+
+
+def destination(found: Destination) -> Html:
+    facts = {"key": found.key, "id": found.id, "type": found.type, "state": _state(found.enabled) or "enabled"}
+    facts["configured"] = ", ".join(found.config)
+    if found.transformation:
+        facts["transformation"] = found.transformation
+    return display.page(display.section(f"Destination {found.name}", display.facts(facts)))
+
+
+def transformation(found: Transformation) -> Html:
+    facts = {"key": found.key, "language": found.language or "unknown"}
+    if found.file:
+        facts["file"] = found.file.as_posix()
+    if found.function is not None:
+        facts["function"] = getattr(found.function, "__name__", "a callable")
+    code = display.code(found.code, found.language or "") if found.code else ""
+    return display.page(display.section(f"Transformation {found.name}", display.facts(facts), code))
 
 
 def _table(workspace: Workspace) -> Iterator[tuple[str, ...]]:
@@ -73,4 +96,4 @@ def _words(*words: str) -> str:
 
 
 def _mode(workspace: Workspace) -> str:
-    return f"delivery mode {escape(workspace.delivery.mode)}"
+    return f"delivery mode {workspace.delivery.mode}"

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svctoolkit import DataPlane, Workspace
 from svctoolkit.sdk import Request, Response, ServiceClient
 from svctoolkit.sdk._sender import retry_after
 from svctoolkit.sdk._settings import backoff
@@ -302,6 +303,25 @@ def test_an_embedded_transport_needs_no_waiting(tmp_path):
     assert plane.events == ["one"]
     assert client.stats().delivered == 1
     client.shutdown()
+
+
+def test_a_data_plane_as_transport():
+    """A plane without a socket gets each event at its call, with the source's own fate; a wrong key is refused."""
+    workspace = Workspace()
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    workspace.source("web", destinations=["hook"])
+    with DataPlane(workspace, listen=False) as plane:
+        with ServiceClient(transport=plane, track_lifecycle_events=False) as client:
+            client.initialize(plane.write_key("web"))
+            client.track("one")
+            assert [received.name for received in plane.received] == ["one"]
+        with ServiceClient(transport=plane, track_lifecycle_events=False) as stranger:
+            stranger.initialize("nobody's key")
+            stranger.track("two")
+            assert stranger.stats().waiting == 1
+        plane.drain()
+
+        assert [(fate.destination, fate.status) for fate in plane.fates] == [("hook", "delivered")]
 
 
 def test_callbacks_may_do_anything(make, gateway: Gateway):

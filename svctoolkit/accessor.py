@@ -1,0 +1,131 @@
+"""`df.svc`: events in a DataFrame through a destination, flat columns, and what differs between two frames.
+
+>>> import svctoolkit.accessor
+>>> import pandas as pd
+>>> df = pd.DataFrame({"type": ["track"], "event": ["Signed Up"], "userId": ["u1"]})
+>>> result = df.svc.run("WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+>>> list(result["stage"])
+['user_transform', 'dest_transform']
+
+Importing this module is what gives DataFrames the accessor.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from svctoolkit.pipeline import Stages
+from svctoolkit.replay import replay
+from svctoolkit.results import flatten
+from svctoolkit.workspace import Workspace
+
+__all__ = ["FrameAccessor"]
+
+#: What tells rows of one frame from each other: of results, of events in flat columns, of received events.
+_KEYS = (["event_id", "destination_id", "stage", "part"], ["messageId"], ["message_id"])
+_UNLIKE = ("milliseconds", "place")  # says nothing about what came out: the time it took, where it was read
+
+
+@pd.api.extensions.register_dataframe_accessor("svc")
+class FrameAccessor:
+    """`df.svc`."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self._frame = frame
+
+    def run(
+        self,
+        destination: str,
+        *,
+        workspace: Workspace | None = None,
+        config: Mapping[str, Any] | None = None,
+        stages: Stages | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> pd.DataFrame:
+        """The rows as events through one destination: one row per event, stage and payload, with the
+        output in columns as in `svctoolkit.frame`. Nothing is sent.
+
+        `destination` is the key or id of one of `workspace`; without a workspace it is a destination type, configured
+        by `config`. A row is an event by its columns (dotted names, or one column of JSON) or by `columns`: see
+        `svctoolkit.replay`. Rows that are no events are left out, with a warning.
+
+        Raises `ConfigError` or one of its kinds.
+        """
+        if workspace is None:
+            workspace = Workspace("frame")
+            destination = workspace.destination(destination.lower(), destination, config=config).key
+        done = replay(self._frame, workspace, destinations=[destination], stages=stages, columns=columns)
+        if done.rejects:
+            first = done.rejects[0]
+            said = f"{done.rejected} of {done.records} rows are no events; the first is {first.place}: {first.reason}"
+            warnings.warn(said, stacklevel=2)
+        table = done.frame()
+        outputs = [None if pd.isna(text) else json.loads(text) for text in table.pop("output")]
+        return pd.concat([table, flatten(outputs, "output", empty=False)], axis="columns")
+
+    def flatten(self) -> pd.DataFrame:
+        """Every column of JSON objects as one column per leaf, with dotted names; the others as they are."""
+        parts: list[pd.DataFrame | pd.Series[Any]] = []
+        for name, column in self._frame.items():
+            if column.map(lambda value: isinstance(value, Mapping)).any():
+                values = [None if _is_missing(value) else value for value in column]
+                parts.append(flatten(values, str(name)).set_axis(self._frame.index, axis="index"))
+            else:
+                parts.append(column)
+        return pd.concat(parts, axis="columns") if parts else self._frame.copy()
+
+    def diff(self, other: pd.DataFrame) -> pd.DataFrame:
+        """What is different in `other`: one row per cell, with the columns of the key, `column`, `before`, `after`.
+
+        Rows are matched by what identifies them (`event_id`, `destination_id`, `stage` and `part` of results,
+        `messageId` of events), else by position. A row that only one of them has is told once, with `column` empty and
+        `before` or `after` saying so.
+        """
+        keys = next((k for k in _KEYS if {*k} <= {*self._frame.columns} and {*k} <= {*other.columns}), [])
+        old, new = _keyed(self._frame, keys), _keyed(other, keys)
+        found = [_alone(old.index.difference(new.index), "before"), _alone(new.index.difference(old.index), "after")]
+        both = old.index.intersection(new.index)
+        names = [name for name in dict.fromkeys([*old.columns, *new.columns]) if name not in _UNLIKE]
+        found += [_cells(name, old.reindex(both, columns=names), new.reindex(both, columns=names)) for name in names]
+        table = pd.concat([part for part in found if len(part)] or found[:1])
+        labels = table.index.to_frame(index=False).iloc[:, : len(keys) or 1]
+        labels.columns = keys or ["row"]
+        return pd.concat([labels, table.reset_index(drop=True)], axis="columns")
+
+
+def _keyed(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The rows by their key; equal keys are numbered, in their order."""
+    if not keys:
+        return frame.set_axis(pd.MultiIndex.from_arrays([range(len(frame)), [0] * len(frame)]), axis="index")
+    parts = [frame[key].astype(object) for key in keys]
+    repeated = frame.groupby(keys, observed=True, dropna=False, sort=False).cumcount()
+    rest = frame.drop(columns=keys)
+    return rest.set_axis(pd.MultiIndex.from_arrays([*parts, repeated], names=[*keys, None]), axis="index")
+
+
+def _alone(index: pd.Index[Any], side: str) -> pd.DataFrame:
+    told = pd.DataFrame({"column": "", "before": None, "after": None}, index=index, dtype=object)
+    told[side] = "only here"
+    return told
+
+
+def _cells(name: str, old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    before, after = old[name].astype(object), new[name].astype(object)
+    pairs = zip(before, after, strict=True)
+    differs = [not _alike(left, right) for left, right in pairs]
+    return pd.DataFrame({"column": name, "before": before[differs], "after": after[differs]}, dtype=object)
+
+
+def _alike(left: Any, right: Any) -> bool:
+    if _is_missing(left) or _is_missing(right):
+        return _is_missing(left) and _is_missing(right)
+    return bool(left == right)
+
+
+def _is_missing(value: Any) -> bool:
+    return not isinstance(value, list | Mapping) and bool(pd.isna(value))

@@ -1,0 +1,127 @@
+"""What is known of one destination type: its variables, what it supports, what the API answers about it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Kind: TypeAlias = Literal[
+    "account", "any", "boolean", "choice", "choices", "pairs", "rows", "tags", "text", "time", "timerange"
+]
+
+_JSON_TYPES: Mapping[str, str] = {
+    "boolean": "boolean",
+    "choices": "array",
+    "pairs": "array",
+    "rows": "array",
+    "tags": "array",
+    "timerange": "object",
+    "any": "",
+}
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+class Variable(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One configuration variable, as the destination's form shows it.
+
+    `kind` is the kind of form field: `pairs` are rows of `key_left` and `key_right`, `tags` rows of `tag_key` alone,
+    `rows` rows of several members, `choices` a list of options, `account` the id of a connected account, `time` a text
+    `HH:MM` in UTC; of `any` nothing is known. `options` are the values of a choice.
+    """
+
+    kind: Kind
+    label: str = ""
+    required: bool = False
+    secret: bool = False
+    default: Any = None
+    options: list[str] = []
+    key_left: str = ""
+    key_right: str = ""
+    tag_key: str = ""
+
+    @property
+    def type(self) -> str:
+        """The JSON type of the value (`string`, `boolean`, `array`, `object`), or an empty text where any will do.
+
+        Numbers are stored as text (`"2"`).
+        """
+        return _JSON_TYPES.get(self.kind, "string")
+
+
+class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One destination type as users know it.
+
+    `category` is `warehouse` or None. `modes` are `cloud`, `device` and `hybrid`. `supported_message_types` has the
+    event types by mode, or is None where all six are taken. `secret_keys` may point into rows (`headers.to`).
+    `sent_by_server` is the kind of a type whose events the data-plane server sends by itself, so that no test can run:
+    `streaming or message-queue`, `object-storage`, `warehouse` and so on; else it is empty. `hidden` types are not
+    offered to new users: True, or the feature flag that shows them.
+    """
+
+    name: str
+    display_name: str
+    category: str | None = None
+    modes: list[str]
+    supported_source_types: list[str]
+    supported_message_types: dict[str, Any] | None = None
+    secret_keys: list[str] = []
+    variables: dict[str, Variable]
+    is_beta: bool = False
+    deprecated: bool = False
+    hidden: bool | dict[str, Any] = False
+    sent_by_server: str = ""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.destinations._display import definition
+
+        count = len(self.variables)
+        return display.bundle(definition(self), f"<Definition {self.name}: {self.display_name}, {count} variables>")
+
+    @property
+    def default_config(self) -> list[str]:
+        """The names of the variables, in the order of the form."""
+        return list(self.variables)
+
+    def to_dict(self) -> dict[str, Any]:
+        """This definition as `GET /destination-definitions` answers it.
+
+        `id`, `createdAt` and `updatedAt` are ours: the id is derived from the name (27 characters, as the service's),
+        the times are fixed. `transformAtV1` is `processor`, which is where this package transforms every event.
+        `configSchema` and `responseRules` are null. Left out, because they are not known for each type: `uiConfig`,
+        and in `config` the members `excludeKeys`, `includeKeys`, `saveDestinationResponse` and
+        `supportedConnectionModes`.
+        """
+        config: dict[str, Any] = {
+            "destConfig": {"defaultConfig": self.default_config},
+            "secretKeys": list(self.secret_keys),
+            "transformAtV1": "processor",
+            "supportedSourceTypes": list(self.supported_source_types),
+        }
+        if self.supported_message_types is not None:
+            config["supportedMessageTypes"] = self.supported_message_types
+        options = {"isBeta": self.is_beta, "deprecated": self.deprecated, "hidden": self.hidden}
+        return {
+            "config": config,
+            "configSchema": None,
+            "responseRules": None,
+            "options": {key: value for key, value in options.items() if value} or None,
+            "id": _id(self.name),
+            "name": self.name,
+            "displayName": self.display_name,
+            "category": self.category,
+            "createdAt": "2020-01-01T00:00:00.000Z",
+            "updatedAt": "2020-01-01T00:00:00.000Z",
+        }
+
+
+def _id(name: str) -> str:
+    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:20], "big")
+    digits = []
+    for _ in range(27):
+        number, digit = divmod(number, 62)
+        digits.append(_DIGITS[digit])
+    return "".join(reversed(digits))

@@ -1,0 +1,60 @@
+"""How definitions and the catalogue show themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit import display
+from svctoolkit.display import Html
+
+if TYPE_CHECKING:
+    from svctoolkit.destinations._define import DestinationType
+    from svctoolkit.destinations._definition import Definition, Variable
+    from svctoolkit.registry import Registry
+
+
+def definition(found: Definition) -> Html:
+    """What the type supports, and its configuration variables."""
+    takes = found.supported_message_types
+    events = sorted({kind for kinds in takes.values() for kind in _flat(kinds)}) if takes else ["all six"]
+    facts = {"name": found.name, "connection modes": ", ".join(found.modes), "event types": ", ".join(events)}
+    if found.sent_by_server:
+        facts["sent by the server"] = f"{found.sent_by_server}; test events cannot run"
+    rows = [_variable(name, variable) for name, variable in found.variables.items()]
+    table = display.table(
+        ["variable", "label", "kind", "required", "default or options"], rows, caption="Configuration"
+    )
+    return display.page(display.section(found.display_name, display.facts(facts)), table)
+
+
+def destination_type(found: DestinationType) -> Html:
+    """A type that has a mapping: which events it takes, which settings it reads."""
+    facts: dict[str, object] = {"event types": ", ".join(found.handlers)}
+    if found.docs:
+        facts["follows"] = found.docs
+    facts["settings"] = ", ".join(found.settings.__struct_encode_fields__)
+    return display.page(display.section(found.title, display.facts(facts)))
+
+
+def catalogue(types: Registry[DestinationType]) -> Html:
+    """The types that have a mapping, then the names of the others."""
+    from svctoolkit.destinations import definitions
+
+    known = {found.name: found for found in definitions.all()}
+    rows = [[known[name].display_name, name, ", ".join(known[name].modes)] for name in types]
+    rows.sort(key=lambda row: row[0].lower())
+    table = display.table(["title", "type", "connection modes"], rows, caption=f"{len(rows)} destination types")
+    others = [f"{found.display_name} ({name})" for name, found in known.items() if name not in types]
+    title = f"{len(others)} more have a definition and no mapping"
+    return display.page(table, display.more(title, Html(f"<p>{display.html(', '.join(others))}</p>")))
+
+
+def _flat(kinds: Any) -> list[str]:
+    """Event types of a mode; device mode has them by source type."""
+    return [kind for inner in kinds.values() for kind in inner] if isinstance(kinds, dict) else list(kinds)
+
+
+def _variable(name: str, variable: Variable) -> list[object]:
+    kind = f"{variable.kind}, secret" if variable.secret else variable.kind
+    values = ", ".join(variable.options) or ("" if variable.default is None else str(variable.default))
+    return [name, variable.label, kind, "required" if variable.required else "", values]

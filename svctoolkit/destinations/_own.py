@@ -1,0 +1,68 @@
+"""Definitions of types that only their settings define: those of other packages, and those of a notebook."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import inspect
+
+from svctoolkit.destinations._define import DestinationType
+from svctoolkit.destinations._definition import Definition, Kind, Variable
+from svctoolkit.destinations._settings import Rows, Tags
+from svctoolkit.secrets import Secret
+
+_SOURCES = ["android", "ios", "web", "unity", "amp", "cloud", "reactnative", "flutter", "shopify", "warehouse"]
+
+
+def definition(name: str, mapping: DestinationType) -> Definition:
+    """What the settings class of a destination type says: its variables, and which of them are secret."""
+    variables = {field.encode_name: _variable(field) for field in msgspec.structs.fields(mapping.settings)}
+    return Definition(
+        name=name,
+        display_name=mapping.title,
+        modes=["cloud"],
+        supported_source_types=_SOURCES,
+        supported_message_types={"cloud": list(mapping.handlers)},
+        secret_keys=[key for key, variable in variables.items() if variable.secret],
+        variables=variables,
+    )
+
+
+def _variable(field: msgspec.structs.FieldInfo) -> Variable:
+    kind, options, secret = _kind(inspect.type_info(field.type))
+    default = None if field.default is msgspec.NODEFAULT or isinstance(field.default, Secret) else field.default
+    pairs = {"key_left": "from", "key_right": "to"} if kind == "pairs" else {}
+    return Variable(
+        kind=kind,
+        label=field.name.replace("_", " ").capitalize(),
+        required=field.required,
+        secret=secret,
+        default=default if isinstance(default, str | bool | int | float) else None,
+        options=options,
+        **pairs,
+    )
+
+
+def _kind(found: inspect.Type) -> tuple[Kind, list[str], bool]:
+    """The kind of form field for a type, its options, and whether its value is a secret."""
+    if isinstance(found, inspect.UnionType):
+        given = [inner for inner in found.types if not isinstance(inner, inspect.NoneType)]
+        return _kind(given[0]) if len(given) == 1 else ("any", [], False)
+    if isinstance(found, inspect.CustomType):
+        return ("tags", [], False) if found.cls is Tags else ("text", [], found.cls is Secret)
+    if isinstance(found, inspect.BoolType):
+        return "boolean", [], False
+    if isinstance(found, inspect.LiteralType):
+        return "choice", [str(value) for value in found.values], False
+    if isinstance(found, inspect.StrType | inspect.IntType | inspect.FloatType):
+        return "text", [], False
+    if isinstance(found, inspect.ListType | inspect.VarTupleType):
+        return _kind_of_list(found.item_type)
+    return "any", [], False
+
+
+def _kind_of_list(item: inspect.Type) -> tuple[Kind, list[str], bool]:
+    if isinstance(item, inspect.StructType):
+        return ("pairs" if item.cls is Rows else "rows"), [], False
+    if isinstance(item, inspect.LiteralType):
+        return "choices", [str(value) for value in item.values], False
+    return "any", [], False

@@ -1,0 +1,43 @@
+"""HTML for notebooks: JSON trees, diffs, pipeline strips, HTTP exchanges, tables, messages.
+
+Every function gives `Html` without scripts and with everything escaped, which can be read, too, where a view strips
+styles and classes. `page` puts parts together with the one style; `bundle` is what `_repr_mimebundle_` returns.
+
+>>> shown = page(message("2 events received", "ok"), tree({"type": "track"}, "event"))
+"""
+
+from __future__ import annotations
+
+from svctoolkit.display._diff import diff, diff_text
+from svctoolkit.display._excerpt import Excerpt
+from svctoolkit.display._exchange import exchange
+from svctoolkit.display._html import Html, Kind, box, bundle, columns, counted, html, more, page, section
+from svctoolkit.display._parts import code, facts, message, pill, table
+from svctoolkit.display._strip import Step, status, strip
+from svctoolkit.display._tree import tree
+
+__all__ = [
+    "Excerpt",
+    "Html",
+    "Kind",
+    "Step",
+    "box",
+    "bundle",
+    "code",
+    "columns",
+    "counted",
+    "diff",
+    "diff_text",
+    "exchange",
+    "facts",
+    "html",
+    "message",
+    "more",
+    "page",
+    "pill",
+    "section",
+    "status",
+    "strip",
+    "table",
+    "tree",
+]

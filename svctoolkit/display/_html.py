@@ -1,0 +1,64 @@
+"""What every part is made of: text that is HTML already, and the page around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Literal
+
+from svctoolkit.display._style import STYLE
+
+#: What something means to its reader; each has a sign and a colour.
+Kind = Literal["ok", "info", "warning", "error", "plain"]
+SIGNS: dict[Kind, str] = {"ok": "✓", "info": "ℹ", "warning": "⚠", "error": "✗", "plain": ""}
+
+
+class Html(str):
+    """Text that is HTML already. What is not `Html` is escaped wherever it is put, so nothing is escaped twice."""
+
+    __slots__ = ()
+
+
+def html(value: object) -> str:
+    """`value` as HTML: `Html` as it is, everything else as escaped text."""
+    return value if isinstance(value, Html) else escape(str(value))
+
+
+def joined(parts: Iterable[object]) -> Html:
+    return Html("".join(map(html, parts)))
+
+
+def page(*parts: object) -> Html:
+    """The parts below each other, with the style: what a notebook output or a `widgets.HTML` shows."""
+    return Html(f'<style>{STYLE}</style><div class="svc">{joined(parts)}</div>')
+
+
+def section(title: object, *parts: object) -> Html:
+    """Parts below a small heading."""
+    return Html(f'<section><h4 class="title">{html(title)}</h4>{joined(parts)}</section>')
+
+
+def columns(*parts: object) -> Html:
+    """The parts beside each other, or below each other where that is too narrow."""
+    return Html(f'<div class="columns">{"".join(f"<div>{html(part)}</div>" for part in parts)}</div>')
+
+
+def more(title: object, *parts: object, is_open: bool = False) -> Html:
+    """Parts behind a line that opens and closes them."""
+    state = " open" if is_open else ""
+    return Html(f'<details class="more"{state}><summary>{html(title)}</summary>{joined(parts)}</details>')
+
+
+def box(head: object, body: object, *, label: str, note: object = "") -> Html:
+    """A framed part with a head line; `note` stands at its right end."""
+    head = f'<header><b>{html(head)}</b> <span class="note">{html(note)}</span></header>'
+    return Html(f'<section class="box" aria-label="{escape(label)}">{head}{html(body)}</section>')
+
+
+def bundle(html: str, text: str) -> dict[str, str]:
+    """The mime bundle of an object that shows itself. Never JSON: JupyterLab would show that instead of the HTML."""
+    return {"text/plain": text, "text/html": html}
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -1,0 +1,78 @@
+"""Small parts: tables, messages, code, pills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import islice
+
+from svctoolkit.display._html import SIGNS, Html, Kind, html
+
+_MAX_ROWS = 200
+_WIDE = 8  # with more columns cells stay on one line, and the table is scrolled
+_WORDS: dict[Kind, str] = {"ok": "OK", "info": "Note", "warning": "Warning", "error": "Error"}
+_CLASS = {True: ' class="figure"', False: ""}
+
+
+def pill(text: object, kind: Kind = "plain") -> Html:
+    """A word in a coloured frame; good and bad ones have a sign, too."""
+    sign = f'<span aria-hidden="true">{SIGNS[kind]}</span> ' if kind in ("ok", "warning", "error") else ""
+    return Html(f'<span class="pill {kind}">{sign}{html(text)}</span>')
+
+
+def message(text: object, kind: Kind = "info") -> Html:
+    """A line (or some) for the user: sign, word and colour. Screen readers announce it, errors at once."""
+    role = "alert" if kind == "error" else "status"
+    lines = Html("<br>".join(html(text).split("\n")))
+    word = "" if kind == "plain" else f'<b><span aria-hidden="true">{SIGNS[kind]}</span> {_WORDS[kind]}:</b> '
+    return Html(f'<p class="message {kind}" role="{role}">{word}{lines}</p>')
+
+
+def code(text: str, language: str = "") -> Html:
+    """Text to copy: one click selects all of it, and it can be reached with the keyboard."""
+    label = escape(f"{language} code: a click selects all of it".strip())
+    return Html(f'<pre class="code" tabindex="0" role="region" aria-label="{label}"><code>{escape(text)}</code></pre>')
+
+
+def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "") -> Html:
+    """A table; numbers stand at the right. Of more than 200 rows the first are shown, and how many are left out."""
+    found = iter(rows)
+    shown = list(islice(found, _MAX_ROWS))
+    left_out = sum(1 for _ in found)
+    figures = [_is_figure(cells) for cells in zip(*shown, strict=True)] or [False] * len(head)
+    cells = "".join(
+        f'<th scope="col"{_CLASS[figure]}>{html(name)}</th>' for name, figure in zip(head, figures, strict=True)
+    )
+    body = "".join(
+        f"<tr>{''.join(f'<td{_CLASS[f]}>{_shown(cell)}</td>' for cell, f in zip(row, figures, strict=True))}</tr>"
+        for row in shown
+    )
+    if left_out:
+        body += f'<tr><td class="dim" colspan="{len(head)}">… {left_out:,} more rows are not shown</td></tr>'
+    wide = " wide" if len(head) > _WIDE else ""
+    title = f"<caption>{html(caption)}</caption>" if caption else ""
+    return Html(
+        f'<div class="scroll" tabindex="0"><table class="rows{wide}">{title}<thead><tr>{cells}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _is_figure(cells: Sequence[object]) -> bool:
+    known = [cell for cell in cells if cell is not None]
+    return bool(known) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known)
+
+
+def _shown(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.1f}"
+    return html(cell)
+
+
+def facts(pairs: Mapping[str, object]) -> Html:
+    """Names with their values, as a table of two columns."""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{html(value)}</td></tr>' for name, value in pairs.items()
+    )
+    return Html(f'<table class="facts"><tbody>{rows}</tbody></table>')

@@ -1,0 +1,92 @@
+"""JSON as a tree that opens and closes."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from svctoolkit.display._html import Html, box, counted
+
+_MAX_NODES = 2_000
+_MAX_DEPTH = 60
+_MAX_TEXT = 4_000
+
+
+def tree(value: Any, title: str = "", *, open_depth: int = 2) -> Html:
+    """JSON as nested lists; the outer `open_depth` levels are open. Of more than 2,000 nodes the outer ones are shown.
+
+    Without a title it is the bare tree, without a frame.
+    """
+    shown = _Budget(value)
+    body = f'<div class="tree">{_node("", value, shown, 0, open_depth)}</div>'
+    return box(title, Html(body), label=title, note=_size(value)) if title else Html(body)
+
+
+def _size(value: Any) -> str:
+    try:
+        return f"{len(json.dumps(value, ensure_ascii=False, separators=(',', ':')).encode('utf-8', 'replace')):,} B"
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+class _Budget:
+    """How many members of each object and list are shown: outer levels first, so that no branch hides the others."""
+
+    def __init__(self, value: Any) -> None:
+        self._shown: dict[int, int] = {}
+        left = _MAX_NODES
+        waiting = deque([(value, 0)])
+        while waiting:
+            node, depth = waiting.popleft()
+            members = _members(node)
+            if members is None or depth >= _MAX_DEPTH:
+                continue
+            taken = min(len(members), left)
+            left -= taken
+            self._shown[id(node)] = max(taken, self._shown.get(id(node), 0))
+            waiting.extend((inner, depth + 1) for _, inner in members[:taken])
+
+    def of(self, node: Any, depth: int) -> int:
+        return self._shown.get(id(node), 0) if depth < _MAX_DEPTH else 0
+
+
+def _members(node: Any) -> list[tuple[object, Any]] | None:
+    if isinstance(node, Mapping):
+        return list(node.items())
+    return list(enumerate(node)) if isinstance(node, Sequence) and not isinstance(node, str | bytes) else None
+
+
+def _node(label: str, node: Any, shown: _Budget, depth: int, open_depth: int) -> str:
+    members = _members(node)
+    if members is None:
+        return label + _leaf(node)
+    named = isinstance(node, Mapping)
+    first, last = "{}" if named else "[]"
+    if not members:
+        return f"{label}{first}{last}"
+    taken = shown.of(node, depth)
+    items = [
+        f"<li>{_node(_key(key, named), inner, shown, depth + 1, open_depth)}</li>" for key, inner in members[:taken]
+    ]
+    if taken < len(members):
+        items.append(f'<li class="dim">… {len(members) - taken:,} more</li>')
+    what = f'<span class="dim">{first} {counted(len(members), "key" if named else "item")} {last}</span>'
+    is_open = " open" if depth < open_depth else ""
+    return f"<details{is_open}><summary>{label}{what}</summary><ul>{''.join(items)}</ul></details>"
+
+
+def _key(key: object, named: bool) -> str:
+    return f'<span class="{"key" if named else "dim"}">{escape(str(key))}</span>: '
+
+
+def _leaf(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return f'<span class="word">{json.dumps(value)}</span>'
+    if isinstance(value, int | float):
+        return f'<span class="number">{value}</span>'
+    text = value if isinstance(value, str) else str(value)
+    more = f'<span class="dim">… {len(text) - _MAX_TEXT:,} more characters</span>' if len(text) > _MAX_TEXT else ""
+    return f'<span class="text">{escape(json.dumps(text[:_MAX_TEXT], ensure_ascii=False))}</span>{more}'

@@ -1,0 +1,356 @@
+"""`%load_ext svctoolkit`: transformations and suites in cells of their own.
+
+    %%transform clean --event track     the cell is the code; shows what it does to an event
+    %%suite --tags orders               the cell is a suite; runs it
+    %svc                                shows the workspace that the other two work with
+
+That workspace is the variable `workspace`, or the one that `%svc NAME` chose; where there is none, one is made.
+Loading the extension also gives DataFrames `df.svc`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from time import monotonic
+from typing import Any, NoReturn
+
+from IPython.core.completer import SimpleCompletion, context_matcher
+from IPython.core.error import UsageError as ShellUsageError
+from IPython.display import HTML, display
+
+from svctoolkit import runner, yamlfile
+from svctoolkit.destinations import CATALOGUE
+from svctoolkit.display import message, page
+from svctoolkit.errors import ConfigError, ToolkitError, UnknownName, UsageError, did_you_mean
+from svctoolkit.events import EVENT_TYPES, samples
+from svctoolkit.widgets._editor_state import Capturing, language_of, named_events, replace_code
+from svctoolkit.widgets._suite_results import Results
+from svctoolkit.widgets._trial import Bench, Trials
+from svctoolkit.workspace import Workspace
+
+_LANGUAGES = {"js": "javascript", "javascript": "javascript", "python": "python", "py": "python"}
+_FILES = (".json", ".yaml", ".yml")
+_TYPES = ", ".join(EVENT_TYPES)
+_BEFORE = 1  # lines of a cell in front of what the magic gets
+_PATIENCE = 0.5  # seconds before progress is shown, and a fifth of it between two pictures
+_ARGUMENT = re.compile(r"""(?:[^\s'"]|'[^']*'?|"[^"]*"?)*$""")
+_VALUE = re.compile(r"(?:^|[\s{,-])(destination|source|transformation|type):\s*(?:\[?\s*)([\w-]*)$")
+_KEY = re.compile(r"(\s*(?:-\s+)?)(\w*)$")
+
+
+class _Options(argparse.ArgumentParser):
+    """The options of one magic. Raises `UsageError` with the nearest option for a misspelt one."""
+
+    def __init__(self, magic: str) -> None:
+        super().__init__(prog=magic, add_help=False, allow_abbrev=False)
+
+    @property
+    def names(self) -> list[str]:
+        return [option for option in self._option_string_actions if option.startswith("--")]
+
+    def of(self, line: str) -> argparse.Namespace:
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            raise UsageError(f"{self.prog}: {error}") from None
+        for word in words:
+            name = word.partition("=")[0]
+            if name.startswith("--") and name not in self.names:
+                near = did_you_mean(name, self.names) or f" {self.prog}? shows the options."
+                raise UsageError(f"{self.prog} has no option {name}.{near}")
+        return self.parse_args(words)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message}. {self.prog}? shows how it is used.")
+
+
+def _transform_options() -> _Options:
+    options = _Options("%%transform")
+    options.add_argument("name", metavar="NAME")
+    options.add_argument("--language")
+    options.add_argument("--event", action="append", default=[])
+    options.add_argument("--destination", action="append", default=[])
+    return options
+
+
+def _suite_options() -> _Options:
+    options = _Options("%%suite")
+    options.add_argument("--tags", default="")
+    options.add_argument("-k", dest="words", default="")
+    options.add_argument("--coverage", action="store_true")
+    options.add_argument("--fail-fast", action="store_true")
+    return options
+
+
+class Magics:
+    """The magics of one shell, and the workspace that they work with."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._chosen = ""
+        self._bench: Bench | None = None
+
+    def transform(self, line: str, cell: str) -> Trials:
+        """The cell is the code of a transformation; running it shows what it does to an event.
+
+        %%transform NAME [--language js|python] [--event EVENT] [--destination KEY]
+
+        The transformation is made in the workspace, or its code is replaced.
+
+        --language: if it is not said, what the code looks like
+        --event: a sample event (track, 'order completed'), a variable with an event or a list of them, or a JSON or
+            YAML file; may be repeated. Default: track
+        --destination: let this destination use the transformation; may be repeated
+        """
+        given = _transform_options().of(line)
+        if not cell.strip():
+            raise UsageError("%%transform: the cell is empty; write the code below the first line")
+        workspace = self.workspace()
+        destinations = [workspace.destination(key) for key in given.destination]
+        events = {name: event for text in given.event or ["track"] for name, event in self._events(text)}
+        if given.language and given.language not in _LANGUAGES:
+            near = did_you_mean(given.language, _LANGUAGES)
+            raise UsageError(f"%%transform: no language is called {given.language!r}; expected js or python.{near}")
+        language: Any = _LANGUAGES[given.language] if given.language else language_of(cell)
+        replace_code(workspace, given.name, cell, language)
+        for destination in destinations:
+            destination.transformation = given.name
+        if self._bench is None or self._bench.workspace is not workspace:
+            self._bench = Bench(workspace)
+        return self._bench.run(workspace.transformation(given.name), events, offset=_BEFORE)
+
+    def suite(self, line: str, cell: str) -> Results:
+        """The cell is a suite in YAML; running it runs the scenarios and shows what became of them.
+
+        %%suite [--tags EXPR] [-k EXPR] [--coverage] [--fail-fast]
+
+        Without destinations, sources or a workspace file of its own the suite is for the workspace of the notebook.
+
+        --tags: those whose tags fit: 'orders and not slow'
+        -k: those with these words in their id, title or tags
+        --coverage: what no scenario touches
+        --fail-fast: stop at the first failure
+        """
+        given = _suite_options().of(line)
+        if not cell.strip():
+            raise UsageError("%%suite: the cell is empty; write the suite below the first line")
+        suite = runner.loads("\n" * _BEFORE + cell, self.workspace(), name="cell")
+        chosen = runner.select(suite.scenarios, tags=given.tags, words=given.words)
+        if not chosen:
+            known = sorted({tag for scenario in suite.scenarios for tag in scenario.tags})
+            near = did_you_mean(given.tags, known)
+            raise UsageError(f"%%suite: none of {len(suite.scenarios)} scenarios is selected.{near}")
+        results, progress = Results(), _Progress(self._shell)
+        planes = runner.Planes(coverage=given.coverage)
+        try:
+            for notice in runner.run(chosen, planes, coverage=given.coverage, fail_fast=given.fail_fast):
+                results(notice)
+                progress.show(results)
+        finally:
+            planes.close()
+            progress.end()
+        return results
+
+    def svc(self, line: str) -> Workspace:
+        """Shows the workspace that %%transform and %%suite work with.
+
+        %svc [NAME]
+
+        NAME: a variable; from now on they work with the workspace in it
+        """
+        name = line.strip()
+        if name:
+            if not isinstance(self._shell.user_ns.get(name), Workspace):
+                if name in self._shell.user_ns:
+                    raise UsageError(f"%svc: {name} is a {type(self._shell.user_ns[name]).__name__}, no workspace")
+                raise UnknownName("variable with a workspace", name, self.workspaces())
+            self._chosen = name
+        return self.workspace()
+
+    def workspace(self) -> Workspace:
+        """The workspace in the variable that `%svc` chose, or in `workspace`; a new one, if that is not there."""
+        name = self._chosen or "workspace"
+        found = self._shell.user_ns.get(name)
+        if isinstance(found, Workspace):
+            return found
+        if self._chosen or found is not None:
+            raise UsageError(f"the variable {name} holds no workspace: choose another with %svc NAME")
+        made = self._shell.user_ns["workspace"] = Workspace("notebook")
+        return made
+
+    def workspaces(self) -> list[str]:
+        """The variables with a workspace."""
+        return [n for n, v in self._shell.user_ns.items() if isinstance(v, Workspace) and not n.startswith("_")]
+
+    def _events(self, text: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        """The events that `--event` names, each with what it is called."""
+        held = self._shell.user_ns.get(text)
+        if _holds_events(held):
+            return [(text, held)] if isinstance(held, Mapping) else named_events(held)
+        if text.lower() in samples():
+            return [(text.lower(), samples()[text.lower()])]
+        if Path(text).suffix not in _FILES:
+            raise UnknownName("event", text, self.event_names())
+        data = yamlfile.load(Path(text)).data
+        if not _holds_events(data):
+            raise ConfigError(f"expected an event, an object with a `type`, or a list of them: {_TYPES}", where=text)
+        return [(Path(text).name, data)] if isinstance(data, Mapping) else named_events(data)
+
+    def event_names(self) -> list[str]:
+        """What `--event` takes beside files: sample events, and variables with events."""
+        held = self._shell.user_ns.items()
+        return [*samples(), *(name for name, value in held if not name.startswith("_") and _holds_events(value))]
+
+    def complete(self, context: Any) -> dict[str, Any]:
+        """A matcher for IPython: names in the lines of the magics, and in the YAML of a suite."""
+        cell = context.full_text.split("\n")
+        before = cell[context.cursor_line][: context.cursor_position]
+        words, text = _split(before)
+        in_suite = cell[0].startswith("%%suite")
+        if words[:1] == ["%svc"] or (context.cursor_line == 0 and words[:1] in (["%%transform"], ["%%suite"])):
+            return _matches(text, self._arguments(words, text), files=words[-1] == "--event")
+        if not in_suite or context.cursor_line == 0:
+            return _matches("", [])
+        if found := _VALUE.search(before):
+            return _matches(found[2], self._values(found[1]))
+        key = _KEY.match(before)
+        return _matches(key[2], _keys(inside=bool(key[1]))) if key else _matches("", [])
+
+    def _arguments(self, before: Sequence[str], text: str) -> list[str]:
+        """What can stand in the line of a magic behind the words `before`."""
+        magic, last = before[0], before[-1]
+        if magic == "%svc":
+            return self.workspaces()
+        if magic == "%%suite":
+            return _suite_options().names
+        if last == "--language":
+            return ["js", "python"]
+        if last == "--event":
+            return [shlex.quote(name) for name in self.event_names()]
+        if last == "--destination":
+            return list(self._seen().destinations)
+        return (
+            _transform_options().names
+            if text.startswith("-") or len(before) > 1
+            else list(self._seen().transformations)
+        )
+
+    def _values(self, key: str) -> list[str]:
+        """What can stand behind a key of a suite."""
+        workspace = self._seen()
+        known: dict[str, Callable[[], Iterable[str]]] = {
+            "destination": workspace.destinations.keys,
+            "source": workspace.sources.keys,
+            "transformation": workspace.transformations.keys,
+            "type": lambda: [*EVENT_TYPES, *CATALOGUE.names()],
+        }
+        return list(known[key]())
+
+    def _seen(self) -> Workspace:
+        """The workspace for completion, which makes none."""
+        found = self._shell.user_ns.get(self._chosen or "workspace")
+        return found if isinstance(found, Workspace) else Workspace()
+
+
+class _Progress:
+    """How far a run is, in the output of the cell; nothing for one that is quickly over, or in a terminal."""
+
+    def __init__(self, shell: Any) -> None:
+        self._next = monotonic() + _PATIENCE if hasattr(shell, "kernel") else float("inf")
+        self._handle: Any = None
+
+    def show(self, results: Results) -> None:
+        if monotonic() < self._next:
+            return
+        self._next = monotonic() + _PATIENCE / 5
+        self._put(page(message(f"{results.done} of {results.total} scenarios have run", "info")))
+
+    def _put(self, shown: str) -> None:
+        if self._handle is None:
+            self._handle = display(HTML(shown), display_id=True)
+        else:
+            self._handle.update(HTML(shown))
+
+    def end(self) -> None:
+        if self._handle is not None:
+            self._put("")
+
+
+def _holds_events(value: Any) -> bool:
+    """Whether it is an event, a list of events or of captured ones, or a data plane."""
+    if isinstance(value, list | tuple):
+        value = getattr(value[0], "event", value[0]) if value else None
+    if isinstance(value, Mapping):
+        return value.get("type") in EVENT_TYPES
+    return isinstance(value, Capturing)
+
+
+def _split(before: str) -> tuple[list[str], str]:
+    """The words in front of the one that is being written, and that one, with its quote."""
+    found = _ARGUMENT.search(before)
+    text = found[0] if found else ""
+    return before[: len(before) - len(text)].split(), text
+
+
+def _keys(*, inside: bool) -> list[str]:
+    """The keys of a suite, or those that stand further inside."""
+    shapes = ("Scenario", "Expect") if inside else ("Suite",)
+    return [f"{key}:" for shape in shapes for key in runner.schema()["$defs"][shape]["properties"]]
+
+
+def _matches(text: str, names: Iterable[str], *, files: bool = False) -> dict[str, Any]:
+    """The names that begin with `text`, for IPython. Where there are any, nothing else is proposed but `files`."""
+    bare = text.strip("'\"").lower()
+    found = [name for name in names if name.strip("'").lower().startswith(bare)]
+    return {
+        "completions": [SimpleCompletion(name, type="svctoolkit") for name in found],
+        "matched_fragment": text,
+        "suppress": True,
+        "do_not_suppress": {"IPCompleter.file_matcher"} if files else set(),
+        "ordered": True,
+    }
+
+
+def _told(magic: Callable[..., Any]) -> Callable[..., Any]:
+    """What goes wrong is one message, without a traceback; the cell has failed all the same."""
+
+    @wraps(magic)
+    def call(*words: str) -> Any:
+        try:
+            return magic(*words)
+        except ToolkitError as error:
+            raise ShellUsageError(str(error)) from None
+
+    return call
+
+
+def load(shell: Any) -> None:
+    """Register the magics and their completion with an IPython shell; DataFrames get `df.svc`."""
+    import svctoolkit.accessor  # noqa: F401 - importing it is what registers it
+
+    unload(shell)
+    magics = Magics(shell)
+    shell.register_magic_function(_told(magics.transform), "cell", "transform")
+    shell.register_magic_function(_told(magics.suite), "cell", "suite")
+    shell.register_magic_function(_told(magics.svc), "line", "svc")
+    shell.Completer.custom_matchers.append(_matcher(magics))
+
+
+def unload(shell: Any) -> None:
+    """Take the magics and their completion away."""
+    for kind, name in (("cell", "transform"), ("cell", "suite"), ("line", "svc")):
+        shell.magics_manager.magics[kind].pop(name, None)
+    matchers = shell.Completer.custom_matchers
+    matchers[:] = [matcher for matcher in matchers if getattr(matcher, "matcher_identifier", "") != __name__]
+
+
+def _matcher(magics: Magics) -> Any:
+    def matcher(context: Any) -> dict[str, Any]:
+        return magics.complete(context)
+
+    return context_matcher(identifier=__name__)(matcher)

@@ -1,0 +1,140 @@
+"""Results as parts of a page: pipeline strips, payloads, requests. Secrets are masked.
+
+>>> from svctoolkit import display
+>>> shown = display.page(strip(result, result.data[0]))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.events import Event
+from svctoolkit.results._model import ABSENT, DestinationResult, EventResult, error_of
+from svctoolkit.results._rows import STAGES, Row, Stage, rows
+from svctoolkit.secrets import Masker
+
+__all__ = ["Answered", "bare_steps", "exchanges", "page", "requests", "steps", "strip", "values"]
+
+_WORST = ("failed", "aborted", "dropped", "disabled", "none", "ok")
+_MOST = 50  # entries of a page: a page with thousands would stop the browser
+
+
+class Answered(NamedTuple):
+    """What a destination answered."""
+
+    status: int
+    headers: dict[str, str]
+    body: Any
+
+
+def page(results: Sequence[DestinationResult]) -> Html:
+    """Every result with its strips; payloads and requests can be opened, those of an only one are open."""
+    alone = len(results) == 1 and len(results[0].data) == 1
+    shown = [_result(result, alone) for result in results[:_MOST]]
+    if len(results) > _MOST:
+        shown.append(display.message(f"{len(results) - _MOST:,} more destinations are not shown", "info"))
+    return display.page(*shown) if shown else display.page(display.message("no destinations", "info"))
+
+
+def strip(result: DestinationResult, entry: EventResult) -> Html:
+    """The three stages of one event: status, time, and what there is to say."""
+    return display.strip(steps(result, entry))
+
+
+def steps(result: DestinationResult, entry: EventResult) -> list[display.Step]:
+    """The same as steps: three, one for each stage; a stage that was off is `disabled`."""
+    found = list(rows([replace(result, data=[entry])]))
+    return [_step(stage, [row for row in found if row.stage == stage]) for stage in STAGES]
+
+
+def bare_steps(entry: EventResult) -> list[display.Step]:
+    """The stages of an entry alone: status and time, nothing that may be secret."""
+    return [step._replace(note="") for step in steps(DestinationResult("", ""), entry)]
+
+
+def values(result: DestinationResult, entry: EventResult) -> dict[str, Any]:
+    """The event, and the event, payloads and answers that the stages gave, by name: what trees and diffs show.
+
+    A stage that gave several numbers them: `dest_transform 1`, `dest_transform 2`.
+    """
+    found = {"event": entry.event}
+    given = (entry.user_transformed_payload, entry.dest_transformed_payload, entry.destination_response)
+    for stage, value in zip(STAGES, given, strict=True):
+        if value is ABSENT or error_of(value) is not None:
+            continue
+        parts = value if isinstance(value, list) and stage != "user_transform" else [value]
+        for number, part in enumerate(parts, 1):
+            found[f"{stage} {number}" if len(parts) > 1 else stage] = part
+    shown: dict[str, Any] = result.masker.masked(found)
+    return shown
+
+
+def exchanges(result: DestinationResult, entry: EventResult) -> list[Html]:
+    """Each request as it was sent, with its answer; none for a result that a remote service gave."""
+    answers = entry.destination_response if isinstance(entry.destination_response, list) else []
+    statuses = entry.destination_response_status or ()
+    found = []
+    for request, status, answer in zip(requests(result, entry), statuses, answers, strict=False):
+        found.append(display.exchange(request, Answered(status, {}, result.masker.masked(answer))))
+    return found
+
+
+def requests(result: DestinationResult, entry: EventResult) -> list[Any]:
+    """The requests of an event, as `HttpRequest`."""
+    return [_masked(request, result.masker) for request in entry.requests]
+
+
+def _masked(request: Any, masker: Masker) -> Any:
+    try:
+        body = masker.masked(request.body.decode()).encode()
+    except UnicodeDecodeError:
+        body = request.body
+    return replace(request, url=masker.masked(request.url), headers=masker.masked(request.headers), body=body)
+
+
+def _result(result: DestinationResult, alone: bool) -> Html:
+    kind = display.pill(result.destination) if result.destination else ""
+    title = Html(f"{display.html(result.destination_name)} {kind}")
+    if result.error is not None:
+        return display.section(title, display.message(result.masker.masked(result.error), "warning"))
+    entries = [part for entry in result.data[:_MOST] for part in _entry(result, entry, alone)]
+    if len(result.data) > _MOST:
+        entries.append(display.message(f"{len(result.data) - _MOST:,} more events are not shown", "info"))
+    return display.section(title, *entries)
+
+
+def _entry(result: DestinationResult, entry: EventResult, alone: bool) -> Iterator[Html]:
+    if not alone:
+        event = Event(entry.event)
+        yield Html(f"<p><b>{display.html(event.type)}</b> {display.html(event.name)}</p>")
+    yield strip(result, entry)
+    found = values(result, entry)
+    trees = [display.tree(value, name, open_depth=1) for name, value in found.items()]
+    yield display.more("Event and payloads", display.columns(*trees), is_open=alone)
+    shown = exchanges(result, entry)
+    if shown:
+        yield display.more("HTTP", *shown)
+    if entry.logs:
+        lines = "\n".join(f"{log.level}: {log.text}" for log in entry.logs)
+        yield display.more("Log of the user transformation", display.code(result.masker.masked(lines)))
+
+
+def _step(stage: Stage, found: list[Row]) -> display.Step:
+    if not found:
+        return display.Step(stage, "disabled", note="this stage is off")
+    worst = min(found, key=lambda row: _WORST.index(row.status))
+    return display.Step(stage, worst.status, found[0].milliseconds, _note(stage, found, worst))
+
+
+def _note(stage: Stage, found: list[Row], worst: Row) -> str:
+    if worst.status == "none":
+        return "the destination has no transformation"
+    if worst.error:
+        return worst.error
+    if stage == "send_to_destination":
+        return ", ".join(f"HTTP {row.http_status}" for row in found)
+    return f"{len(found)} payloads" if len(found) > 1 else ""

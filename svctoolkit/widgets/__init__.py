@@ -1,0 +1,33 @@
+"""Explorers for notebooks, each one name and one file of this folder.
+
+>>> from svctoolkit.widgets import DestinationExplorer  # doctest: +SKIP
+
+`explorer.py` gives `Explorer`: to add a widget is to add a file. They need `pip install 'svctoolkit[notebooks]'`.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from svctoolkit.errors import ConfigError, did_you_mean
+
+_HOME = {
+    "".join(word.capitalize() for word in module.name.split("_")): module.name
+    for module in pkgutil.iter_modules(__path__)
+    if not module.name.startswith("_")
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{did_you_mean(name, _HOME)}")
+    if find_spec("ipywidgets") is None:
+        raise ConfigError(f"{name} needs ipywidgets. Install it with `pip install 'svctoolkit[notebooks]'`.")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

@@ -1,0 +1,140 @@
+"""What came into a data plane, as the explorers show it: one event in a line, all about one event."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from svctoolkit import display
+from svctoolkit.delivery import HttpRequest
+from svctoolkit.display import Html
+from svctoolkit.server.newest import Arrival
+
+_SPACE = "\N{NO-BREAK SPACE}"  # a list's options lose other spaces at their ends
+_SIGNS = {"delivered": "✓", "pending": "…", "filtered": "–", "dropped": "⊘", "failed": "✗", "dead": "✗"}
+_KINDS: dict[str, display.Kind] = {
+    "delivered": "ok",
+    "pending": "info",
+    "dropped": "warning",
+    "failed": "error",
+    "dead": "error",
+}
+_MOST_FATES = 3  # by name in a line; of more there are only numbers
+_MOST_DELIVERIES = 20
+
+
+class _Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+def line(arrival: Arrival) -> str:
+    """An arrival in one line of even columns: when, what, who, and its fates."""
+    at = f"{arrival.at:%H:%M:%S}.{arrival.at.microsecond // 1000:03}"
+    if arrival.refused:
+        return f"{at} {_cell('✗ refused', 9)} {_cell(arrival.refused, 60)}".replace(" ", _SPACE)
+    cells = (_cell(arrival.type, 9), _cell(arrival.name, 22), _cell(arrival.user, 14), fates(arrival))
+    return " ".join([at, *cells]).replace(" ", _SPACE)
+
+
+def _cell(text: str, width: int) -> str:
+    """`text` in one line of this width."""
+    flat = " ".join(text.split())
+    return (flat if len(flat) <= width else f"{flat[: width - 1]}…").ljust(width)
+
+
+def fates(arrival: Arrival) -> str:
+    """What became of it at each destination, in signs and words."""
+    if len(arrival.fates) > _MOST_FATES:
+        return "  ".join(f"{_SIGNS[status]} {n} {status}" for status, n in Counter(arrival.fates.values()).items())
+    return "  ".join(
+        f"{_SIGNS[status]} {destination}" + ("" if status == "delivered" else f" {status}")
+        for destination, status in arrival.fates.items()
+    )
+
+
+def listed(arrivals: Sequence[Arrival]) -> Html:
+    """The arrivals as a table, for views without widgets."""
+    head = ("#", "received (UTC)", "source", "type", "name", "user", "fates")
+    return display.table(head, [_row(arrival) for arrival in arrivals])
+
+
+def _row(arrival: Arrival) -> tuple[object, ...]:
+    shown = [display.pill(f"{destination}: {status}", kind(status)) for destination, status in arrival.fates.items()]
+    said: object = display.pill(f"refused: {arrival.refused}", "error") if arrival.refused else Html(" ".join(shown))
+    at = f"{arrival.at:%H:%M:%S}.{arrival.at.microsecond // 1000:03}"
+    return (str(arrival.seq), at, arrival.source, arrival.type, arrival.name, arrival.user, said)
+
+
+def kind(status: str) -> display.Kind:
+    """How a fate is coloured."""
+    return _KINDS.get(status, "plain")
+
+
+def details(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Html:
+    """All about one event or refusal, as `DataPlane.about` gives it: what it is, its fates, its deliveries."""
+    for event in found["events"]:
+        return _of_event(event, found["fates"], found["deliveries"])
+    for refusal in found["rejected"]:
+        return _of_refusal(refusal)
+    return display.page(display.message("This event is not kept any more.", "info"))
+
+
+def _of_event(
+    event: Mapping[str, Any], fates: Sequence[Mapping[str, Any]], deliveries: Sequence[Mapping[str, Any]]
+) -> Html:
+    body = event["event"]
+    names = {"source": event["source"], "received at": event["at"], "messageId": body.get("messageId", "")}
+    if event["run"]:
+        names["run"] = event["run"]
+    return display.page(
+        display.facts(names),
+        display.section("What became of it", _fates(fates)),
+        display.tree(body, "event"),
+        *_deliveries(deliveries),
+    )
+
+
+def _fates(fates: Sequence[Mapping[str, Any]]) -> Html:
+    if not fates:
+        return display.message("Its source is not connected to any destination.", "info")
+    rows = [(fate["destination"], _fate(fate), fate["attempts"], fate["reason"]) for fate in fates]
+    return display.table(("destination", "fate", "attempts", "reason"), rows)
+
+
+def _fate(fate: Mapping[str, Any]) -> Html:
+    by = f" in {fate['by']}" if fate["by"] else ""
+    return display.pill(fate["status"] + by, kind(fate["status"]))
+
+
+def _deliveries(deliveries: Sequence[Mapping[str, Any]]) -> list[Html]:
+    if not deliveries:
+        return []
+    left_out = len(deliveries) - _MOST_DELIVERIES
+    said = [display.message(f"{left_out} earlier requests are not shown.", "info")] if left_out > 0 else []
+    shown = [_delivery(made) for made in deliveries[-_MOST_DELIVERIES:]]
+    return [display.section("Requests to destinations", *said, *shown)]
+
+
+def _delivery(made: Mapping[str, Any]) -> Html:
+    asked, said = made["request"], made["error"] or f"{made['milliseconds']:,.1f} ms"
+    request = HttpRequest(asked["method"], asked["url"], asked["headers"], asked["body"].encode("utf-8", "replace"))
+    if made["error"]:
+        shown = [display.exchange(request), display.message(made["error"], "error")]
+    else:
+        shown = [display.exchange(request, _Answer(made["status"], made["headers"], made["response"]))]
+    answer = display.pill(made["status"], "ok" if 200 <= made["status"] < 300 else "error")
+    title = Html(f"{display.html(made['destination'])}, attempt {made['attempt']} {answer} {display.html(said)}")
+    return display.more(title, *shown)
+
+
+def _of_refusal(refusal: Mapping[str, Any]) -> Html:
+    place = "" if refusal["position"] is None else f" (event {refusal['position'] + 1} of its batch)"
+    names = {"source": refusal["source"] or "no source has this write key", "received at": refusal["at"]}
+    return display.page(
+        display.message(f"Refused with {refusal['status']}: {refusal['reason']}{place}", "error"),
+        display.facts(names),
+        display.tree(refusal["body"], "what was sent"),
+    )

@@ -1,0 +1,118 @@
+"""One request of the Test API: to run, to copy as Python, to copy as a suite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from svctoolkit.pipeline import Pipeline, Stages
+from svctoolkit.results import DestinationResult
+from svctoolkit.runner import record
+from svctoolkit.secrets import Secret
+from svctoolkit.workspace import Destination
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request as it stands: it can be run, and written as code and as a suite."""
+
+    pipeline: Pipeline
+    destination: Destination
+    own: bool  # a destination of the user's workspace
+    event: Mapping[str, Any]
+    stages: Stages = field(default_factory=Stages)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    force: bool = False
+
+    def result(self) -> DestinationResult:
+        """Raises what `Pipeline.test_destination` raises."""
+        return self.pipeline.test_destination(
+            self.destination.key, self.event, stages=self.stages, config=self.config, force=self.force
+        )
+
+    def code(self) -> str:
+        """Python that does the same. Secrets are taken from the environment.
+
+        For a destination of the user's workspace it needs that workspace, under the name `workspace`.
+        """
+        body = "\n".join(self._lines())
+        imports = ["import os\n"] if "os.environ[" in body else []
+        imports.append("import svctoolkit")
+        if "Stages.of(" in body:
+            imports.append("from svctoolkit.pipeline import Stages")
+        return "\n".join([*imports, "", body, ""])
+
+    def _lines(self) -> Iterator[str]:
+        if self.own:
+            yield "# workspace: the one that this destination is of"
+        else:
+            yield 'workspace = svctoolkit.Workspace("explorer")'
+            arguments = [_text(self.destination.key), _text(self.destination.type)]
+            yield _call("workspace.destination", [*arguments, f"config={_python(self.destination.config, 4)}"])
+        yield f"event = {_python(self.event, 0)}"
+        arguments = [_text(self.destination.key), "event", *self._arguments()]
+        yield "result = " + _call("svctoolkit.Pipeline(workspace).test_destination", arguments)
+        yield "result"
+
+    def _arguments(self) -> Iterator[str]:
+        if self.stages != Stages():
+            on = [stage for stage in Stages.__slots__ if getattr(self.stages, stage)]
+            yield f"stages=Stages.of({', '.join(map(_text, on))})"
+        if self.config:
+            yield f"config={_python(self.config, 4)}"
+        if self.force:
+            yield "force=True"
+
+    def suite(self, *, expected: bool) -> str:
+        """A suite file that does the same; with `expected`, what comes of it now is what it expects.
+
+        For a destination of the user's workspace it names `workspace.yaml`: the workspace's own file has to be there.
+        """
+        made = record.verified(
+            self.pipeline.workspace,
+            self.destination.key,
+            self.event,
+            stages=self.stages,
+            config=self.config,
+            force=self.force,
+            expected=expected,
+        )
+        if self.own:
+            return record.dumped(made, "workspace.yaml")
+        return record.dumped({**record.inline(self.pipeline.workspace), **made})
+
+
+def _call(name: str, arguments: list[str]) -> str:
+    line = f"{name}({', '.join(arguments)})"
+    if len(line) <= _WIDTH - 10 and "\n" not in line:
+        return line
+    return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+
+
+def _python(value: Any, indent: int) -> str:
+    """A JSON value as Python, broken into lines where one is too short."""
+    if isinstance(value, Mapping):
+        items = [f"{_text(str(key))}: {_python(inner, indent + 4)}" for key, inner in value.items()]
+        return _broken("{", items, "}", indent)
+    if isinstance(value, list | tuple):
+        return _broken("[", [_python(inner, indent + 4) for inner in value], "]", indent)
+    if isinstance(value, Secret):
+        name = value.origin.removeprefix("$(env:").removesuffix(")")
+        return f"svctoolkit.Secret(os.environ[{_text(name)}])"
+    return _text(value) if isinstance(value, str) else repr(value)
+
+
+def _broken(first: str, items: list[str], last: str, indent: int) -> str:
+    line = f"{first}{', '.join(items)}{last}"
+    if indent + len(line) <= _WIDTH - 20 and "\n" not in line:
+        return line
+    space = " " * (indent + 4)
+    return f"{first}\n" + "".join(f"{space}{item},\n" for item in items) + " " * indent + last
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)

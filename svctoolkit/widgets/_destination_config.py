@@ -1,0 +1,123 @@
+"""A destination's configuration while it is edited: what is secret in it, what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import CATALOGUE, definitions
+from svctoolkit.destinations.definitions import Variable
+from svctoolkit.errors import InvalidConfig, UnknownName
+from svctoolkit.secrets import Secret
+
+_REFERENCE = re.compile(r"\$\(env:\w+\)")
+
+
+def variables(type: str) -> dict[str, Variable]:
+    """The variables of a type by name, in the order of its form; those that only its mapping reads come last.
+
+    None of a type that nobody knows, such as a workspace of a newer service may have.
+    """
+    if type not in definitions.names():
+        return {}
+    known = definitions.get(type).variables
+    return {name: known.get(name) or Variable(kind="any") for name in definitions.variables(type)}
+
+
+def label(name: str, variable: Variable) -> str:
+    """What a person calls a variable: its label, else its name in words."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return variable.label or words[:1].upper() + words[1:]
+
+
+def starting(type: str) -> dict[str, Any]:
+    """What the form of the service would save of a new destination, where that is not what the mapping assumes."""
+    if type not in CATALOGUE:
+        return {}
+    assumed = {field.encode_name: field.default for field in msgspec.structs.fields(CATALOGUE[type].settings)}
+    defaults = {name: variable.default for name, variable in variables(type).items() if variable.default is not None}
+    return {name: value for name, value in defaults.items() if name in assumed and assumed[name] != value}
+
+
+def problems(type: str, config: Mapping[str, Any]) -> dict[str, str]:
+    """What is wrong, by variable; what belongs to no variable stands under an empty name."""
+    found: dict[str, str] = {}
+    for name, said in _said(type, config):
+        found.setdefault(name, said)
+    for name, variable in variables(type).items():
+        if variable.required and variable.default is None and config.get(name) in (None, "", [], {}):
+            found.setdefault(name, "is required")
+    return found
+
+
+def _said(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    try:
+        definitions.check_variables(type, config)
+        if type in CATALOGUE:
+            CATALOGUE[type].configure(config)
+    except UnknownName as error:
+        yield "", str(error)
+    except InvalidConfig as error:
+        known = variables(type)
+        for problem in error.problems:
+            place, _, said = problem.message.partition(": ")
+            name, _, inner = place.partition(".")
+            if name in known:
+                yield name, f"{inner}: {said}" if inner else said
+            else:
+                yield "", problem.message
+
+
+def environment_name(type: str, *path: object) -> str:
+    """The environment variable that stands for a secret in code and suites: `AM_API_SECRET`."""
+    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(part)) for part in (type, *path))
+    return re.sub(r"\W+", "_", "_".join(words)).upper()
+
+
+def secret(type: str, value: str, *path: object) -> Secret:
+    """A secret that code and suites take from the environment."""
+    return Secret(value, origin=f"$(env:{environment_name(type, *path)})")
+
+
+def guarded(type: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration with everything that the type's definition calls secret as `Secret`, each with an `origin`."""
+    keys = definitions.get(type).secret_keys if type in definitions.names() else []
+    paths = [key.split(".") for key in keys]
+    return {name: _guarded(type, value, [p[1:] for p in paths if p[0] == name], name) for name, value in config.items()}
+
+
+def _guarded(type: str, value: Any, below: list[list[str]], *path: object) -> Any:
+    if isinstance(value, list | tuple):
+        return [_guarded(type, inner, below, *path, i + 1) for i, inner in enumerate(value)]
+    if isinstance(value, Mapping):
+        # an empty path says that all below is secret
+        inner = {key: [p[1:] if p else p for p in below if not p or p[0] == key] for key in value}
+        return {key: _guarded(type, one, inner[key], *path, key) for key, one in value.items()}
+    if isinstance(value, Secret):
+        return value if _REFERENCE.fullmatch(value.origin) else secret(type, value.reveal(), *path)
+    if [] in below and isinstance(value, str) and value:
+        return secret(type, value, *path)
+    return value
+
+
+def masked_text(value: Any) -> Any:
+    """The value with every `Secret` as its mask: what an editor of JSON shows."""
+    if isinstance(value, Secret):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: masked_text(inner) for key, inner in value.items()}
+    return [masked_text(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def unmasked(value: Any, before: Any) -> Any:
+    """An edited value with each mask replaced by the `Secret` that stood there before."""
+    if isinstance(before, Secret) and value == str(before):
+        return before
+    if isinstance(value, dict) and isinstance(before, Mapping):
+        return {key: unmasked(inner, before.get(key)) for key, inner in value.items()}
+    if isinstance(value, list) and isinstance(before, list):
+        return [unmasked(inner, before[i] if i < len(before) else None) for i, inner in enumerate(value)]
+    return value

@@ -1,0 +1,151 @@
+"""What a destination explorer knows and does, without widgets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from svctoolkit import events
+from svctoolkit.destinations import CATALOGUE, definitions, examples
+from svctoolkit.errors import ToolkitError, UnknownName
+from svctoolkit.pipeline import Pipeline, Stages
+from svctoolkit.secrets import Secret
+from svctoolkit.widgets import _destination_config as configuration
+from svctoolkit.widgets._destination_asked import Asked
+from svctoolkit.widgets._json_text import json_object
+from svctoolkit.workspace import Destination, Workspace
+
+_EVENT = "track"  # the sample that an explorer starts with
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An event to start from; an example of the type has its configuration, too."""
+
+    title: str
+    event: Mapping[str, Any]
+    config: Mapping[str, Any] | None = None
+
+
+class DestinationState:
+    """The destination or type that is chosen, its configuration, the event, and what is asked of the pipeline.
+
+    A destination of the workspace is not changed: what is edited goes along with the request, as `destinationConfig`.
+    """
+
+    def __init__(self, workspace: Workspace | None = None) -> None:
+        self.workspace = workspace or Workspace("explorer")
+        self._own = Pipeline(self.workspace)
+        self.stages = Stages(send_to_destination=True)
+        self.force = False
+        self.override_text = ""
+        self.event_text = _json(events.sample(_EVENT, at=datetime.now(UTC)))
+        self.choose(next(iter(self.workspace.destinations), "WEBHOOK"))
+
+    def choose(self, name: str) -> None:
+        """Take a destination of the workspace (its key or id) or a type. Raises `UnknownName`."""
+        try:
+            found: Destination | None = self.workspace.destination(name)
+        except UnknownName:
+            if name not in definitions.names():
+                known = [*self.workspace.destinations, *definitions.names()]
+                raise UnknownName("destination or destination type", name, known) from None
+            found = None
+        self.destination = found
+        self.type = found.type if found else name
+        self.stored = configuration.guarded(self.type, found.config if found else {})
+        self.config = dict(self.stored) if found else configuration.starting(self.type)
+
+    @property
+    def name(self) -> str:
+        """What is chosen: the key of the workspace's destination, or the type."""
+        return self.destination.key if self.destination else self.type
+
+    def choices(self, search: str = "") -> list[tuple[str, str]]:
+        """Title and name of what can be chosen: the workspace's destinations, types with a mapping, the other types."""
+        own = [(f"{d.name} ({d.key}), {d.type}, of the workspace", d.key) for d in self.workspace.destinations.values()]
+        types = {d.name: d.display_name for d in definitions.all()}
+        ready = [(f"{title} ({name})", name) for name, title in types.items() if name in CATALOGUE]
+        others = [(f"{title} ({name}), cannot be run", name) for name, title in types.items() if name not in CATALOGUE]
+        found = [*own, *sorted(ready, key=_title), *sorted(others, key=_title)]
+        words = search.lower().split()
+        return [one for one in found if all(word in one[0].lower() for word in words)]
+
+    def refusal(self) -> str:
+        """Why events of this type cannot run here; empty if they can."""
+        try:
+            definitions.check_supported(self.type)
+        except ToolkitError as error:
+            return str(error)
+        return ""
+
+    def set(self, name: str, value: Any) -> None:
+        """Set a configuration variable; None or an empty value takes it away."""
+        if value in (None, "", [], {}):
+            self.config.pop(name, None)
+        else:
+            self.config[name] = value
+
+    def secret(self, value: str, *path: object) -> Secret:
+        """A secret of this configuration."""
+        return configuration.secret(self.type, value, *path)
+
+    def problems(self) -> dict[str, str]:
+        """What is wrong with the configuration, by variable."""
+        return configuration.problems(self.type, self.config)
+
+    def samples(self) -> list[Sample]:
+        """The sample events, then the worked examples of the type that give a payload."""
+        now = datetime.now(UTC)
+        found = [Sample(name, events.sample(name, at=now)) for name in events.samples()]
+        worked = [] if self.refusal() else [e for e in examples(self.type) if not e.error and not e.lookups]
+        return [*found, *(Sample(f"Example: {e.name}", e.event, e.config) for e in worked)]
+
+    def use(self, sample: Sample) -> None:
+        """Take its event; of an example its configuration, too, unless a destination of the workspace is chosen."""
+        self.event_text = _json(sample.event)
+        if sample.config is not None and self.destination is None:
+            self.config = configuration.guarded(self.type, sample.config)
+
+    @property
+    def event(self) -> dict[str, Any]:
+        """The event. Raises `ConfigError` with the place of what is wrong, `InvalidMessageType`."""
+        found = json_object(self.event_text, "event")
+        events.check(found)
+        return found
+
+    @property
+    def override(self) -> dict[str, Any]:
+        """The `destinationConfig` of the request. Raises `ConfigError`."""
+        return json_object(self.override_text, "override") if self.override_text.strip() else {}
+
+    def trouble(self, name: str) -> str:
+        """What is wrong with `event_text` or `override_text`; empty if nothing is."""
+        try:
+            getattr(self, name.removesuffix("_text"))
+        except ToolkitError as error:
+            return str(error)
+        return ""
+
+    def asked(self) -> Asked:
+        """The request as it stands. Raises what `event` and `override` raise."""
+        override = configuration.guarded(self.type, self.override)
+        if self.destination is not None:
+            changed = {k: v for k, v in self.config.items() if k not in self.stored or self.stored[k] != v}
+            gone = {k: None for k in self.stored if k not in self.config}
+            config = {**changed, **gone, **override}
+            return Asked(self._own, self.destination, True, self.event, self.stages, config, self.force)
+        scratch = Workspace("explorer")
+        made = scratch.destination(self.type.lower(), self.type, config=self.config)
+        return Asked(Pipeline(scratch), made, False, self.event, self.stages, override, self.force)
+
+
+def _title(choice: tuple[str, str]) -> str:
+    return choice[0].lower()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,0 +1,198 @@
+"""What a transformation editor knows, without widgets: the code, the events, what came out, where it is saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError, UnknownName
+from svctoolkit.events import samples
+from svctoolkit.runner import write
+from svctoolkit.widgets._trial import Bench, Trials
+from svctoolkit.workspace import Transformation, Workspace
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace import Language
+
+ALL = "all"
+_MOST = 200  # captured events, the newest
+_START = {
+    "javascript": "export function transformEvent(event, metadata) {\n  return event;\n}\n",
+    "python": "def transformEvent(event, metadata):\n    return event\n",
+}
+_ENDINGS = {"javascript": ".js", "python": ".py"}
+_PYTHON = re.compile(r"^\s*(async\s+)?def\s+\w+\s*\(", re.M)
+_JAVASCRIPT = re.compile(r"^\s*(export|function|async\s+function|const|let|var)\s", re.M)
+
+
+class Captured(Protocol):
+    """What was captured; `svctoolkit.server`'s `Received` is one."""
+
+    @property
+    def event(self) -> Mapping[str, Any]: ...
+
+
+@runtime_checkable
+class Capturing(Protocol):
+    """What captures events; a `DataPlane` is one."""
+
+    @property
+    def received(self) -> Iterable[Captured]: ...
+
+
+Event: TypeAlias = Mapping[str, Any]
+#: Events by name, a list of events or of captured ones, one event, or a data plane; None: the sample events.
+Events: TypeAlias = Mapping[str, Any] | Iterable[Event | Captured] | Capturing | None
+
+
+def language_of(code: str) -> Language:
+    """The language that code looks like; Python where nothing tells."""
+    return "javascript" if _JAVASCRIPT.search(code) and not _PYTHON.search(code) else "python"
+
+
+class EditorState:
+    """The code of one transformation, and the events that it is tried on.
+
+    The workspace is not changed before `save`, and a file not before `write`. Raises `ConfigError` for a
+    transformation whose code is not text.
+    """
+
+    def __init__(
+        self, workspace: Workspace | None, name: str | None, language: Language | None, events: Events
+    ) -> None:
+        self.workspace = workspace or Workspace("notebook")
+        self.has_workspace = workspace is not None
+        found = _existing(self.workspace, name)
+        self.name = found.key if found else name or "transformation"
+        self.language: Language = language or (found and found.language) or "javascript"
+        self.code = (found and found.code) or _START[self.language]
+        self.file = _file_of(self.workspace, found)
+        self.trials: Trials | None = None
+        self._given = events
+        self._bench = Bench(self.workspace)
+        self._asked = ""
+        self._known = {"", self.code}  # what was read or saved here: to replace it loses nothing
+        self.events: dict[str, Event] = {}
+        self.event = "track"
+
+    def refresh(self) -> None:
+        """Read the events, for the first time or anew: a data plane has received more."""
+        self.events = dict(named_events(self._given))
+        if self.event not in self.events and (self.event != ALL or len(self.events) < 2):
+            self.event = next(iter(self.events), ALL)
+
+    def choices(self) -> list[tuple[str, str]]:
+        """What can be chosen as `event`, each with its label."""
+        names = [(name, name) for name in self.events]
+        if len(names) > 1:
+            names.append((f"all {len(names)} events", ALL))
+        return names or [("no event yet", ALL)]
+
+    def speak(self, language: Language) -> None:
+        """Change the language; code that nobody has touched is replaced by that of the other."""
+        if self.code == _START[self.language]:
+            self.code = _START[language]
+        self.language = language
+
+    def run(self) -> Trials:
+        """What the code makes of the chosen event, or of all."""
+        chosen = self.events if self.event == ALL else {self.event: self.events[self.event]}
+        if not chosen:
+            raise ConfigError("there is no event yet: send some to the data plane, then refresh the events")
+        self.trials = self._bench.run(self._draft(), chosen)
+        return self.trials
+
+    def _draft(self) -> Transformation:
+        name = Path(self.file.name) if self.file else None
+        return Transformation(self.name, self.name, self.name, self.language, None, self.code, name)
+
+    def save(self) -> str:
+        """Replace the code in the workspace; the text says what was done. Raises `ConfigError`."""
+        found = self.workspace.transformations.get(self.name)
+        if found is not None and (found.function is not None or found.code not in {*self._known, self.code}):
+            self._confirm(f"workspace {self.workspace.name} has other code as {self.name!r}")
+        self._asked = ""
+        self._known.add(self.code)
+        kept = found.file if found and self.file and found.code == self.code else None
+        replace_code(self.workspace, self.name, self.code, self.language, file=kept)
+        users = [key for key, made in self.workspace.destinations.items() if made.transformation == self.name]
+        used = f"used by {', '.join(users)}" if users else "no destination uses it yet"
+        return f"saved as {self.name!r} in workspace {self.workspace.name}: {used}"
+
+    def write(self, path: str) -> str:
+        """Write the code to a file, as a whole or not at all; the text says what was done. Raises `ConfigError`.
+
+        A file that has something else than what was read from it is replaced the second time it is asked for.
+        """
+        if not path.strip():
+            raise ConfigError(f"name the file: {self.name}{_ENDINGS[self.language]}")
+        file = Path(path).expanduser().resolve()
+        if file.suffix not in (".js", ".mjs", ".py"):
+            raise ConfigError("code is kept in a .js, .mjs or .py file", where=path)
+        if file.exists() and yamlfile.read_text(file) not in {*self._known, self.code}:
+            self._confirm(f"{path} has something else in it")
+        self._asked = ""
+        write(file, self.code)
+        self.file = file
+        self._known.add(self.code)
+        found = self.workspace.transformations.get(self.name)
+        if found is not None and _file_of(self.workspace, found) == file:
+            found.code = self.code
+        return f"written to {path}"
+
+    def _confirm(self, what: str) -> None:
+        if self._asked != what:
+            self._asked = what
+            raise ConfigError(f"{what}. Press the button again to replace it.")
+
+
+def replace_code(workspace: Workspace, key: str, code: str, language: Language, *, file: Path | None = None) -> None:
+    """Give a transformation other code, in place, or make one. The code is kept in the workspace, or in `file`."""
+    found = workspace.transformations.get(key)
+    if found is None:
+        workspace.transformation(key, code=code, language=language)
+        return
+    found.code, found.language, found.function, found.file, found.version_id = code, language, None, file, ""
+
+
+def _existing(workspace: Workspace, name: str | None) -> Transformation | None:
+    if name is None:
+        return None
+    try:
+        found = workspace.transformation(name)
+    except UnknownName:
+        return None
+    if found.function is not None:
+        raise ConfigError(f"transformation {name!r} is a Python function: change it where it is written")
+    return found
+
+
+def _file_of(workspace: Workspace, found: Transformation | None) -> Path | None:
+    if found is None or found.file is None:
+        return None
+    return ((workspace.folder or Path()) / found.file).resolve()
+
+
+def named_events(given: Events) -> Iterable[tuple[str, Event]]:
+    """The events by name; captured ones are numbered, the newest first."""
+    if given is None:
+        return samples().items()
+    if isinstance(given, Capturing):
+        return _numbered(given.received)
+    if isinstance(given, Mapping):
+        return [("event", given)] if isinstance(given.get("type"), str) else given.items()
+    return _numbered(given)
+
+
+def _numbered(found: Iterable[Event | Captured]) -> list[tuple[str, Event]]:
+    newest = list(enumerate(found, 1))[-_MOST:][::-1]
+    each = [(number, one if isinstance(one, Mapping) else one.event) for number, one in newest]
+    return [(f"{number}: {_title(event)}", event) for number, event in each]
+
+
+def _title(event: Event) -> str:
+    words = [event.get("type"), event.get("event") or event.get("name"), event.get("userId")]
+    return " ".join(word for word in words if isinstance(word, str))[:80] or "event"

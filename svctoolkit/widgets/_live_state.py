@@ -1,0 +1,126 @@
+"""What the live view of a data plane shows: state without widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from svctoolkit.server import DataPlane
+from svctoolkit.server.newest import Arrival, Totals
+
+SECONDS = 60
+_PAGE = 50
+
+
+class Rates:
+    """Counts by second of the last minute. For any thread; `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._lock = clock, Lock()
+        self._counts: dict[int, int] = {}
+
+    def add(self, count: int) -> None:
+        second = int(self._clock())
+        with self._lock:
+            if second not in self._counts:
+                self._counts = {at: known for at, known in self._counts.items() if at >= second - SECONDS}
+            self._counts[second] = self._counts.get(second, 0) + count
+
+    def last(self) -> list[int]:
+        """The counts of the 60 seconds before the current one, oldest first."""
+        now = int(self._clock())
+        with self._lock:
+            return [self._counts.get(second, 0) for second in range(now - SECONDS, now)]
+
+    @property
+    def moving(self) -> bool:
+        """Whether `last` will be another one in a second."""
+        oldest = int(self._clock()) - SECONDS
+        with self._lock:
+            return any(second >= oldest for second in self._counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One look at a data plane. `missed` is how many events came since the list was paused."""
+
+    arrivals: Sequence[Arrival]
+    totals: Totals
+    rates: Sequence[int]
+    sources: Sequence[str]
+    destinations: Sequence[str]
+    missed: int = 0
+    about: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
+    stopped: bool = False
+
+
+class Live:
+    """What is chosen, and `look`, which reads no more than that. `changed` is called when there is something new.
+
+    Nothing of an event is kept here but the lines of the list: at most 50, and the one that is picked.
+    """
+
+    def __init__(self, plane: DataPlane, changed: Callable[[], None], *, clock: Callable[[], float]) -> None:
+        self.plane, self.rates = plane, Rates(clock)
+        self.filters: dict[str, str] = {}
+        self.paused = False
+        self.picked: Arrival | None = None
+        self._changed = changed
+        self._held_at = 0
+        self._outdated = True  # the filters ask for another list
+        self.sight = Sight((), Totals(0, 0, {}), self.rates.last(), (), ())
+        self._unwatch: Callable[[], None] = lambda: None
+
+    def watch(self) -> None:
+        """Be told of changes from now on."""
+        self._unwatch = self.plane.watch(self._told)
+        self._changed()
+
+    def choose(self, name: str, value: str) -> None:
+        """Filter by `source`, `type`, `destination`, `status` or `text`; an empty value takes the filter away."""
+        self.filters[name] = value
+        self._outdated = True
+        self._changed()
+
+    def pause(self, on: bool) -> None:
+        """Keep the list as it is, or follow the events again. Counts go on."""
+        self.paused, self._held_at = on, self.sight.totals.received
+        self._changed()
+
+    def pick(self, seq: int | None) -> None:
+        """Show all about this arrival of the list; it stays in the list until another is picked."""
+        self.picked = next((arrival for arrival in self._shown() if arrival.seq == seq), None)
+        self._changed()
+
+    def look(self) -> Sight:
+        """How things are now."""
+        arrivals = self.sight.arrivals
+        if self._outdated or not self.paused:
+            self._outdated = False
+            arrivals = self.plane.newest(_PAGE, **self.filters)
+        picked, totals, workspace = self.picked, self.plane.totals(), self.plane.workspace
+        self.sight = Sight(
+            arrivals,
+            totals,
+            self.rates.last(),
+            sorted(workspace.sources),
+            sorted(workspace.destinations),
+            missed=totals.received - self._held_at if self.paused else 0,
+            about=self.plane.about(picked.seq) if picked else None,
+            stopped=self.plane.stopped,
+        )
+        return self.sight
+
+    def close(self) -> None:
+        """Do not listen to the data plane any more."""
+        self._unwatch()
+
+    def _told(self, kind: str, changes: Sequence[Mapping[str, Any]]) -> None:
+        if kind == "received":
+            self.rates.add(len(changes))
+        self._changed()
+
+    def _shown(self) -> list[Arrival]:
+        return [*self.sight.arrivals, *([self.picked] if self.picked else [])]

@@ -1,0 +1,164 @@
+"""A client SDK to play with, and the data plane that it sends to: state without widgets."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from svctoolkit.errors import ConfigError, DeliveryError
+from svctoolkit.sdk import Request, Response, ServiceClient, Stats
+from svctoolkit.server import DataPlane
+from svctoolkit.widgets._json_text import json_object
+from svctoolkit.workspace import Workspace
+
+_CALLS_KEPT = 100
+_EVENTS_SHOWN = 10
+_FLUSH_SECONDS = 3.0
+QUEUE_COLUMNS = ("stored_at", "state", "type", "event", "user_id", "anonymous_id", "bytes", "reason")
+_DEFAULTS: Mapping[str, Any] = {
+    "application_name": "playground",
+    "application_version": "1.0.0",
+    "data_directory": ":memory:",
+    "sleep_timeout": 2,  # seconds in which an event can be seen in the queue
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of the client: its method, the label and a sample of its text, and those of its JSON if it has one."""
+
+    method: str
+    label: str
+    sample: str
+    content: str = ""
+    content_sample: str = ""
+
+    def arguments(self, text: str, content: str) -> list[Any]:
+        """The arguments as typed. Raises `ConfigError` for a text that is no JSON object."""
+        if not self.content or not content.strip():
+            return [text]
+        return [text, json_object(content, self.content.lower())]
+
+
+CALLS = (
+    Call("identify", "User ID", "u-1", "Traits", '{"email": "ada@example.com", "plan": "pro"}'),
+    Call("track", "Event name", "Order Completed", "Track properties", '{"order_id": "A-1", "revenue": 12.5}'),
+    Call("screen", "Screen name", "Basket", "Screen properties", '{"items": 2}'),
+    Call("group", "Group ID", "g-1", "Group traits", '{"name": "Acme"}'),
+)
+IDENTITY = (
+    Call("alias", "New ID", "u-2"),
+    Call("put_anonymous_id", "Anonymous ID", "visitor-7"),
+    Call("put_advertising_id", "Advertising ID", "ad-1"),
+    Call("put_device_token", "Device token", "push-1"),
+)
+
+
+class Line:
+    """The client's way to the data plane, which can be cut: the client then keeps its events, as on a train."""
+
+    embedded = False  # so that the client works as it does over a network: with a queue and a worker
+
+    def __init__(self, plane: DataPlane) -> None:
+        self._plane, self.online = plane, True
+
+    def send(self, request: Request) -> Response:
+        """The data plane's answer. Raises `DeliveryError` while the line is cut."""
+        if not self.online:
+            raise DeliveryError("the playground is offline", code="ECONNECTION")
+        path = "/" + request.url.split("/", 3)[3]
+        answer = self._plane.ingest(request.method, path, headers=request.headers, body=request.body)
+        return Response(answer.status, answer.headers, answer.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The client's counts and what waits in its queue: a row of `QUEUE_COLUMNS` per event, the oldest ones in full."""
+
+    stats: Stats
+    rows: Sequence[Sequence[Any]]
+    events: Sequence[Mapping[str, Any]]
+
+
+class Playground:
+    """A `ServiceClient` that sends to `plane`, or to a data plane of its own, with `source`'s write key.
+
+    `configuration` are settings of the client. `changed` is called when there may be something new to see. `calls` are
+    the calls so far, as Python code.
+
+    Raises `ConfigError` for a plane without sources, and for settings that the client does not take.
+    """
+
+    def __init__(
+        self, plane: DataPlane | None, source: str, configuration: Mapping[str, Any], changed: Callable[[], None]
+    ) -> None:
+        if "transport" in configuration:
+            raise ConfigError("the playground's client sends to its data plane: `transport` cannot be set")
+        told = {"on_error": lambda _: changed(), "on_drop": lambda *_: changed()}
+        self._settings = {**_DEFAULTS, **told, **configuration}
+        ServiceClient(**self._settings)  # raises for what is wrong before anything is started
+        self.plane, self._owned = (DataPlane(_workspace()), True) if plane is None else (plane, False)
+        self.source = source or next(iter(self.plane.workspace.sources), "")
+        if not self.source:
+            raise ConfigError("the data plane's workspace has no source to send as")
+        self._key = self.plane.write_key(self.source)
+        self.line = Line(self.plane)
+        self.calls: deque[str] = deque(maxlen=_CALLS_KEPT)
+        self.client = ServiceClient(**self._settings, transport=self.line)
+        self._changed = changed
+        self._unwatch: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Let the client work, and be told of what arrives."""
+        self._unwatch = self.plane.watch(lambda *_: self._changed())
+        self.client.initialize(self._key)
+        self._changed()
+
+    def call(self, method: str, *arguments: Any, options: Mapping[str, Any] | None = None) -> None:
+        """Call the client. Raises `InvalidCall` for what it does not take."""
+        shown = [*map(repr, arguments), *([f"options={options!r}"] if options else [])]
+        named = {"options": options} if options else {}
+        getattr(self.client, method)(*arguments, **named)
+        self.calls.append(self.plane.masked(f"client.{method}({', '.join(shown)})"))
+        self._changed()
+
+    def go(self, *, online: bool) -> None:
+        """Cut the line, or mend it. What waits then goes with the next `flush`, or by itself after a while."""
+        self.line.online = online
+        self._changed()
+
+    def flush(self) -> bool:
+        """Send what waits: whether all of it went within 3 seconds."""
+        self.calls.append("client.flush()")
+        delivered = self.client.flush(_FLUSH_SECONDS)
+        self._changed()
+        return delivered
+
+    def queue(self) -> Queue:
+        """The client's counts and queue as they are now."""
+        stats = self.client.stats()
+        if not stats.waiting + stats.parked + stats.in_memory:  # a frame costs more than nothing
+            return Queue(stats, (), ())
+        frame = self.client.frame()
+        events = list(islice(frame["payload"], _EVENTS_SHOWN))
+        frame["stored_at"] = frame["stored_at"].dt.strftime("%H:%M:%S.%f").str[:-3]
+        shown = frame[[*QUEUE_COLUMNS]].head(200).astype(object)
+        rows = shown.where(shown.notna(), None).to_numpy().tolist()
+        return Queue(stats, self.plane.masked(rows), self.plane.masked(events))
+
+    def close(self) -> None:
+        """End the client, and the data plane if it is its own."""
+        self._unwatch()
+        self.client.shutdown(1.0)
+        if self._owned:
+            self.plane.stop()
+
+
+def _workspace() -> Workspace:
+    made = Workspace("playground")
+    made.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    made.source("app", destinations=["hook"])
+    return made

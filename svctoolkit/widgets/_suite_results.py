@@ -1,0 +1,94 @@
+"""What became of scenarios in a notebook: heard from the runner, shown as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.display import Html, bundle, page
+from svctoolkit.runner import REPORTERS, Covered, Finished, Outcome, Output, Started, explanation, shown_coverage, view
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from svctoolkit.runner import Coverage, Notice
+
+_IN_FULL = 50  # failures of a page
+_LISTED = 50  # scenarios of a text; of more only those that failed
+
+
+class Results:
+    """Hears the notices of runs, and keeps the last outcome of each scenario, by its name (`file::id`).
+
+    `total`, `done` and `seconds` are those of the last run.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+        self.coverage: Coverage | None = None
+        self.total = self.done = 0
+        self.seconds = 0.0
+
+    def __call__(self, notice: Notice) -> None:
+        if isinstance(notice, Started):
+            self.total, self.done, self.coverage = len(notice.scenarios), 0, None
+        elif isinstance(notice, Outcome):
+            self.outcomes[notice.scenario.name] = notice
+            self.done += 1
+        elif isinstance(notice, Covered):
+            self.coverage = notice.coverage
+        elif isinstance(notice, Finished):
+            self.seconds = notice.seconds
+
+    def forget_all_but(self, names: Collection[str]) -> None:
+        """Forget the outcomes of scenarios that are not there any more."""
+        self.outcomes = {name: outcome for name, outcome in self.outcomes.items() if name in names}
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed."""
+        return all(outcome.ok for outcome in self.outcomes.values())
+
+    @property
+    def summary(self) -> str:
+        """The numbers by status, the worst first, and the time: "1 failed, 12 passed in 0.42 s"."""
+        return f"{view.counted(self.outcomes.values())}{self._left} in {self.seconds:.2f} s"
+
+    @property
+    def _left(self) -> str:
+        """How many the last run left, because it was ended."""
+        return f", {self.total - self.done} not run" if self.done < self.total else ""
+
+    def frame(self) -> pd.DataFrame:
+        """One row per scenario."""
+        reporter: Any = REPORTERS["frame"](Output(StringIO()))
+        for outcome in self.outcomes.values():
+            reporter(outcome)
+        found: pd.DataFrame = reporter.frame
+        return found
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        everything = len(self.outcomes) <= _LISTED
+        for outcome in (o for o in self.outcomes.values() if everything or not o.ok):
+            lines.append(f"{view.word(outcome)}: {view.title(outcome)}")
+            lines += [] if outcome.ok else [f"  {line}" for line in explanation(outcome).splitlines()]
+        return "\n".join([*lines, *(shown_coverage(self.coverage) if self.coverage else ())])
+
+    __repr__ = __str__
+
+    def html(self) -> Html:
+        """The summary, every scenario, what failed in full, the coverage."""
+        outcomes = list(self.outcomes.values())
+        parts = [self.told(), view.scenarios(outcomes)]
+        parts += [view.outcome(outcome) for outcome in outcomes if not outcome.ok][:_IN_FULL]
+        parts += [view.coverage(self.coverage)] if self.coverage else []
+        return Html("".join(parts))
+
+    def told(self) -> Html:
+        """The summary in a line."""
+        return view.summary(self.outcomes.values(), f"{self._left} in {self.seconds:.2f} s".lstrip(", "))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return bundle(page(self.html()), str(self))

@@ -1,0 +1,271 @@
+"""What a transformation makes of events: the output, what changed, the logs, the error at its line, the time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from svctoolkit.delivery import Recorder
+from svctoolkit.display import (
+    Excerpt,
+    Html,
+    Step,
+    bundle,
+    code,
+    diff,
+    message,
+    more,
+    page,
+    section,
+    status,
+    strip,
+    table,
+    tree,
+)
+from svctoolkit.errors import TransformationError
+from svctoolkit.results import ABSENT
+from svctoolkit.results.changes import Change, changes
+from svctoolkit.secrets import Masker
+from svctoolkit.workspace import UserCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Literal
+
+    from svctoolkit.transformations import Output
+    from svctoolkit.workspace import Transformation, Workspace
+
+_SIGNS = {"added": "+", "removed": "−", "changed": "~"}
+_LONGEST = 300  # characters of a value that changed
+_DETAILED = 20  # events that are shown one by one; the table has all of them
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What became of one event. `name` is what it is called in lists."""
+
+    name: str
+    event: Mapping[str, Any]
+    output: Output
+
+    @property
+    def status(self) -> Literal["ok", "dropped", "failed"]:
+        if self.output.error is not None:
+            return "failed"
+        return "ok" if self.output.events else "dropped"
+
+    def __str__(self) -> str:
+        """One line: the status, and what came out or went wrong."""
+        return f"{self.name}: {self.status}{', ' if self.summary else ''}{self.summary}"
+
+    @property
+    def summary(self) -> str:
+        """What came out, in a few words."""
+        if self.output.error is not None:
+            return str(self.output.error)
+        if not self.output.events:
+            return ""
+        found = sum(1 for made in self.output.events for _ in changes(self.event, made))
+        what = "" if len(self.output.events) == 1 else f"{len(self.output.events)} events, "
+        return what + ("no change" if not found else "1 change" if found == 1 else f"{found} changes")
+
+
+@dataclass(frozen=True, slots=True)
+class Trials(Sequence[Trial]):
+    """What a transformation made of some events, in one call. Secrets of the workspace are masked.
+
+    `milliseconds` is the time of the call, `loading` that of getting the code ready; `source` is the code, whose lines
+    begin at line `offset` + 1 of a notebook cell.
+    """
+
+    name: str
+    file: str
+    source: str
+    trials: tuple[Trial, ...]
+    milliseconds: float
+    loading: float
+    offset: int = 0
+
+    def __len__(self) -> int:
+        return len(self.trials)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.trials[index]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no event failed."""
+        return all(trial.status != "failed" for trial in self.trials)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {_time(self)}"]
+        for trial in self.trials:
+            lines += [str(trial), *(f"  {log.level}: {log.text}" for log in trial.output.logs)]
+            for made in trial.output.events:
+                lines += [f"  {change}" for change in changes(trial.event, made)]
+            excerpt = self._excerpt(trial.output.error)
+            lines += str(excerpt).splitlines() if excerpt else []
+        return "\n".join(lines)
+
+    def html(self) -> Html:
+        """For a notebook: one event in full; of several a table, and each to open."""
+        return Html(self.told() + self.whole())
+
+    def told(self) -> Html:
+        """What came out in short: of one event the error, the log and what changed; of several a table."""
+        if len(self.trials) == 1:
+            return Html("".join([self._strip(self.trials[0]), *self._told(self.trials[0])]))
+        rows = [(t.name, status(t.status), len(t.output.events), t.summary) for t in self.trials]
+        return table(("event", "result", "events out", "what"), rows, caption=f"{self.name}, {_time(self)}")
+
+    def whole(self) -> Html:
+        """The rest, to open: the events side by side, and as they came out; of several events each."""
+        if len(self.trials) == 1:
+            return Html("".join(self._whole(self.trials[0])))
+        shown = self.trials[:_DETAILED]
+        first = next((trial for trial in shown if trial.status == "failed"), None)
+        return Html("".join(self._folded(trial, is_open=trial is first) for trial in shown))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return bundle(page(self.html()), str(self))
+
+    def _strip(self, trial: Trial) -> Html:
+        note = trial.summary if trial.status == "ok" else ""
+        return strip([Step(f"{trial.name} → {self.name}", trial.status, self.milliseconds, note or _loaded(self))])
+
+    def _folded(self, trial: Trial, *, is_open: bool) -> Html:
+        title = Html(f"{status(trial.status)} {escape(trial.name)}")
+        return more(title, *self._told(trial), *self._whole(trial), is_open=is_open)
+
+    def _told(self, trial: Trial) -> Iterator[Html]:
+        if trial.output.error is not None:
+            yield self._error(trial.output.error)
+        elif not trial.output.events:
+            yield message("The transformation returned no event, so this one is dropped.", "warning")
+        if trial.output.logs:
+            yield section("Log", code("\n".join(f"{log.level}: {log.text}" for log in trial.output.logs), "log"))
+        for number, made in enumerate(trial.output.events, 1):
+            found = list(changes(trial.event, made))
+            what = f"what changed{_of(number, trial)}"
+            yield _changed(found, what) if found else message(f"Nothing changed{_of(number, trial)}.", "info")
+
+    def _whole(self, trial: Trial) -> Iterator[Html]:
+        for number, made in enumerate(trial.output.events, 1):
+            of = _of(number, trial)
+            if any(changes(trial.event, made)):
+                yield more(f"Side by side{of}", diff(trial.event, made, left=trial.name, right=f"after {self.name}"))
+            yield more(f"Output{of}", tree(made, open_depth=3))
+
+    def _error(self, error: TransformationError) -> Html:
+        excerpt = self._excerpt(error)
+        if excerpt is None:
+            where = f"\n{error.where}: {error.source_line.strip()}" if error.where else ""
+            return message(f"{error.name}: {error.message}{where}", "error")
+        line = f"line {excerpt.line + self.offset}"
+        where = f"{line} of the cell" if self.offset else f"{self.file}, {line}"
+        text = message(f"{error.name}: {error.message}\n{where}", "error")
+        return Html(text + excerpt.html(f"the code around {line}"))
+
+    def _excerpt(self, error: TransformationError | None) -> Excerpt | None:
+        """The lines around an error; None where there is none, or it stands in a library."""
+        file, line, column = _place(error.where) if error else ("", 0, 0)
+        return Excerpt(self.source, line, column, self.offset) if line and file == self.file else None
+
+
+class Bench:
+    """Runs the code of one workspace. What it has loaded stays warm, so the next run of the same code is quick."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._code = UserCode(workspace, Recorder())
+
+    def run(
+        self, transformation: Transformation, events: Mapping[str, Mapping[str, Any]], *, offset: int = 0
+    ) -> Trials:
+        """What `transformation` makes of `events` (by name), in one call. `offset`: see `Trials`. Never raises."""
+        began = perf_counter()
+        runnable = self._code.runnable(transformation)
+        loaded = perf_counter()
+        outputs = runnable.run(list(events.values()), [{} for _ in events])
+        ended = perf_counter()
+        masked = Masker(self.workspace.secrets()).masked
+        trials = [
+            Trial(name, masked(event), _masked(output, masked))
+            for (name, event), output in zip(events.items(), outputs, strict=True)
+        ]
+        return Trials(
+            transformation.key,
+            file_of(transformation),
+            masked(transformation.code),
+            tuple(trials),
+            (ended - loaded) * 1000,
+            (loaded - began) * 1000,
+            offset,
+        )
+
+
+def _changed(found: Sequence[Change], what: str) -> Html:
+    """A row for each change: the path, and the value before and after."""
+    rows = [(_path(change), _side(change.before, "del"), _side(change.after, "ins")) for change in found]
+    return table(("where", "before", "after"), rows, caption=what)
+
+
+def _path(change: Change) -> Html:
+    sign = f'<span aria-hidden="true">{_SIGNS[change.kind]}</span><span class="sr">{change.kind}</span>'
+    return Html(f"{sign}\N{NO-BREAK SPACE}{escape(change.path) or '(the event)'}")
+
+
+def _side(value: Any, tag: str) -> Html | None:
+    if value is ABSENT:
+        return None
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return Html(f'<{tag} style="overflow-wrap:anywhere">{escape(shown)}</{tag}>')
+
+
+def _of(number: int, trial: Trial) -> str:
+    """Which of several events that came out of one."""
+    return "" if len(trial.output.events) == 1 else f", {number} of {len(trial.output.events)}"
+
+
+def file_of(transformation: Transformation) -> str:
+    """The file that its errors name."""
+    if transformation.file is not None:
+        return transformation.file.name
+    return f"{transformation.key}.{'py' if transformation.language == 'python' else 'js'}"
+
+
+def _masked(output: Output, masked: Callable[[Any], Any]) -> Output:
+    error = output.error
+    if error is not None:
+        error = TransformationError(
+            masked(error.message),
+            name=error.name,
+            where=error.where,
+            source_line=masked(error.source_line),
+            kind=error.kind,
+            event_id=error.event_id,
+        )
+    logs = tuple(replace(log, text=masked(log.text)) for log in output.logs)
+    return msgspec.structs.replace(output, events=tuple(map(masked, output.events)), error=error, logs=logs)
+
+
+def _place(where: str) -> tuple[str, int, int]:
+    """The file, line and column in `file:line:col`; a line of 0 where there is none."""
+    file, _, rest = where.rpartition(":")
+    name, _, line = file.rpartition(":")
+    return (name, int(line), int(rest)) if line.isdigit() and rest.isdigit() else (where, 0, 0)
+
+
+def _time(trials: Trials) -> str:
+    return f"{trials.milliseconds:.1f} ms" + (f", {_loaded(trials)}" if trials.loading >= 1 else "")
+
+
+def _loaded(trials: Trials) -> str:
+    return f"made ready in {trials.loading:.0f} ms" if trials.loading >= 1 else ""

@@ -1,0 +1,244 @@
+"""Try a destination: its configuration in a form, an event, the stages, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from svctoolkit import display
+from svctoolkit.errors import ToolkitError
+from svctoolkit.results import DestinationResult
+from svctoolkit.widgets import _base, _destination_view
+from svctoolkit.widgets._destination_asked import Asked
+from svctoolkit.widgets._destination_form import Form
+from svctoolkit.widgets._destination_state import DestinationState, Sample
+from svctoolkit.workspace import Workspace
+
+_OWN = "Changes are for this run only: they go along as destinationConfig."
+_COPY = "A click selects all of it. Secrets are taken from the environment variables that it names."
+
+
+class _Ran(NamedTuple):
+    asked: Asked
+    result: DestinationResult | ToolkitError  # an error: the request was refused
+    suite: str
+
+
+class DestinationExplorer(_base.Explorer):
+    """Choose a destination type, or a destination of the workspace, configure it, and run an event through its stages.
+
+    >>> DestinationExplorer(workspace, "hook", event=event)  # doctest: +SKIP
+
+    The workspace is not changed. What belongs to none of its destinations is sent to the recorder: nothing leaves.
+    `result` is the last result, `state` what is chosen. Raises `UnknownName`.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace | None = None,
+        destination: str = "",
+        *,
+        event: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.state = DestinationState(workspace)
+        self.result: DestinationResult | None = None
+        if destination:
+            self.state.choose(destination)
+        if event is not None:
+            self.state.use(Sample("", event))
+        self._work = _base.Work(self._show, failed=self._failed, busy=self._set_busy)
+        self._filtering = False
+        self._make_controls()
+        self._chosen()
+        top = _base.grid(self._destination_card, self._event_card, least="340px")
+        stages = _base.bar(*self._stages.values(), self._force, self._run, self._status)
+        super().__init__([top, stages, self._strips, self._tabs], closing=[self.wait])
+
+    def run(self) -> None:
+        """What the button does: run the stages in the background."""
+        problems = self.state.problems()
+        self._form.show(problems)
+        self._general.problem(problems.get("", ""))
+        try:
+            asked = self.state.asked()
+        except ToolkitError as error:
+            self._failed(_base.failure(error))
+            return
+        self._work.start(lambda: _ran(asked))
+
+    def wait(self, timeout: float = 30.0) -> bool:
+        """Whether what was asked for is done within `timeout` seconds."""
+        return self._work.wait(timeout) and self._form.wait(timeout)
+
+    def static(self) -> display.Html:
+        """The last result."""
+        if self.result is None:
+            return display.page(display.message(f"Destination explorer: {self.state.name}, not run yet", "info"))
+        return display.Html(self.result._repr_mimebundle_()["text/html"])
+
+    def __repr__(self) -> str:
+        return repr(self.result) if self.result else f"<DestinationExplorer: {self.state.name}, not run yet>"
+
+    def _make_controls(self) -> None:
+        self._search = _base.text("Search destinations", placeholder="a name, such as mixpanel or webhook")
+        self._search.continuous_update = True
+        self._list = _base.listing("Destination", self.state.choices(), rows=6)
+        self._about, self._form_box = _base.html(), _base.group("Configuration")
+        self._override = _base.area("Override (destinationConfig, JSON)", rows=2, placeholder='{"variable": "value"}')
+        self._general = _base.Field(self._override, "replaces variables of the configuration, key by key")
+        self._destination_card = _base.card(
+            "Destination", self._search, self._list, self._about, self._form_box, self._general.box
+        )
+        self._sample = _base.choice("Start from a sample event or an example", [("", "")])
+        self._event = _base.area("Event (JSON)", self.state.event_text, rows=18)
+        self._event_field = _base.Field(self._event)
+        self._event_card = _base.card("Event", self._sample, self._event_field.box)
+        self._stages = {
+            name: _base.checkbox(name, getattr(self.state.stages, name)) for name in self.state.stages.__slots__
+        }
+        self._force = _base.checkbox("force (a disabled destination, too)")
+        self._run = _base.button("Run", self.run, icon="play", primary=True)
+        self._status = _base.html()
+        self._make_views()
+        self._observe()
+
+    def _make_views(self) -> None:
+        nothing = display.page(display.message("Run to see what each stage gives", "info"))
+        self._strips, self._payloads, self._diff = _base.html(), _base.html(nothing), _base.html(nothing)
+        self._http, self._frame = _base.html(nothing), _base.html(nothing)
+        self._code, self._suite = _base.html(), _base.html()
+        self._values: dict[str, Any] = {}
+        self._left, self._right = _base.choice("From", [""]), _base.choice("To", [""])
+        compared = _base.group("", _base.bar(self._left, self._right), self._diff)
+        self._tabs = _base.tabs(
+            Payloads=self._payloads,
+            Diff=compared,
+            HTTP=self._http,
+            Frame=self._frame,
+            Python=self._code,
+            Suite=self._suite,
+        )
+
+    def _observe(self) -> None:
+        _on(self._search, self._filter)
+        _on(self._list, self._choose)
+        _on(self._override, lambda text: self._edit("override_text", text, self._general))
+        _on(self._event, lambda text: self._edit("event_text", text, self._event_field))
+        _on(self._sample, self._use)
+        _on(self._force, lambda on: self._edit("force", on))
+        for name, box in self._stages.items():
+            _on(box, partial(self._switch, name))
+        for side in (self._left, self._right):
+            _on(side, lambda _: self._compare())
+
+    def _switch(self, stage: str, on: bool) -> None:
+        self._edit("stages", replace(self.state.stages, **{stage: on}))
+
+    def _filter(self, text: str) -> None:
+        """Show the destinations that fit; what is chosen stays chosen until another is."""
+        found = self.state.choices(text)
+        self._filtering = True
+        try:
+            self._list.options = found
+            self._list.value = self.state.name if any(name == self.state.name for _, name in found) else None
+        finally:
+            self._filtering = False
+
+    def _choose(self, name: str | None) -> None:
+        if name is None or self._filtering or name == self.state.name:
+            return
+        self.state.choose(name)
+        self._chosen()
+
+    def _chosen(self) -> None:
+        self._filter(self._search.value)
+        refusal = self.state.refusal()
+        parts = [display.message(refusal, "warning")] if refusal else []
+        if self.state.destination is not None:
+            mode = self.state.workspace.delivery.mode
+            parts.append(display.message(f"{_OWN} Delivery mode: {mode}.", "warning" if mode == "live" else "info"))
+        self._about.value = display.page(*parts) if parts else ""
+        titles = [("choose…", ""), *((sample.title, sample) for sample in self.state.samples())]
+        self._sample.options = titles
+        self._new_form()
+        self._changed()
+
+    def _use(self, sample: Sample | str) -> None:
+        if isinstance(sample, str):
+            return
+        self.state.use(sample)
+        self._event.value = self.state.event_text
+        if sample.config is not None:
+            self._new_form()
+        self._changed()
+
+    def _new_form(self) -> None:
+        self._form = Form(self.state, self._configured)
+        self._form_box.children = [self._form_box.children[0], self._form.box]
+
+    def _configured(self, name: str) -> None:
+        self._form.fields[name].problem(self.state.problems().get(name, ""))
+        self._changed()
+
+    def _edit(self, name: str, value: Any, field: _base.Field | None = None) -> None:
+        setattr(self.state, name, value)
+        if field is not None:
+            field.problem(self.state.trouble(name))
+        self._changed()
+
+    def _changed(self) -> None:
+        """The code and the suite follow every change; only a run tells what the suite expects."""
+        try:
+            asked = self.state.asked()
+            self._show_code(asked, asked.suite(expected=False))
+        except ToolkitError as error:
+            self._code.value = self._suite.value = display.page(_base.failure(error))
+
+    def _show_code(self, asked: Asked, suite: str, *, expected: bool = False) -> None:
+        self._code.value = _destination_view.code(asked.code(), "Python", _COPY)
+        note = f"{_COPY} Save it as explorer.suite.yaml; svctoolkit run explorer.suite.yaml runs it."
+        if not expected:
+            note += " Run adds what is expected of each stage."
+        self._suite.value = _destination_view.code(suite, "YAML", note)
+
+    def _show(self, ran: _Ran) -> None:
+        self._show_code(ran.asked, ran.suite, expected=True)
+        if isinstance(ran.result, ToolkitError):
+            self._failed(_base.failure(ran.result))
+            return
+        self.result = ran.result
+        self._strips.value = _destination_view.strips(ran.result)
+        self._payloads.value = _destination_view.payloads(ran.result)
+        self._http.value = _destination_view.http(ran.result)
+        self._frame.value = _destination_view.frame(ran.result)
+        before = (self._left.value, self._right.value)
+        self._values = _destination_view.named(ran.result)
+        names = list(self._values)
+        for side, chosen, otherwise in zip((self._left, self._right), before, (names[:1], names[1:2]), strict=True):
+            side.options = names
+            side.value = chosen if chosen in names else next(iter(otherwise), None)
+        self._compare()
+
+    def _compare(self) -> None:
+        self._diff.value = _destination_view.diff(self._values, self._left.value or "", self._right.value or "")
+
+    def _failed(self, message: display.Html) -> None:
+        self._strips.value = display.page(message)
+
+    def _set_busy(self, busy: bool) -> None:
+        self._status.value = display.page(display.message("running", "info")) if busy else ""
+
+
+def _ran(asked: Asked) -> _Ran:
+    result: DestinationResult | ToolkitError
+    try:
+        result = asked.result()
+    except ToolkitError as error:
+        result = error
+    return _Ran(asked, result, asked.suite(expected=True))
+
+
+def _on(control: Any, call: Callable[[Any], None]) -> None:
+    control.observe(lambda change: call(change["new"]), "value")

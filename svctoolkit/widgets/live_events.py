@@ -1,0 +1,194 @@
+"""Look on while events arrive at a data plane."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.events import EVENT_TYPES
+from svctoolkit.server import DataPlane
+from svctoolkit.server.newest import REJECTED, Totals
+from svctoolkit.widgets import _arrivals, _base
+from svctoolkit.widgets._live_state import SECONDS, Live, Sight
+
+_STATUSES = ("delivered", "pending", "filtered", "dropped", "failed", "dead")
+_HEIGHT = 20  # of the plot, in its own units
+
+
+class LiveEvents(_base.Explorer):
+    """The events that arrive at `plane`, newest first: filters, what became of each, and everything about one.
+
+    >>> LiveEvents(plane)  # doctest: +SKIP
+
+    It repaints at most 5 times a second, shows the newest 50 events that fit the filters (among the newest 5,000), and
+    keeps none of them. `state` is what is chosen. `clock` gives the seconds for the plot.
+    """
+
+    def __init__(self, plane: DataPlane, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._painter = _base.Painter(self._paint, failed=self._failed)
+        self._tick: threading.Timer | None = None
+        self.state = Live(plane, self._painter.poke, clock=clock)
+        self._make_controls()
+        traffic = _base.card("Traffic", _base.grid(self._counts, self._destinations, least="300px"))
+        chosen = _base.bar(*self._filters.values())
+        events = _base.card("Events", chosen, self._pause, self._note, self._list)
+        super().__init__(
+            [traffic, events, _base.card("Event", self._details)],
+            closing=[self.state.close, self._painter.close, self._stop_ticking],
+        )
+        self.state.watch()
+
+    def wait(self, timeout: float = 10.0) -> bool:
+        """Whether everything that happened is painted within `timeout` seconds."""
+        return self._painter.wait(timeout)
+
+    def static(self) -> Html:
+        """The counts and the newest events as a table."""
+        sight = self.state.look()
+        return display.page(_counts(sight), _destinations(sight.totals), _arrivals.listed(sight.arrivals))
+
+    def __repr__(self) -> str:
+        totals = self.state.sight.totals
+        return f"<LiveEvents: {totals.received:,} received, {totals.rejected:,} refused>"
+
+    def _make_controls(self) -> None:
+        self._filters = {
+            "source": _base.choice("Source", [("all", "")]),
+            "type": _base.choice("Type", [("all", ""), *((name, name) for name in EVENT_TYPES)]),
+            "destination": _base.choice("Destination", [("all", "")]),
+            "status": _base.choice("Fate", [("all", ""), *((name, name) for name in (*_STATUSES, REJECTED))]),
+            "text": _base.text("Search", placeholder="part of a name, a user, a message id"),
+        }
+        for name, control in self._filters.items():
+            control.observe(partial(self._chosen, name), "value")
+        self._pause = _base.checkbox("Pause the list")
+        self._pause.observe(lambda change: self.state.pause(change["new"]), "value")
+        self._list = _base.listing("Newest events (UTC); choose one to see all about it", [], rows=12)
+        self._list.add_class("svc-log")
+        self._list.observe(self._picked, "value")
+        self._counts, self._destinations, self._note = _base.html(), _base.html(), _base.html()
+        self._details = _base.html(display.page(display.message("No event is chosen.", "info")))
+        self._about: Any = None
+        self._offering = 0  # the thread that is changing options just now
+
+    def _chosen(self, name: str, change: dict[str, Any]) -> None:
+        if self._offering != threading.get_ident():
+            self.state.choose(name, change["new"])
+
+    def _picked(self, change: dict[str, Any]) -> None:
+        if self._offering != threading.get_ident():
+            self.state.pick(change["new"])
+
+    def _paint(self) -> None:
+        sight = self.state.look()
+        self._counts.value = display.page(_counts(sight))
+        self._destinations.value = display.page(_destinations(sight.totals))
+        self._note.value = display.page(_note(sight, self.state)) if _note(sight, self.state) else ""
+        self._offer("source", sight.sources)
+        self._offer("destination", sight.destinations)
+        self._paint_list(sight)
+        if sight.about is not None and sight.about != self._about:
+            self._details.value = _arrivals.details(sight.about)
+        self._about = sight.about
+        self._keep_ticking()
+
+    def _paint_list(self, sight: Sight) -> None:
+        picked, shown = self.state.picked, list(sight.arrivals)
+        if picked and all(arrival.seq != picked.seq for arrival in shown):
+            shown.append(picked)
+        options = tuple((_arrivals.line(arrival), arrival.seq) for arrival in shown)
+        if options == self._list.options:
+            return
+        self._offered(self._list, options, picked.seq if picked else None)
+
+    def _offer(self, name: str, keys: Sequence[str]) -> None:
+        """Let a filter offer what the workspace has now."""
+        control = self._filters[name]
+        options = (("all", ""), *((key, key) for key in keys))
+        if options == control.options:
+            return
+        chosen = self.state.filters.get(name, "")
+        self._offered(control, options, chosen if chosen in keys else "")
+        self.state.filters[name] = control.value
+
+    def _offered(self, control: Any, options: Sequence[Any], value: Any) -> None:
+        """New options at once with the value. (Setting options chooses the first for a moment, which nobody meant.)"""
+        self._offering = threading.get_ident()
+        try:
+            with control.hold_sync():
+                control.options = options
+                control.value = value
+        finally:
+            self._offering = 0
+
+    def _keep_ticking(self) -> None:
+        """The plot moves on with time, also when nothing happens."""
+        self._stop_ticking()
+        if self.state.rates.moving and not self.state.sight.stopped:
+            self._tick = threading.Timer(1.0, self._painter.poke)
+            self._tick.daemon = True
+            self._tick.start()
+
+    def _stop_ticking(self) -> None:
+        if self._tick is not None:
+            self._tick.cancel()
+
+    def _failed(self, shown: Html) -> None:
+        self._note.value = display.page(shown)
+
+
+def _counts(sight: Sight) -> Html:
+    totals, rates = sight.totals, sight.rates
+    pills = [
+        display.pill(f"{totals.received:,} received", "info"),
+        display.pill(f"{totals.rejected:,} refused", "error" if totals.rejected else "plain"),
+        display.pill(f"{rates[-1]:,} a second now"),
+    ]
+    if sight.missed:
+        pills.append(display.pill(f"{sight.missed:,} since the pause", "info"))
+    return Html(f"<p>{' '.join(pills)}</p>{plot(rates)}")
+
+
+def plot(rates: Sequence[int]) -> Html:
+    """Counts by second as a small picture, which says in words what it shows."""
+    most = max(rates)
+    said = (
+        f"Events per second over the last {SECONDS} seconds: now {rates[-1]:,}, at most {most:,}, {sum(rates):,} in all"
+    )
+    top = [_HEIGHT - _HEIGHT * rate / (most or 1) for rate in rates]
+    path = "".join(f"V{y:.1f}H{x}" for x, y in enumerate(top, start=1))
+    return Html(
+        f'<svg role="img" aria-label="{said}" viewBox="0 -1 {SECONDS} {_HEIGHT + 1}" preserveAspectRatio="none" '
+        'style="display:block;width:100%;height:56px;margin-top:8px;border-bottom:1px solid var(--dim)">'
+        f'<path d="M0 {_HEIGHT}{path}V{_HEIGHT}Z" fill="var(--info)"></path></svg>'
+        f'<div class="dim" style="display:flex;justify-content:space-between"><span>{SECONDS} s ago</span>'
+        f"<span>at most {most:,} a second</span><span>now</span></div>"
+    )
+
+
+def _destinations(totals: Totals) -> Html:
+    if not totals.fates:
+        return display.message("The workspace has no destinations.", "info")
+    used = [status for status in _STATUSES if any(status in found for found in totals.fates.values())] or ["delivered"]
+    rows = [(key, *(found.get(status, 0) for status in used)) for key, found in sorted(totals.fates.items())]
+    head = ("destination", *(display.pill(status, _arrivals.kind(status)) for status in used))
+    return display.table(head, rows)
+
+
+def _note(sight: Sight, state: Live) -> Html | None:
+    """What else is to be said about the list."""
+    if sight.stopped:
+        return display.message("The data plane has stopped.", "warning")
+    if state.paused:
+        return display.message("The list is paused; the counts go on.", "info")
+    if not sight.arrivals and any(state.filters.values()):
+        return display.message("No event fits the filters.", "info")
+    if not sight.arrivals:
+        where = f" The data plane listens at {state.plane.url}" if state.plane.url else ""
+        return display.message(f"No events yet.{where}", "info")
+    return None

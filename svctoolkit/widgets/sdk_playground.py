@@ -1,0 +1,182 @@
+"""Play with the client SDK: its calls, its queue, what arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from threading import Timer
+from typing import Any
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.errors import ToolkitError
+from svctoolkit.sdk import Stats
+from svctoolkit.server import DataPlane
+from svctoolkit.widgets import _base
+from svctoolkit.widgets._json_text import json_object
+from svctoolkit.widgets._playground_state import CALLS, IDENTITY, QUEUE_COLUMNS, Call, Playground, Queue
+from svctoolkit.widgets.live_events import LiveEvents
+
+_LOOK_AGAIN = 0.5  # seconds, while something is in the queue
+
+
+class SdkPlayground(_base.Explorer):
+    """A `ServiceClient` with its calls, its queue, and what the data plane received from it.
+
+    >>> SdkPlayground()  # doctest: +SKIP
+
+    Without a `plane` it has one of its own. `source` is whose write key the client uses, by default that of the first
+    source; `configuration` are settings of the client. `client` is the client: calls in other cells show here, too.
+
+    Raises `ConfigError`, `UnknownName`.
+    """
+
+    def __init__(
+        self,
+        plane: DataPlane | None = None,
+        *,
+        source: str = "",
+        configuration: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._painter = _base.Painter(self._paint, failed=self._failed)
+        self._stats, self._queue, self._code = _base.html(), _base.html(), _base.html()
+        self._again: Timer | None = None
+        self.state = Playground(plane, source, configuration or {}, self._painter.poke)
+        self.client, self.plane = self.state.client, self.state.plane
+        self._live = LiveEvents(self.plane)
+        self._work = _base.Work(self._flushed, failed=self._failed, busy=self._set_busy)
+        tabs = _base.tabs(Queue=self._queue, Received=self._live.root, Code=self._code)
+        super().__init__(
+            [self._calls_card(), self._client_card(), tabs],
+            closing=[
+                self._live.close,
+                self._work.wait,
+                self._painter.close,
+                self._rest,
+                self.state.close,
+            ],
+        )
+        self.state.start()
+
+    def wait(self, timeout: float = 10.0) -> bool:
+        """Whether everything that was asked for is done and painted within `timeout` seconds."""
+        return self._work.wait(timeout) and self._painter.wait(timeout) and self._live.wait(timeout)
+
+    def static(self) -> Html:
+        """The counts, the queue, and what arrived."""
+        found = self.state.queue()
+        return display.page(_stats(found.stats), _queue(found), self._live.static())
+
+    def __repr__(self) -> str:
+        stats = self.client.stats()
+        return f"<SdkPlayground: {stats.recorded} recorded, {stats.waiting} waiting, {stats.delivered} delivered>"
+
+    def _calls_card(self) -> Any:
+        self._options = _base.area(
+            "Options of the calls (JSON)", rows=1, placeholder='{"integrations": {"All": true}, "externalIds": {}}'
+        )
+        self._problem = _base.html()
+        events, identity = [self._row(call) for call in CALLS], [self._row(call) for call in IDENTITY]
+        return _base.card("Calls", *events, _base.grid(*identity, least="400px"), self._options, self._problem)
+
+    def _row(self, call: Call) -> Any:
+        text = _base.text(call.label, call.sample)
+        parts = [text]
+        if call.content:
+            parts.append(_base.area(f"{call.content} (JSON)", call.content_sample, rows=1))
+        send = _base.button(call.method, partial(self._call, call, parts), primary=bool(call.content))
+        send.layout.width = "110px" if call.content else "160px"  # alike, so that the fields are in columns
+        return _base.bar(*parts, send)
+
+    def _client_card(self) -> Any:
+        self._offline = _base.checkbox("Offline")
+        self._opted_out = _base.checkbox("Opted out")
+        self._offline.observe(lambda change: self._go(online=not change["new"]), "value")
+        self._opted_out.observe(lambda change: self._do("opt_out", change["new"]), "value")
+        self._flush = _base.button("flush", lambda: self._work.start(self.state.flush), icon="paper-plane")
+        plain = [_base.button(name, partial(self._do, name)) for name in ("reset", "background", "foreground")]
+        return _base.card("Client", _base.bar(self._offline, self._opted_out, self._flush, *plain), self._stats)
+
+    def _call(self, call: Call, parts: list[Any]) -> None:
+        content = parts[1].value if call.content else ""
+        options = self._options.value.strip()
+        try:
+            arguments = call.arguments(parts[0].value, content)
+            named = json_object(options, "options") if options and call.method in _WITH_OPTIONS else None
+        except ToolkitError as error:
+            self._failed(_base.failure(error))
+            return
+        self._do(call.method, *arguments, options=named)
+
+    def _do(self, method: str, *arguments: Any, options: Mapping[str, Any] | None = None) -> None:
+        try:
+            self.state.call(method, *arguments, options=options)
+        except ToolkitError as error:
+            self._failed(_base.failure(error))
+        else:
+            self._problem.value = ""
+
+    def _go(self, *, online: bool) -> None:
+        self.state.go(online=online)
+        if online:
+            self._work.start(self.state.flush)
+
+    def _flushed(self, delivered: bool) -> None:
+        text = "" if delivered else display.page(display.message("Not everything could be sent; it stays.", "warning"))
+        self._problem.value = text
+
+    def _set_busy(self, busy: bool) -> None:
+        self._flush.disabled, self._flush.description = busy, "flushing…" if busy else "flush"
+
+    def _failed(self, shown: Html) -> None:
+        self._problem.value = display.page(shown)
+
+    def _paint(self) -> None:
+        found = self.state.queue()
+        self._stats.value = display.page(_stats(found.stats))
+        self._queue.value = display.page(_queue(found))
+        self._code.value = display.page(_code(list(self.state.calls)))
+        self._rest()
+        if found.rows:
+            self._again = Timer(_LOOK_AGAIN, self._painter.poke)
+            self._again.daemon = True
+            self._again.start()
+
+    def _rest(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
+
+
+_HEAD = [name.replace("_", " ") for name in QUEUE_COLUMNS]
+_WITH_OPTIONS = ("identify", "track", "screen", "group", "alias")
+
+
+def _stats(stats: Stats) -> Html:
+    dropped = [display.pill(f"{count:,} dropped: {reason}", "warning") for reason, count in stats.dropped.items()]
+    pills = [
+        display.pill(f"{stats.recorded:,} recorded", "info"),
+        display.pill(f"{stats.waiting:,} waiting"),
+        display.pill(f"{stats.delivered:,} delivered", "ok" if stats.delivered else "plain"),
+        *([display.pill(f"{stats.retried:,} tried again", "warning")] if stats.retried else []),
+        *([display.pill(f"{stats.parked:,} parked", "error")] if stats.parked else []),
+        *dropped,
+    ]
+    said = f"<p>{' '.join(pills)}</p>"
+    if stats.paused:
+        said += display.message(f"Nothing is sent: {stats.paused}", "warning")
+    elif stats.last_error:
+        said += f'<p class="dim">last error: {display.html(stats.last_error)}</p>'
+    return Html(said)
+
+
+def _queue(found: Queue) -> Html:
+    if not found.rows:
+        return display.message("The queue is empty.", "info")
+    shown = [display.more(event.get("event") or event["type"], display.tree(event)) for event in found.events]
+    return Html(display.table(_HEAD, found.rows) + display.section("The oldest events", *shown))
+
+
+def _code(calls: list[str]) -> Html:
+    if not calls:
+        return display.message("The calls that you make are listed here as Python code.", "info")
+    return display.code("\n".join(calls), "Python")

@@ -1,0 +1,157 @@
+"""Suites in a notebook: choose scenarios, run them, see why one failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from svctoolkit import display
+from svctoolkit.runner import view
+from svctoolkit.widgets import _base
+from svctoolkit.widgets._suite_state import EVERYTHING, SuiteState
+
+_HEIGHT = "400px"
+_IN_FULL = 10  # failures that are shown below each other; each can be chosen alone
+
+
+class SuiteExplorer(_base.Explorer):
+    """The scenarios of suite files as a list to choose from, and beside it what became of them.
+
+    `paths` are files, folders, or `FILE::ID` for one scenario. Files are read again at every run, so that they can be
+    edited meanwhile.
+    """
+
+    def __init__(self, *paths: str | Path) -> None:
+        self.state = SuiteState(paths or ["."])
+        self._work: _base.Work[None] = _base.Work(self._finished, failed=self._fail, busy=self._tell_busy)
+        self._painter = _base.Painter(self._paint, failed=self._fail_to_paint)
+        self._problem, self._running = display.Html(), False
+        self._make_controls()
+        filters = _base.bar(self._words, self._failed_only, self._coverage)
+        runs = _base.bar(self._run_all, self._run_chosen, self._run_failed, self._cancel)
+        parts = _base.grid(_base.card("Suites", filters, self._list), _base.card("Result", self._details))
+        super().__init__([runs, self._progress, parts], closing=[self.state.stop, self._painter.close])
+        self._observe()
+        self._paint()
+        self._work.start(self.state.load)
+
+    def _make_controls(self) -> None:
+        self._words = _base.text("Filter", placeholder="words of the title, file or tags")
+        self._words.continuous_update = True
+        self._failed_only = _base.checkbox("Only failed")
+        self._coverage = _base.checkbox("With coverage")
+        self._run_all = _base.button("Run all", self.run, icon="play", primary=True)
+        self._run_chosen = _base.button("Run chosen", lambda: self._run(self._names_chosen))
+        self._run_failed = _base.button("Run failed", lambda: self._run(self.state.failed))
+        self._cancel = _base.button("Cancel", self.state.stop, icon="stop")
+        self._cancel.disabled = True
+        self._list = _base.listing("Scenarios", self.state.entries())
+        self._list.value = EVERYTHING
+        self._list.layout.height = _HEIGHT
+        self._progress, self._details = _base.html(), _base.html()
+
+    def _observe(self) -> None:
+        self._words.observe(self._filtered, "value")
+        self._failed_only.observe(self._filtered, "value")
+        self._coverage.observe(self._covering, "value")
+        self._list.observe(self._chosen, "value")
+
+    def run(self) -> None:
+        """Run every scenario that the filter shows. Returns at once; `wait` waits for the end."""
+        self._run(lambda: self.state.below(EVERYTHING))
+
+    def _names_chosen(self) -> list[str]:
+        return self.state.below(self.state.chosen)
+
+    def wait(self, timeout: float = 60.0) -> bool:
+        """Whether everything asked for has run and is shown within `timeout` seconds."""
+        return self._work.wait(timeout) and self._painter.wait(timeout)
+
+    def _run(self, names: Callable[[], Sequence[str]]) -> None:
+        self._problem = display.Html()
+        self._work.start(lambda: self.state.run(names, self._painter.poke))
+
+    def _filtered(self, _change: dict[str, Any]) -> None:
+        self.state.words, self.state.failed_only = self._words.value, self._failed_only.value
+        self._painter.poke()
+
+    def _covering(self, change: dict[str, Any]) -> None:
+        self.state.coverage = change["new"]
+
+    def _chosen(self, change: dict[str, Any]) -> None:
+        if change["new"] is not None:
+            self.state.chosen = change["new"]
+            self._painter.poke()
+
+    def _finished(self, _nothing: None) -> None:
+        self._painter.poke()
+
+    def _fail(self, told: display.Html) -> None:
+        self._problem = told
+        self._painter.poke()
+
+    def _fail_to_paint(self, told: display.Html) -> None:
+        self._progress.value = display.page(told)
+
+    def _tell_busy(self, busy: bool) -> None:
+        for control in (self._run_all, self._run_chosen, self._run_failed):
+            control.disabled = busy
+        self._cancel.disabled, self._running = not busy, busy
+        self._painter.poke()
+
+    def _paint(self) -> None:
+        """Draw everything that depends on the state. Only the painter's thread does, so nothing is drawn twice."""
+        self._progress.value = display.page(self._told())
+        self._paint_list()
+        self._details.value = display.page(*self._details_parts())
+
+    def _paint_list(self) -> None:
+        entries = self.state.entries()
+        if tuple(entries) == self._list.options:
+            return
+        if self.state.chosen not in (key for _, key in entries):
+            self.state.chosen = EVERYTHING
+        self._list.unobserve(self._chosen, "value")  # new options choose the first; that is not the user's choice
+        self._list.options = entries
+        self._list.value = self.state.chosen
+        self._list.observe(self._chosen, "value")
+
+    def _told(self) -> display.Html:
+        """The progress of a run, what went wrong with it, or its summary."""
+        results = self.state.results
+        if self._problem:
+            return self._problem
+        if self._running:
+            if not results.total:
+                return display.message("reading the files", "info")
+            bar = f'<progress max="{results.total}" value="{results.done}" aria-label="progress"></progress>'
+            return display.message(display.Html(f"{bar} {results.done} of {results.total} have run"), "info")
+        return results.told() if results.outcomes else display.message("nothing has run yet", "plain")
+
+    def _details_parts(self) -> Iterator[display.Html]:
+        """What became of what is chosen: one scenario in full, of several a table and those that failed."""
+        results, chosen = self.state.results, self.state.chosen
+        found = [results.outcomes[name] for name in self.state.below(chosen) if name in results.outcomes]
+        if len(found) == 1 and found[0].scenario.name == chosen:
+            yield view.outcome(found[0])
+            return
+        if not found:
+            yield display.message("Run the scenarios to see what becomes of them.", "plain")
+            return
+        failed = [outcome for outcome in found if not outcome.ok]
+        yield from map(view.outcome, failed[:_IN_FULL])
+        if len(failed) > _IN_FULL:
+            yield display.message(f"{len(failed) - _IN_FULL} more failed: choose one to see why", "info")
+        elif not failed:
+            yield display.message("nothing failed here; choose a scenario to see its stages", "plain")
+        if results.coverage is not None and chosen == EVERYTHING:
+            yield view.coverage(results.coverage)
+
+    def static(self) -> display.Html:
+        """The summary, and what failed."""
+        results = self.state.results
+        return display.page(results.html() if results.outcomes else self._told())
+
+    def __repr__(self) -> str:
+        return f"SuiteExplorer {', '.join(self.state.paths)}\n{self.state.results}"

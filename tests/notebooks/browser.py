@@ -1,0 +1,316 @@
+"""JupyterLab and Voila with a real browser: servers and pages, for the browser tests and the screenshots.
+
+Nothing leaves the machine: the servers listen on 127.0.0.1, and the browser resolves no other name. Each server has
+configuration, data and runtime folders of its own, so that nothing of the user's own Jupyter is seen or changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import Any, NamedTuple
+
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+EXPLORER = ".svc-explorer"
+_FLAGS = ("--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
+_LAB = ("--ip=127.0.0.1", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True")
+_ROOT = os.geteuid() == 0  # of whom Chromium and Jupyter want to be told that it is meant
+_SECONDS = 60.0
+#: Files from other hosts, which the browser refuses, and other extensions of JupyterLab that happen to be installed.
+_NOT_OURS = re.compile(r"favicon|Failed to load resource|font-awesome|/labextensions/(?!@jupyter-widgets)")
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "apputils-extension/themes": {"theme": "JupyterLab Light"},
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    "docmanager-extension/plugin": {"autosave": False},
+    "notebook-extension/tracker": {"windowingMode": "none", "scrollPastEnd": False},
+}
+
+
+class Server:
+    """A Jupyter server in a process of its own, with the notebooks of `folder`. Its files are in `state`."""
+
+    def __init__(self, folder: Path, state: Path, *command: str) -> None:
+        self.token, port = secrets.token_hex(16), _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self._log = state / "server.log"
+        state.mkdir(parents=True)
+        self._settings = state / "settings"
+        environment = os.environ | {
+            "JUPYTER_TOKEN": self.token,
+            "JUPYTER_PLATFORM_DIRS": "1",
+            "JUPYTER_CONFIG_DIR": str(state / "config"),
+            "JUPYTER_DATA_DIR": str(state / "data"),
+            "JUPYTER_RUNTIME_DIR": str(state / "runtime"),
+            "IPYTHONDIR": str(state / "ipython"),
+            "JUPYTERLAB_SETTINGS_DIR": str(self._settings),
+            "JUPYTERLAB_WORKSPACES_DIR": str(state / "workspaces"),
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        }
+        given = [sys.executable, "-m", *command, "--no-browser", f"--port={port}"]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                given, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def wait(self) -> None:
+        """Return when it answers."""
+        deadline = monotonic() + _SECONDS
+        while not self._answers():
+            assert self._process.poll() is None, f"the server ended: {self._log.read_text()[-2000:]}"
+            assert monotonic() < deadline, f"the server does not answer: {self._log.read_text()[-2000:]}"
+            Event().wait(0.05)
+
+    def configure(self) -> None:
+        """JupyterLab as a test wants it: no pop-ups, nothing saved behind one's back, every cell in the page."""
+        for name, settings in _SETTINGS.items():
+            file = self._settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(settings))
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """The JSON that its own interface answers."""
+        headers = {"Authorization": f"token {self.token}", "Content-Type": "application/json"}
+        content = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, content, headers, method=method)
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def stop(self) -> None:
+        """End the server and its kernels."""
+        self._process.terminate()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _answers(self) -> bool:
+        try:
+            urllib.request.urlopen(f"{self.url}/?token={self.token}", timeout=5).close()
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+        return True
+
+
+class Jupyter:
+    """JupyterLab and Voila over the same notebooks, and a browser in front of them."""
+
+    def __init__(self, lab: Server, voila: Server, browser: Browser) -> None:
+        self._lab, self._voila, self._browser = lab, voila, browser
+        self._contexts: dict[str, BrowserContext] = {}
+
+    @contextmanager
+    def lab(self, name: str, shots: Path, **context: Any) -> Iterator[Sheet]:
+        """The notebook in JupyterLab, all cells run. `context` are settings of the page, such as `viewport`."""
+        self._lab.configure()
+        try:
+            with self._sheet(f"{self._lab.url}/doc/tree/{name}.ipynb?token={self._lab.token}", shots, context) as sheet:
+                sheet.page.wait_for_function(_READY, timeout=_SECONDS * 1000)
+                sheet.run()
+                sheet.shown()
+                yield sheet
+        finally:
+            for session in self._lab.ask("GET", "/api/sessions"):
+                self._lab.ask("DELETE", f"/api/sessions/{session['id']}")
+
+    @contextmanager
+    def voila(self, name: str, shots: Path, *, theme: str = "light", **context: Any) -> Iterator[Sheet]:
+        """The notebook as a Voila dashboard."""
+        url = f"{self._voila.url}/voila/render/{name}.ipynb?token={self._voila.token}&theme={theme}"
+        with self._sheet(url, shots, context) as sheet:
+            sheet.shown()
+            yield sheet
+
+    @contextmanager
+    def _sheet(self, url: str, shots: Path, context: dict[str, Any]) -> Iterator[Sheet]:
+        """A page at `url`. What fails inside comes with a picture of it and what the browser's console said."""
+        page = self._context(context).new_page()
+        sheet = Sheet(page)
+        try:
+            page.goto(url, wait_until="domcontentloaded", timeout=_SECONDS * 1000)
+            yield sheet
+            assert not sheet.errors, "the browser's console has errors"
+        except (AssertionError, Error) as error:
+            picture = shots / "page.png"
+            page.screenshot(path=picture)
+            raise AssertionError(f"{str(error)[:1500]}\npicture: {picture}\nconsole: {sheet.errors}") from error
+        finally:
+            page.close()
+
+    def _context(self, settings: dict[str, Any]) -> BrowserContext:
+        """One for all pages with these settings: they share the browser's cache, and JupyterLab is large."""
+        key = json.dumps(settings, sort_keys=True)
+        if key not in self._contexts:
+            self._contexts[key] = self._browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
+            self._contexts[key].set_default_timeout(20_000)
+        return self._contexts[key]
+
+
+class Stop(NamedTuple):
+    """A control that the Tab key stops at: its place in the document, and what it is called."""
+
+    place: int
+    name: str
+
+
+class Sheet:
+    """A page with an explorer. `errors` are what the page's scripts and console complained about."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        self.explorer = page.locator(EXPLORER).first
+        page.on("console", lambda said: self._heard(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self._heard(str(error)))
+
+    def _heard(self, text: str) -> None:
+        if not _NOT_OURS.search(text):
+            self.errors.append(text[:500])
+
+    def shown(self) -> None:
+        """Return when the explorer is there, or fail with what the notebook says instead."""
+        failed = self.page.locator('[data-mime-type="application/vnd.jupyter.error"], .voila-notebook-error')
+        self.explorer.or_(failed).first.wait_for(timeout=_SECONDS * 1000)
+        assert failed.count() == 0, f"a cell failed: {failed.first.inner_text()}"
+
+    def run(self) -> None:
+        """Run JupyterLab's first cell with the keyboard."""
+        self.page.locator(".jp-CodeCell .jp-InputPrompt").first.click()
+        self.page.keyboard.press("Control+Enter")
+
+    def menu(self, *names: str) -> None:
+        """Choose from JupyterLab's menu."""
+        self.page.locator(".lm-MenuBar-itemLabel").get_by_text(names[0], exact=True).click()
+        for name in names[1:]:
+            self.page.locator(".lm-Menu-itemLabel").get_by_text(name, exact=True).last.click()
+
+    def dark(self) -> None:
+        """Choose JupyterLab's dark theme."""
+        self.menu("Settings", "Theme", "JupyterLab Dark")
+        self.page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
+
+    def unrendered(self) -> list[str]:
+        """What stands where a widget should be."""
+        return self.page.evaluate(_UNRENDERED)
+
+    def nameless(self) -> list[str]:
+        """Controls that a screen reader has no name for."""
+        controls = re.findall(r"^\s*- '?(\w+)(?: \"(.*?)\")?", self.explorer.aria_snapshot(), flags=re.M)
+        return [role for role, name in controls if role in _ROLES and not name.strip()]
+
+    def skipped(self) -> list[str]:
+        """Controls that the Tab key does not reach in the order in which they stand."""
+        names: list[str] = self.page.evaluate(_MARK_STOPS, EXPLORER)
+        reached = []
+        for _ in names:
+            place = self.page.evaluate("() => Number(document.activeElement.dataset.stop ?? -1)")
+            reached.append(place)
+            self.page.keyboard.press("Tab")
+        return [name for place, name in enumerate(names) if place >= len(reached) or reached[place] != place]
+
+    def faint(self) -> list[str]:
+        """Texts with less contrast to what is behind them than 4.5 to 1 (3 to 1 where they are large)."""
+        return self.page.evaluate(_FAINT, EXPLORER)
+
+    def overflowing(self) -> list[str]:
+        """Parts that are wider than the explorer, and do not scroll by themselves."""
+        return self.page.evaluate(_OVERFLOWING, EXPLORER)
+
+
+@contextmanager
+def jupyter(folder: Path, state: Path) -> Iterator[Jupyter]:
+    """Servers for the notebooks of `folder`, and a browser. They end with the `with`."""
+    root = ["--allow-root"] if _ROOT else []
+    lab = Server(folder, state / "lab", "jupyterlab", *_LAB, *root)
+    voila = Server(folder, state / "voila", "voila", str(folder), "--Voila.ip=127.0.0.1")
+    try:
+        with sync_playwright() as playwright:
+            flags = [*_FLAGS, *(["--no-sandbox"] if _ROOT else [])]
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+            for server in (lab, voila):
+                server.wait()
+            yield Jupyter(lab, voila, browser)
+            browser.close()
+    finally:
+        for server in (lab, voila):
+            server.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+#: A kernel that the page is really connected to: JupyterLab says "idle" before there is one at all.
+_READY = """() => {
+  const context = window.jupyterapp?.shell.currentWidget?.sessionContext, kernel = context?.session?.kernel;
+  return context?.isReady && kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
+}"""
+_UNRENDERED = """() => [...document.querySelectorAll('.jp-OutputArea-output, .jupyter-widgets')]
+  .filter(e => /Error displaying widget|Loading widget|[Mm]odel not found|^\\w+\\(children=/.test(e.innerText))
+  .map(e => e.innerText.slice(0, 200))"""
+_ROLES = ("button", "textbox", "combobox", "listbox", "checkbox", "radio", "spinbutton", "slider", "tab", "img", "link")
+_STOPS = "a[href], button, input, select, textarea, summary, [tabindex]"
+_MARK_STOPS = f"""root => {{
+  const seen = e => e.checkVisibility({{visibilityProperty: true}}) && !e.disabled && e.tabIndex >= 0;
+  const stops = [...document.querySelector(root).querySelectorAll('{_STOPS}')].filter(seen);
+  stops.forEach((e, place) => e.dataset.stop = place);
+  stops[0].focus();
+  return stops.map(e => `${{e.tagName}} ${{(e.ariaLabel || e.labels?.[0]?.innerText || e.innerText).slice(0, 40)}}`);
+}}"""
+_FAINT = """root => {
+  const pen = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
+  const parsed = colour => {
+    pen.clearRect(0, 0, 1, 1); pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = pen.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const over = ([r, g, b, a], below) => [r, g, b].map((v, i) => v * a + below[i] * (1 - a));
+  const behind = e => {
+    const layers = [];
+    for (; e; e = e.parentElement) {
+      const layer = parsed(getComputedStyle(e).backgroundColor);
+      layers.push(layer);
+      if (layer[3] === 1) break;
+    }
+    return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255]);
+  };
+  const light = rgb => rgb.map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const found = [];
+  for (const e of document.querySelector(root).querySelectorAll('*')) {
+    const text = [...e.childNodes].filter(n => n.nodeType === 3 && n.data.trim()).map(n => n.data.trim()).join(' ');
+    if (!text || ['STYLE', 'OPTION'].includes(e.tagName) || !e.checkVisibility() || e.closest(':disabled')) continue;
+    const style = getComputedStyle(e), back = behind(e), front = over(parsed(style.color), back);
+    const [dark, bright] = [light(back), light(front)].sort((a, b) => a - b);
+    const contrast = (bright + 0.05) / (dark + 0.05), size = parseFloat(style.fontSize);
+    const least = size >= 24 || (size >= 18.6 && style.fontWeight >= 700) ? 3 : 4.5;
+    if (contrast < least) found.push(`${contrast.toFixed(1)}: ${text.slice(0, 60)}`);
+  }
+  return found;
+}"""
+_OVERFLOWING = """root => {
+  const whole = document.querySelector(root), edge = whole.getBoundingClientRect().right + 1;
+  const scrolls = e => e && e !== whole && (/auto|scroll|hidden/.test(getComputedStyle(e).overflowX)
+    || scrolls(e.parentElement));
+  return [...whole.querySelectorAll('*')]
+    .filter(e => e.checkVisibility() && e.getBoundingClientRect().right > edge && !scrolls(e.parentElement))
+    .map(e => `${e.tagName}.${e.className}: ${(e.innerText || '').slice(0, 60)}`);
+}"""

@@ -1,0 +1,88 @@
+"""A notebook for each explorer, with something to see in it: for the browser tests and the screenshots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+
+_WORKSPACE = """
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer
+from svctoolkit.server import Backoff
+
+workspace = Workspace("shop")
+headers = [{"from": "X-Key", "to": "s3cr3t-k3y"}]
+for key in ("crm", "mail", "ads"):
+    config = {"webhookUrl": f"https://{key}.example/events", "headers": headers}
+    workspace.destination(key, "WEBHOOK", config=config)
+workspace.source("web", write_key="web-key", destinations=["crm", "mail"])
+workspace.source("app", write_key="app-key", destinations=["ads"])
+"""
+#: The name of each explorer's notebook with its code. The last line shows the explorer.
+NOTEBOOKS = {
+    "live_events": f"""{_WORKSPACE}
+from svctoolkit.widgets import LiveEvents
+
+plane = DataPlane(workspace, backoff=Backoff(attempts=2, scale=0))
+plane.script("mail", Answer(200), Answer(400, body={{"error": "no such list"}}), Answer(200))
+LiveEvents(plane)
+""",
+    "destination_explorer": f"""{_WORKSPACE}
+from svctoolkit.widgets import DestinationExplorer
+
+DestinationExplorer(workspace, "crm")
+""",
+    "transformation_editor": f'''{_WORKSPACE}
+from svctoolkit.widgets import TransformationEditor
+
+code = """
+def transformEvent(event, metadata):
+    log("saw", event["type"])
+    event["event"] = event.get("event", "").lower()
+    return event
+"""
+workspace.transformation("lower", code=code.lstrip())
+TransformationEditor(workspace, "lower")
+''',
+    "suite_explorer": """
+from svctoolkit.widgets import SuiteExplorer
+
+SuiteExplorer("orders.suite.yaml")
+""",
+    "sdk_playground": """
+from svctoolkit.widgets import SdkPlayground
+
+SdkPlayground(configuration={"sleep_timeout": 1})
+""",
+}
+
+
+_SUITE = """\
+suite: Orders
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/events}}
+defaults: {destination: hook}
+scenarios:
+  - name: an order goes out
+    event: {type: track, event: Order Completed, properties: {revenue: 12.5}}
+    expect: {dest_transform: {body: {JSON: {event: Order Completed}}}}
+  - name: its revenue is a number
+    event: {type: track, event: Order Completed, properties: {revenue: "12.5"}}
+    expect: {dest_transform: {body: {JSON: {properties: {revenue: 12.5}}}}}
+  - name: a page in $(language)
+    cases: [{id: en, language: English}, {id: de, language: German}]
+    event: {type: page, name: $(language)}
+    expect: {dest_transform: {body: {JSON: {name: $(language)}}}}
+"""
+
+
+def written(folder: Path) -> Path:
+    """The folder, with a notebook for each explorer in it, and what they read."""
+    (folder / "orders.suite.yaml").write_text(_SUITE)
+    for name, code in NOTEBOOKS.items():
+        cells = [nbformat.v4.new_code_cell(code.strip())]
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+        nbformat.write(made, folder / f"{name}.ipynb")
+    return folder

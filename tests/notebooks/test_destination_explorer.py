@@ -1,0 +1,408 @@
+"""The destination explorer: choose, configure, run, look, copy."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import ipywidgets
+import pytest
+
+from svctoolkit import DestinationResult, Secret, Workspace, events
+from svctoolkit.destinations import CATALOGUE, definitions
+from svctoolkit.errors import ConfigError, UnknownName
+from svctoolkit.pipeline import Stages
+from svctoolkit.runner import collect, embedded, run
+from svctoolkit.widgets import DestinationExplorer
+from svctoolkit.widgets._destination_form import Form
+from svctoolkit.widgets._destination_state import DestinationState
+
+TOKEN = "s3cr3t-t0ken"
+CODE = "def transformEvent(event, metadata):\n    del event['context']\n    return event\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Workspace:
+    workspace = Workspace("shop", folder=tmp_path)
+    workspace.transformation("clean", code=CODE)
+    headers = [{"from": "x-key", "to": Secret(TOKEN, origin="$(env:HOOK_KEY)")}]
+    config = {"webhookUrl": "https://hook.example/in", "headers": headers}
+    workspace.destination("hook", "WEBHOOK", name="Orders hook", config=config, transformation="clean")
+    workspace.destination("paused", "WEBHOOK", enabled=False, config={"webhookUrl": "https://paused.example/in"})
+    return workspace
+
+
+@pytest.fixture
+def explorer(shop: Workspace) -> Iterator[DestinationExplorer]:
+    made = DestinationExplorer(shop)
+    yield made
+    made.close()
+
+
+def controls(explorer: DestinationExplorer) -> dict[str, Any]:
+    """Every control that can be seen, by its label."""
+    found: dict[str, Any] = {}
+
+    def walk(widget: Any) -> None:
+        if getattr(widget, "description", ""):
+            found[widget.description] = widget
+        for child in getattr(widget, "children", ()):
+            walk(child)
+
+    walk(explorer.root)
+    return found
+
+
+def shown(explorer: DestinationExplorer) -> str:
+    """All HTML that can be seen."""
+    return "".join(w.value for w in _all(explorer.root) if isinstance(w, ipywidgets.HTML))
+
+
+def _all(widget: Any) -> Iterator[Any]:
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from _all(child)
+
+
+def code_in(explorer: DestinationExplorer, language: str) -> str:
+    """What a click on the copyable text selects."""
+    found = re.search(rf'aria-label="{language} code[^>]*><code>(.*?)</code>', shown(explorer), re.DOTALL)
+    assert found, language
+    return html.unescape(found[1])
+
+
+def ran(explorer: DestinationExplorer) -> DestinationResult:
+    controls(explorer)["Run"].click()
+    assert explorer.wait()
+    assert explorer.result is not None
+    return explorer.result
+
+
+def test_all_types_can_be_found_the_ready_ones_first() -> None:
+    """The workspace's own, then types with a mapping, then the others, which say that they cannot be run."""
+    workspace = Workspace("shop")
+    workspace.destination("zz", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
+    names = [name for _, name in DestinationState(workspace).choices()]
+
+    assert names[0] == "zz"
+    assert set(names[1 : 1 + len(CATALOGUE)]) == set(CATALOGUE)
+    assert len(names) == 1 + len(definitions.names())
+    assert all("cannot be run" in title for title, name in DestinationState().choices() if name not in CATALOGUE)
+
+
+def test_typing_searches(explorer: DestinationExplorer) -> None:
+    """The list shows what fits; what is chosen stays chosen until another is."""
+    controls(explorer)["Search destinations"].value = "mixp"
+    assert [name for _, name in controls(explorer)["Destination"].options] == ["MP"]
+    assert explorer.state.name == "hook"
+
+    controls(explorer)["Destination"].value = "MP"
+    assert explorer.state.name == "MP"
+    assert "Project Token (required)" in controls(explorer)
+
+
+def test_a_type_from_scratch_runs(explorer: DestinationExplorer) -> None:
+    """Fill in what is required, run: payloads, request, answer."""
+    controls(explorer)["Destination"].value = "AM"
+    controls(explorer)["API Key (required)"].value = "amplitude-key"
+    result = ran(explorer)
+
+    assert result.ok
+    assert result.data[0].dest_transformed_payload[0]["endpoint"].startswith("https://api2.amplitude.com")
+    assert "https://api2.amplitude.com" in shown(explorer)
+
+
+def test_what_is_wrong_stands_at_its_field(explorer: DestinationExplorer) -> None:
+    """A required variable says so when the run is refused; the message goes away with the mistake."""
+    controls(explorer)["Destination"].value = "WEBHOOK"
+    controls(explorer)["Run"].click()
+    assert explorer.wait()
+    field = explorer._form.fields["webhookUrl"]
+
+    assert "is required" in field.box.children[1].value
+    assert "webhookUrl: is required" in shown(explorer)
+    assert explorer.result is None
+    field.control.value = "https://hook.example/in"
+    assert "is required" not in field.box.children[1].value
+
+
+def test_a_mistake_in_a_setting_out_of_sight_brings_it_into_sight(explorer: DestinationExplorer) -> None:
+    """Who runs it sees the field, and what is wrong there."""
+    controls(explorer)["Destination"].value = "GA4"
+    controls(explorer)["API Secret (required)"].value = TOKEN
+    assert "Measurement Id" not in controls(explorer)
+
+    controls(explorer)["Run"].click()
+    assert explorer.wait()
+    assert "Measurement Id" in controls(explorer)
+    assert "is required" in explorer._form.fields["measurementId"].box.children[1].value
+
+
+def test_own_destinations_are_not_changed(explorer: DestinationExplorer, shop: Workspace) -> None:
+    """Their configuration is the start; edits go along as destinationConfig."""
+    controls(explorer)["Webhook URL (required)"].value = "https://other.example/in"
+    result = ran(explorer)
+
+    assert result.data[0].dest_transformed_payload[0]["endpoint"] == "https://other.example/in"
+    assert shop.destination("hook").config["webhookUrl"] == "https://hook.example/in"
+    assert explorer.state.asked().config == {"webhookUrl": "https://other.example/in"}
+
+
+def test_a_secret_never_reaches_the_browser(explorer: DestinationExplorer) -> None:
+    """Neither a stored one nor one that was typed in: not in a widget's state, not in HTML, not in code or suite."""
+    controls(explorer)["to 1"].value = "an0ther-s3cret"
+    result = ran(explorer)
+
+    sent = result.data[0].requests[0].headers
+    assert sent["x-key"] == "an0ther-s3cret"
+    states = json.dumps([widget.get_state() for widget in _all(explorer.root)], default=str)
+    bundle = json.dumps(explorer._repr_mimebundle_(), default=str)
+    for secret in (TOKEN, "an0ther-s3cret"):
+        assert secret not in states + bundle + repr(explorer)
+    assert "•••• is set" in controls(explorer)["to 1"].placeholder
+
+
+def test_a_kept_secret_is_sent(explorer: DestinationExplorer) -> None:
+    """A field that nobody touches keeps its secret, also when the row beside it changes."""
+    controls(explorer)["from 1"].value = "x-renamed"
+
+    assert ran(explorer).data[0].requests[0].headers["x-renamed"] == TOKEN
+
+
+def test_stages_force_and_override_are_those_of_the_request(explorer: DestinationExplorer) -> None:
+    """What is switched and written goes into the request."""
+    controls(explorer)["Destination"].value = "paused"
+    controls(explorer)["send_to_destination"].value = False
+    controls(explorer)["Override (destinationConfig, JSON)"].value = '{"webhookMethod": "PUT"}'
+    assert "is disabled" in str(ran(explorer).error)
+
+    controls(explorer)["force (a disabled destination, too)"].value = True
+    result = ran(explorer)
+    assert result.data[0].dest_transformed_payload[0]["method"] == "PUT"
+    assert not result.data[0].destination_response
+    assert "this stage is off" in shown(explorer)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"type": "track",\n "event" "E"}', "line 2, column 10"),
+        ("[]", "must be a JSON object"),
+        ("", "line 1, column 1"),
+        ('{"type": "trak"}', "message type is unsupported"),
+        ("[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_a_mistake_in_the_event_is_told_with_its_line(explorer: DestinationExplorer, text: str, said: str) -> None:
+    """At the editor, in place of the code, and when it is run; never as an exception."""
+    controls(explorer)["Event (JSON)"].value = text
+    assert said in explorer._event_field.box.children[1].value
+
+    controls(explorer)["Run"].click()
+    assert said in explorer._strips.value
+    assert explorer.result is None
+
+
+def test_an_example_brings_its_configuration(explorer: DestinationExplorer) -> None:
+    """Worked examples of the type run as they are."""
+    controls(explorer)["Destination"].value = "WEBHOOK"
+    sample = next(s for title, s in explorer._sample.options if title.startswith("Example: "))
+    explorer._sample.value = sample
+
+    assert explorer.state.event == sample.event
+    assert ran(explorer).ok
+
+
+def test_types_that_cannot_be_run_say_why(explorer: DestinationExplorer) -> None:
+    """Before the run and after it."""
+    controls(explorer)["Destination"].value = "REDIS"
+    assert "it is a key-value store destination" in shown(explorer)
+
+    controls(explorer)["Run"].click()
+    assert explorer.wait()
+    assert "it is a key-value store destination" in explorer._strips.value
+
+
+@pytest.mark.parametrize("types", [definitions.names()[i::8] for i in range(8)], ids=range(8))
+def test_every_type_has_a_form(types: list[str]) -> None:
+    """All fields of all 239 types can be made; what is typed into a text field is in the configuration."""
+    state = DestinationState()
+    for type in types:
+        state.choose(type)
+        form = Form(state, lambda _: None)
+        for widget in form.box.children[1:2]:
+            widget.value = True
+
+        assert form.wait()
+        assert set(form.fields) == set(definitions.variables(type))
+        texts = {name: f.control for name, f in form.fields.items() if f.control.__class__ is ipywidgets.Text}
+        for control in texts.values():
+            control.value = "7"
+        assert {state.config[name] for name in texts} <= {"7"}, type
+
+
+@pytest.mark.parametrize(
+    ("type", "label", "value", "config"),
+    [
+        ("AM", "Traits to append", "one\n\n two ", {"traitsToAppend": [{"traits": "one"}, {"traits": "two"}]}),
+        ("AM", "Residency server (required)", "EU", {"residencyServer": "EU"}),
+        ("AM", "Map device brand", True, {"mapDeviceBrand": True}),
+        ("AM", "Secret key", TOKEN, {"apiSecret": Secret(TOKEN)}),
+        ("SLACK", "Deny List Of Events", '[{"eventName": "E"}]', {"denyListOfEvents": [{"eventName": "E"}]}),
+    ],
+)  # fmt: skip
+def test_each_kind_of_field_has_its_value(type: str, label: str, value: Any, config: dict[str, Any]) -> None:
+    """Tags are lines, choices and checkboxes what they are, rows JSON, secrets secret."""
+    explorer = DestinationExplorer(None, type)
+    found = controls(explorer)
+    next(w for name, w in found.items() if name.startswith("Show ")).value = True
+    assert explorer.wait()
+    found = {name.lower(): widget for name, widget in controls(explorer).items()}
+    found[label.lower()].value = value
+
+    assert config.items() <= explorer.state.config.items()
+    explorer.close()
+
+
+def test_rows_can_be_added_and_removed(explorer: DestinationExplorer) -> None:
+    """Headers, row by row; empty rows are none."""
+    controls(explorer)["Add row"].click()
+    controls(explorer)["from 2"].value = "x-second"
+    controls(explorer)["to 2"].value = "two-secret"
+    assert [row["from"] for row in explorer.state.config["headers"]] == ["x-key", "x-second"]
+
+    controls(explorer)["Remove row 1"].click()
+    assert explorer.state.config["headers"] == [{"from": "x-second", "to": Secret("two-secret")}]
+    controls(explorer)["Remove row 1"].click()
+    assert "headers" not in explorer.state.config
+
+
+def test_any_two_stages_can_be_compared(explorer: DestinationExplorer) -> None:
+    """The event with what the transformation made of it, then with the payload."""
+    ran(explorer)
+    assert "differences of event and user_transform" in explorer._diff.value
+    assert "<del>" in explorer._diff.value
+
+    controls(explorer)["To"].value = "dest_transform"
+    assert "differences of event and dest_transform" in explorer._diff.value
+
+
+def test_the_request_is_a_command_and_the_result_a_frame(explorer: DestinationExplorer) -> None:
+    """curl with the secret masked; the same rows as `result.frame()`."""
+    result = ran(explorer)
+
+    assert code_in(explorer, "curl").startswith("curl -X POST")
+    assert "x-key: ••••" in code_in(explorer, "curl")
+    assert f"{len(result.frame())} rows" in explorer._frame.value
+
+
+def test_the_code_runs(explorer: DestinationExplorer, shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What can be copied gives the same result, with secrets from the environment, for own destinations too."""
+    monkeypatch.setenv("WEBHOOK_HEADERS_1_TO", "an0ther-s3cret")
+    controls(explorer)["to 1"].value = "an0ther-s3cret"
+    for name in ("hook", "AM"):
+        controls(explorer)["Destination"].value = name
+        if name == "AM":
+            controls(explorer)["API Key (required)"].value = "amplitude-key 'quoted' \n ünïcode"
+            controls(explorer)["force (a disabled destination, too)"].value = True
+        before = json.dumps(ran(explorer).to_dict())
+        variables: dict[str, Any] = {"workspace": shop}
+        exec(code_in(explorer, "Python"), variables)
+
+        assert json.dumps(variables["result"].to_dict()) == before
+
+
+@pytest.mark.parametrize("name", ["hook", "paused", "AM", "WEBHOOK", "REDIS"])
+def test_the_suite_runs(name: str, shop: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What can be copied is a suite file that passes, and expects what came of each stage, or the refusal."""
+    monkeypatch.setenv("HOOK_KEY", TOKEN)
+    monkeypatch.setenv("WEBHOOK_HEADERS_1_TO", "an0ther-s3cret")
+    shop.save(tmp_path / "workspace.yaml")
+    explorer = DestinationExplorer(shop, name, event={"type": "track", "event": "$(E) done", "userId": "u1"})
+    for label, value in {"API Key (required)": "k", "Webhook URL (required)": "https://hook.example/$(x)"}.items():
+        if label in controls(explorer):
+            controls(explorer)[label].value = value
+    if name == "WEBHOOK":
+        next(w for n, w in controls(explorer).items() if n.startswith("Show ")).value = True
+        assert explorer.wait()
+        controls(explorer)["Add row"].click()
+        controls(explorer)["from 1"].value = "x-key"
+        controls(explorer)["to 1"].value = "an0ther-s3cret"
+    controls(explorer)["Run"].click()
+    assert explorer.wait()
+    text = code_in(explorer, "YAML")
+    (tmp_path / "explorer.suite.yaml").write_text(text)
+
+    _, scenarios = collect([str(tmp_path / "explorer.suite.yaml")])
+    with embedded() as planes:
+        outcomes = [notice for notice in run(scenarios, planes) if type(notice).__name__ == "Outcome"]
+    assert [outcome.status for outcome in outcomes] == ["passed"]
+    assert TOKEN not in text
+    assert "an0ther-s3cret" not in text
+    explorer.close()
+
+
+def test_every_change_is_in_the_code_at_once(explorer: DestinationExplorer) -> None:
+    """Without a run; the suite then expects that nothing is refused."""
+    controls(explorer)["dest_transform"].value = False
+    controls(explorer)["Webhook URL (required)"].value = "https://other.example/in"
+
+    assert 'Stages.of("user_transform", "send_to_destination")' in code_in(explorer, "Python")
+    assert "https://other.example/in" in code_in(explorer, "Python")
+    assert "dest_transform: false" in code_in(explorer, "YAML")
+
+
+def test_a_destination_and_an_event_can_be_given(shop: Workspace) -> None:
+    """For notebooks that show something in particular; a name that is not there is told with the nearest."""
+    explorer = DestinationExplorer(shop, "paused", event=events.sample("identify"))
+
+    assert (explorer.state.name, explorer.state.event["type"]) == ("paused", "identify")
+    with pytest.raises(UnknownName, match="Did you mean 'hook'"):
+        DestinationExplorer(shop, "hok")
+    explorer.close()
+
+
+def test_the_static_view_is_the_last_result(explorer: DestinationExplorer) -> None:
+    """Where widgets do not run, what came out is still there."""
+    assert "not run yet" in explorer._repr_mimebundle_()["text/html"]
+    ran(explorer)
+
+    bundle = explorer._repr_mimebundle_()
+    assert "send_to_destination" in bundle["text/html"]
+    assert bundle["text/plain"].startswith("Orders hook (WEBHOOK)")
+
+
+def test_an_own_type_of_the_workspace_that_nobody_knows_is_told() -> None:
+    """A workspace of a newer service may have one; the explorer says so instead of failing."""
+    workspace = Workspace("new")
+    workspace.destination("odd", "NOT_KNOWN_YET", config={"a": 1})
+    explorer = DestinationExplorer(workspace)
+
+    assert "no destination type is called" in shown(explorer)
+    explorer.close()
+
+
+def test_the_state_refuses_what_is_no_override() -> None:
+    """The override is a JSON object."""
+    state = DestinationState()
+    state.override_text = "[1]"
+
+    with pytest.raises(ConfigError, match="the override must be a JSON object"):
+        state.asked()
+    assert state.stages == Stages(send_to_destination=True)
+
+
+def test_choosing_takes_the_main_thread_little_time(explorer: DestinationExplorer) -> None:
+    """The largest form of a type with a mapping: under 50 ms of CPU, twice that under load."""
+    box = controls(explorer)["Destination"]
+    box.value = "MP"
+    box.value = "hook"
+    started = process_time()
+    box.value = "MP"
+
+    assert process_time() - started < 0.1

@@ -1,0 +1,250 @@
+"""The building blocks of what notebooks show: HTML without scripts, everything escaped, readable without styles."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from time import process_time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit import display, events
+from svctoolkit.delivery import HttpRequest, HttpResponse
+
+HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
+EVENT = {"type": "track", "event": "Order Completed", "context": {"ip": "203.0.113.7"}, "properties": {"total": 1.5}}
+VOID = {"br", "col", "img"}
+
+
+class Page(HTMLParser):
+    """Reads HTML: tags that are open at the end, the tags met, the text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.text += data
+
+
+def parts(text: str) -> dict[str, display.Html]:
+    """Every block, with `text` wherever text can stand."""
+    request = HttpRequest("POST", f"https://hook.example/{text}", {text: text}, text.encode())
+    return {
+        "tree": display.tree({text: [text, {text: text}]}, text),
+        "diff": display.diff({"a": text}, {"a": f"{text}b", text: 1}, left=text, right=text),
+        "strip": display.strip([display.Step(text, "failed", 1.2, text)]),
+        "exchange": display.exchange(request, HttpResponse(500, {text: text}, text.encode())),
+        "table": display.table([text], [[text], [display.pill(text, "ok")]], caption=text),
+        "message": display.message(text, "error"),
+        "code": display.code(text, text),
+        "facts": display.facts({text: text}),
+        "section": display.section(text, text),
+        "more": display.more(text, text),
+        "columns": display.columns(text, text),
+        "page": display.page(text),
+    }
+
+
+@pytest.mark.parametrize("name", parts(""))
+def test_what_comes_from_outside_is_text(name: str) -> None:
+    """No block lets markup of its values through, and each closes what it opens."""
+    page = Page(parts(HOSTILE)[name])
+
+    assert page.open == []
+    assert not {"script", "img"} & page.tags
+    assert "alert(1)" in page.text
+
+
+TEXTS = st.text(max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | TEXTS,
+    lambda v: st.lists(v, max_size=3) | st.dictionaries(TEXTS, v, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_every_json_value_is_a_tree_and_a_diff(value: Any) -> None:
+    """Whatever JSON holds can be shown; its markup is well-formed."""
+    for html in (display.tree(value, "value"), display.diff(value, [value])):
+        assert Page(html).open == []
+
+
+def test_a_part_is_not_escaped_twice() -> None:
+    """What the blocks give can be put into other blocks; plain text cannot smuggle markup in."""
+    shown = display.section("<b>", display.pill("200", "ok"))
+
+    assert 'class="pill ok"' in shown
+    assert "&lt;b&gt;" in shown
+    assert "&amp;" not in shown
+
+
+def test_a_large_tree_shows_its_outer_levels() -> None:
+    """Of 30,000 members some 2,000 are shown, each object of the top level among them, with what is left out."""
+    html = display.tree({f"key{i}": list(range(3_000)) for i in range(10)}, "large")
+
+    assert html.count("<li>") <= 2_001
+    assert all(f"key{i}" in html for i in range(10))
+    assert re.search("… [0-9,]+ more", html)
+
+
+def test_a_large_tree_takes_no_time() -> None:
+    """100,000 members in under a quarter of a second of CPU."""
+    value = {f"key{i}": {f"inner{j}": j for j in range(100)} for i in range(1_000)}
+    started = process_time()
+    display.tree(value, "large")
+
+    assert process_time() - started < 0.25
+
+
+def test_a_deep_tree_ends() -> None:
+    """Nesting beyond what browsers take is cut, not an error."""
+    value: Any = "bottom"
+    for _ in range(500):
+        value = {"a": value}
+
+    assert display.tree(value, "deep").count("<details") < 100
+
+
+def test_a_long_text_is_cut() -> None:
+    """A text of a megabyte is shown in part, and says how much is missing."""
+    assert "more characters" in display.tree({"text": "x" * 1_000_000}, "long")
+    assert len(display.tree({"text": "x" * 1_000_000}, "long")) < 10_000
+
+
+def test_a_diff_marks_words_with_del_and_ins() -> None:
+    """What is gone stands in <del>, what is new in <ins>, and lines have a sign: no colour is needed to read it."""
+    html = display.diff({"a": "one two", "b": 1}, {"a": "one three", "b": 1, "c": 2}, left="event", right="payload")
+
+    assert "<del>two</del>" in html
+    assert "<ins>three</ins>" in html
+    assert re.search(r"2 −", html)
+    assert re.search(r"4 \+", html)
+
+
+def test_the_order_of_keys_is_no_difference() -> None:
+    """JSON objects have no order."""
+    html = display.diff({"a": 1, "b": {"c": 1, "d": 2}}, {"b": {"d": 2, "c": 1}, "a": 1})
+
+    assert "no difference" in html
+    assert "<del>" not in html
+
+
+def test_unchanged_runs_are_folded() -> None:
+    """A long event with one change shows the change and what is around it; the rest can be opened."""
+    event = events.sample("track")
+    html = display.diff(event, {**event, "userId": "somebody else"})
+
+    assert html.count("unchanged lines</summary>") == 1
+    assert html.count("<tr>") < 15
+
+
+def test_a_diff_of_large_values_is_bounded() -> None:
+    """Two lists of 20,000 lines that have nothing in common: under two seconds of CPU, and it says what is left out."""
+    started = process_time()
+    html = display.diff([f"a{i}" for i in range(20_000)], [f"b{i}" for i in range(20_000)])
+
+    assert process_time() - started < 2
+    assert "not compared" in html
+
+
+def test_a_diff_is_text_too() -> None:
+    """Where there is no HTML, it is the unified form."""
+    assert display.diff_text({"a": 1}, {"a": 2}).splitlines()[-3:] == ['-  "a": 1', '+  "a": 2', " }"]
+    assert display.diff_text({"a": 1}, {"a": 1}) == ""
+
+
+@pytest.mark.parametrize("status", ["ok", "none", "dropped", "failed", "aborted", "disabled"])
+def test_a_status_is_a_sign_and_a_word(status: Any) -> None:
+    """Nobody needs to see colours."""
+    text = Page(display.strip([display.Step("dest_transform", status, 12.34, "a note")])).text
+
+    assert re.search(rf"dest_transform \S {status} 12.3 ms", text)
+    assert "a note" in text
+
+
+def test_an_exchange_reads_without_styles() -> None:
+    """Method, URL, headers and body of the request, status and body of the answer, in semantic markup."""
+    request = HttpRequest("POST", "https://hook.example/in", {"content-type": "application/json"}, b'{"a": {"b": 1}}')
+    html = display.exchange(request, HttpResponse(429, {"retry-after": "3"}, b"slow down"))
+
+    text = Page(html).text
+    assert all(word in text for word in ("POST", "https://hook.example/in", "content-type", "429", "retry-after"))
+    assert '<th scope="row">content-type</th>' in html
+    assert "slow down" in text
+    assert "<details" in html
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b"a=1&b=2", '<th scope="row">a</th><td>1</td>'),
+        (b"\xff\xfe", "2 bytes, no text"),
+        (b"", "no body"),
+        (b"<a>1</a>", "&lt;a&gt;1&lt;/a&gt;"),
+        (b"[1, 2", "[1, 2"),
+    ],
+)
+def test_a_body_is_shown_as_what_it_is(body: bytes, shown: str) -> None:
+    """Forms are a table, texts are text, bytes are counted."""
+    assert shown in display.exchange(HttpRequest("POST", "https://hook.example/", {}, body))
+
+
+def test_a_table_says_what_it_leaves_out() -> None:
+    """200 rows are shown; numbers stand at the right, with separators."""
+    html = display.table(["n", "name"], ([i, f"row {i}"] for i in range(1234)))
+
+    assert html.count("<tr>") == 1 + 200 + 1
+    assert "1,034 more rows are not shown" in html
+    assert '<th scope="col" class="figure">n</th><th scope="col">name</th>' in html
+
+
+@pytest.mark.parametrize(("kind", "role"), [("ok", "status"), ("info", "status"), ("error", "alert")])
+def test_messages_are_announced(kind: Any, role: str) -> None:
+    """A screen reader hears errors at once, the others in turn; each has a word."""
+    html = display.message("first\nsecond", kind)
+
+    assert f'role="{role}"' in html
+    assert "first<br>second" in html
+    assert Page(html).text.strip()[0] in "✓ℹ✗"
+
+
+def test_code_can_be_selected_with_one_click_and_reached_by_keyboard() -> None:
+    """The block is focusable and labelled, and selects as a whole."""
+    page = display.page(display.code("curl https://hook.example", "curl"))
+
+    assert 'tabindex="0"' in page
+    assert 'aria-label="curl code' in page
+    assert "user-select:all" in page
+
+
+def test_a_page_has_one_small_style_for_light_and_dark() -> None:
+    """The colours are those of JupyterLab or VS Code where they are, else of the system's scheme."""
+    page = display.page(*parts("x").values())
+    style = page[page.index("<style>") : page.index("</style>")]
+
+    assert len(style) < 8_000
+    assert all(word in style for word in ("--jp-layout-color1", "--vscode-editor-background", "prefers-color-scheme"))
+    assert "url(" not in page
+    assert "<script" not in page
+
+
+def test_a_bundle_has_no_json() -> None:
+    """JupyterLab would show JSON instead of the HTML."""
+    assert set(display.bundle(display.page("x"), "x")) == {"text/plain", "text/html"}

@@ -1,0 +1,382 @@
+"""LiveEvents without a browser: what arrives, filters, fates, details, the plot, and what it costs."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import svctoolkit.widgets
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer
+from svctoolkit.server import Backoff
+from svctoolkit.server.newest import Arrival
+from svctoolkit.widgets import LiveEvents
+from tests.notebooks.controls import control, html_parts, saved, shown, words
+
+NEWEST = "Newest events (UTC); choose one to see all about it"
+
+
+@pytest.fixture
+def plane() -> Iterator[DataPlane]:
+    """The source `web` sends to `crm` and `mail`, `app` to `ads`; a refused request is tried once more."""
+    workspace = Workspace("shop")
+    for key in ("crm", "mail", "ads"):
+        workspace.destination(key, "WEBHOOK", config={"webhookUrl": f"https://{key}.example/in"})
+    workspace.source("web", destinations=["crm", "mail"])
+    workspace.source("app", destinations=["ads"])
+    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0)) as made:
+        yield made
+
+
+@pytest.fixture
+def live(plane: DataPlane) -> Iterator[LiveEvents]:
+    made = LiveEvents(plane)
+    yield made
+    made.close()
+
+
+def send(plane: DataPlane, name: str, *, source: str = "web", user: str = "u1") -> None:
+    plane.send({"type": "track", "event": name, "userId": user, "properties": {"of": name}}, source=source)
+
+
+def lines(live: LiveEvents) -> list[str]:
+    """What the list says, with single spaces and without the times."""
+    assert live.wait()
+    return [" ".join(label.split()[1:]) for label, _ in control(live, NEWEST).options]
+
+
+def text(live: LiveEvents) -> str:
+    """What it says, on one line."""
+    assert live.wait()
+    return words(shown(live))
+
+
+def pick(live: LiveEvents, place: int) -> None:
+    newest = control(live, NEWEST)
+    newest.value = newest.options[place][1]
+    assert live.wait()
+
+
+def test_empty(live: LiveEvents) -> None:
+    """Before anything has arrived it says so."""
+    assert lines(live) == []
+    assert "No events yet." in text(live)
+    assert "No event is chosen." in text(live)
+
+
+def test_events_arrive(plane: DataPlane, live: LiveEvents) -> None:
+    """Events show themselves newest first, with their fate at each destination; refusals with their reason."""
+    plane.script("mail", Answer(400), Answer(200))
+    send(plane, "Signed Up")
+    send(plane, "App Opened", source="app", user="u2")
+    plane.send({"type": "track", "event": "nobody"}, source="web")
+    plane.drain()
+
+    assert lines(live) == [
+        "✗ refused 400 request neither has anonymousId nor userId",
+        "track App Opened u2 ✓ ads",
+        "track Signed Up u1 ✓ crm ✗ mail failed",
+    ]
+    assert "2 received" in text(live)
+    assert "1 refused" in text(live)
+
+
+def test_counts_by_destination(plane: DataPlane, live: LiveEvents) -> None:
+    """A table says how many events were delivered, failed... at each destination of the workspace."""
+    plane.script("mail", Answer(500), Answer(500), Answer(200))
+    send(plane, "A")
+    plane.drain()
+    send(plane, "B")
+    plane.drain()
+
+    assert live.wait()
+    assert text(live).count("ads 0 0 crm 2 0 mail 1 1") == 1
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "found"),
+    [
+        ("Source", "app", ["track Two u2 ✓ ads"]),
+        ("Destination", "crm", ["track One u1 ✓ crm ✗ mail failed"]),
+        ("Fate", "failed", ["track One u1 ✓ crm ✗ mail failed"]),
+        ("Fate", "rejected", ["✗ refused 400 request neither has anonymousId nor userId"]),
+        ("Type", "track", ["track Two u2 ✓ ads", "track One u1 ✓ crm ✗ mail failed"]),
+        ("Type", "screen", []),
+        ("Search", "tw", ["track Two u2 ✓ ads"]),
+    ],
+)
+def test_filters(plane: DataPlane, live: LiveEvents, label: str, value: str, found: list[str]) -> None:
+    """Each filter leaves the events that fit; without any it says so. Taking it away shows all again."""
+    plane.script("mail", Answer(400))
+    send(plane, "One")
+    send(plane, "Two", source="app", user="u2")
+    plane.send({"type": "track", "event": "nobody"}, source="web")
+    plane.drain()
+    assert live.wait()
+
+    control(live, label).value = value
+
+    assert lines(live) == found
+    assert ("No event fits the filters." in text(live)) == (not found)
+    control(live, label).value = ""
+    assert len(lines(live)) == 3
+
+
+def test_pause(plane: DataPlane, live: LiveEvents) -> None:
+    """A paused list stays as it is, while the counts go on; afterwards it has caught up."""
+    send(plane, "One")
+    plane.drain()
+    assert lines(live) == ["track One u1 ✓ crm ✓ mail"]
+
+    control(live, "Pause the list").value = True
+    send(plane, "Two")
+    plane.drain()
+
+    assert lines(live) == ["track One u1 ✓ crm ✓ mail"]
+    assert "2 received" in text(live)
+    assert "1 since the pause" in text(live)
+    control(live, "Pause the list").value = False
+    assert lines(live)[0].startswith("track Two")
+
+
+def test_details(plane: DataPlane, live: LiveEvents) -> None:
+    """The chosen event shows its fates with reasons, itself, and each request with its answer."""
+    plane.script("mail", Answer(400, body={"error": "no such list"}))
+    send(plane, "Signed Up")
+    plane.drain()
+    assert live.wait()
+
+    pick(live, 0)
+
+    said = text(live)
+    assert "mail ✗ failed in send_to_destination 1 the destination answered 400: no such list" in said
+    assert 'properties : { 1 key } of : "Signed Up"' in said
+    assert "crm, attempt 1 ✓ 200" in said
+    assert "POST https://mail.example/in" in said
+
+
+def test_details_follow(plane: DataPlane, live: LiveEvents) -> None:
+    """What is shown of the chosen event changes when its fate does."""
+    plane.script("mail", Answer(400), Answer(200))
+    send(plane, "Signed Up")
+    plane.drain()
+    assert live.wait()
+    pick(live, 0)
+    assert "failed in" in text(live)
+
+    plane.replay("mail", status="failed")
+    plane.drain()
+
+    assert live.wait()
+    assert "failed in" not in text(live)
+    assert lines(live) == ["track Signed Up u1 ✓ crm ✓ mail"]
+
+
+def test_details_of_a_refusal(plane: DataPlane, live: LiveEvents) -> None:
+    """A refused request shows why, and what was sent."""
+    plane.send({"type": "track", "event": "nobody"}, source="web")
+    assert live.wait()
+
+    pick(live, 0)
+
+    assert "Refused with 400: request neither has anonymousId nor userId" in text(live)
+    assert '"nobody"' in text(live)
+
+
+def test_the_chosen_stays(plane: DataPlane, live: LiveEvents) -> None:
+    """The chosen event stays chosen and in the list when newer ones have pushed it out."""
+    send(plane, "First")
+    plane.drain()
+    assert live.wait()
+    pick(live, 0)
+    plane.send([{"type": "track", "event": f"E{i}", "userId": "u"} for i in range(80)], source="app")
+    plane.drain()
+
+    assert len(lines(live)) == 51
+    assert lines(live)[-1].startswith("track First")
+    assert control(live, NEWEST).value == control(live, NEWEST).options[-1][1]
+    assert '"First"' in text(live)
+
+
+def test_secrets_stay_masked(plane: DataPlane) -> None:
+    """No secret of a destination is shown, nor saved with the notebook."""
+    headers = [{"from": "X-Key", "to": "s3cr3t-k3y"}]
+    plane.workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://h.example/", "headers": headers})
+    plane.workspace.source("leaky", destinations=["hook"])
+    live = LiveEvents(plane)
+    plane.send({"type": "track", "event": "with s3cr3t-k3y", "userId": "u"}, source="leaky")
+    plane.drain()
+    assert live.wait()
+    pick(live, 0)
+
+    kept = saved(live)
+    live.close()
+
+    assert "hook, attempt 1" in words(kept)
+    assert "with ••••" in kept
+    assert "s3cr3t" not in kept
+
+
+def test_markup_in_an_event_is_text(plane: DataPlane, live: LiveEvents) -> None:
+    """HTML in names and values is shown as text."""
+    plane.send({"type": "track", "event": "<img src=x onerror=alert(1)>", "userId": "<b>u</b>"}, source="web")
+    plane.drain()
+    assert live.wait()
+    pick(live, 0)
+
+    assert "<img" not in shown(live) + live.static()
+    assert "&lt;img" in shown(live)
+
+
+def test_plot() -> None:
+    """The plot has one step per second of the last minute, and says in words what it shows; time moves it on."""
+    now = [1000.5]
+    with DataPlane(_quiet(), listen=False) as plane:
+        live = LiveEvents(plane, clock=lambda: now[0])
+        plane.send([{"type": "track", "event": "E", "userId": "u"}] * 7, source="web")
+        plane.drain()
+        now[0] = 1001.5
+        send(plane, "later")
+        plane.drain()
+        now[0] = 1002.0
+        live.state.choose("text", "")
+        assert live.wait()
+
+        values = shown(live)
+        live.close()
+
+    assert 'aria-label="Events per second over the last 60 seconds: now 1, at most 7, 8 in all"' in values
+    assert "V0.0H59V17.1H60V20Z" in values
+
+
+def _quiet() -> Workspace:
+    workspace = Workspace("quiet")
+    workspace.source("web", destinations=[])
+    return workspace
+
+
+def test_a_flood_costs_little(plane: DataPlane) -> None:
+    """At well over 1,000 events a second it repaints at most 5 times a second, and keeps only what it shows."""
+    live = LiveEvents(plane)
+    assert live.wait()
+    counts = next(part for part in html_parts(live) if "received" in part.value)
+    repaints: list[object] = []
+    counts.observe(repaints.append, "value")
+
+    started, worked = time.monotonic(), time.process_time()
+    _flood(plane, batches=60)
+    seconds, work = time.monotonic() - started, time.process_time() - worked
+    assert live.wait()
+    shown = [thing for thing in gc.get_objects() if type(thing) is Arrival]
+    live.close()
+
+    assert 6000 / work > 1000
+    assert 2 <= len(repaints) <= 5 * seconds + 2
+    assert len(shown) <= 50
+
+
+def test_memory_is_flat(plane: DataPlane) -> None:
+    """What the widgets hold does not grow with the number of events."""
+    live = LiveEvents(plane)
+    tracemalloc.start()
+    kept = []
+    for _ in range(3):
+        _flood(plane, batches=5)
+        assert live.wait()
+        gc.collect()
+        kept.append(_held())
+    tracemalloc.stop()
+    live.close()
+
+    assert kept[-1] < kept[0] + 50_000
+
+
+def _flood(plane: DataPlane, *, batches: int) -> None:
+    for batch in range(batches):
+        events = [
+            {"type": "track", "event": f"E{i}", "userId": f"u{i}", "properties": {"x": "y" * 300}} for i in range(100)
+        ]
+        plane.send(events, source="web" if batch % 2 else "app")
+    plane.drain()
+
+
+def _held() -> int:
+    """The bytes that the code of the widgets has allocated and not given back."""
+    ours = tracemalloc.Filter(True, f"{Path(svctoolkit.widgets.__file__).parent}/*")
+    return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([ours]).traces)
+
+
+def test_new_destinations_and_sources(plane: DataPlane, live: LiveEvents) -> None:
+    """What is added to the workspace is offered by the filters, and what was chosen stays chosen."""
+    assert live.wait()
+    control(live, "Source").value = "web"
+    plane.workspace.source("shop", destinations=["crm"])
+    send(plane, "One")
+    plane.drain()
+    assert live.wait()
+
+    assert [key for _, key in control(live, "Source").options] == ["", "app", "shop", "web"]
+    assert control(live, "Source").value == "web"
+
+
+@pytest.mark.parametrize("store", [None, "store"])
+def test_a_stopped_plane(plane: DataPlane, tmp_path: Path, store: str | None) -> None:
+    """When the data plane stops it says so, and what was received can be looked at as before."""
+    with DataPlane(plane.workspace, listen=False, store=tmp_path / store if store else None) as stopping:
+        live = LiveEvents(stopping)
+        send(stopping, "One")
+        send(stopping, "Two")
+        stopping.drain()
+
+    control(live, "Search").value = "one"
+    assert lines(live) == ["track One u1 ✓ crm ✓ mail"]
+    pick(live, 0)
+    said = text(live)
+    live.close()
+
+    assert "The data plane has stopped." in said
+    assert "crm, attempt 1 ✓ 200" in said
+
+
+def test_of_a_plane_that_has_stopped_before(plane: DataPlane) -> None:
+    """A data plane that has stopped before can be looked at: there is nothing to see."""
+    plane.stop()
+    live = LiveEvents(plane)
+    said = text(live)
+    live.close()
+
+    assert "The data plane has stopped." in said
+
+
+def test_other_views(plane: DataPlane, live: LiveEvents) -> None:
+    """A saved notebook shows the counts and a table of events, a terminal a line; never JSON."""
+    send(plane, "Signed Up")
+    plane.drain()
+
+    bundle = live._repr_mimebundle_()
+
+    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+    assert "Signed Up u1 ✓ crm: delivered ✓ mail: delivered" in words(bundle["text/html"])
+    assert bundle["text/plain"] == "<LiveEvents: 1 received, 0 refused>"
+
+
+def test_closing_ends_everything(plane: DataPlane) -> None:
+    """A closed explorer has no threads and does not listen any more."""
+    before = set(threading.enumerate())
+    live = LiveEvents(plane)
+    send(plane, "One")
+    plane.drain()
+    assert live.wait()
+    live.close()
+    send(plane, "Two")
+    plane.drain()
+
+    left = {thread.name for thread in set(threading.enumerate()) - before}
+    assert {name for name in left if "painter" in name or "Timer" in name} == set()
+    assert live.state.sight.totals.received == 1

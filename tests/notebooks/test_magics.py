@@ -1,0 +1,392 @@
+"""`%load_ext svctoolkit` in a real IPython: %%transform, %%suite, %svc, their completion, their messages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.core.interactiveshell import InteractiveShell
+from jupyter_client.manager import start_new_kernel
+from traitlets.config import Config
+
+from svctoolkit import DataPlane, Secret, Workspace, events
+from tests.notebooks.controls import words
+
+LOWER = "def transformEvent(event, metadata):\n    event['event'] = event['event'].lower()\n    return event\n"
+UPPER = "export function transformEvent(event) {\n  return { ...event, event: event.event.toUpperCase() };\n}\n"
+SUITE = """\
+scenarios:
+  - name: names are in lower case
+    tags: [names]
+    destination: hook
+    event: {type: track, event: Order Completed}
+    expect: {user_transform: {event: order completed}}
+  - name: totals are in euros
+    destination: hook
+    event: {type: track, event: Order Completed, properties: {total: 1000}}
+    expect: {user_transform: {properties: {total: 10}}}
+"""
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    made = InteractiveShell(config=Config(HistoryManager={"enabled": False}))
+    made.run_line_magic("load_ext", "svctoolkit")
+    yield made
+    made.run_line_magic("unload_ext", "svctoolkit")
+
+
+@pytest.fixture
+def shop(shell: InteractiveShell) -> Workspace:
+    """A workspace in the variable `workspace`."""
+    made = Workspace("shop")
+    made.destination("hook", "WEBHOOK", config={"webhookUrl": "https://h.example/"})
+    shell.user_ns["workspace"] = made
+    return made
+
+
+@pytest.fixture
+def refused(shell: InteractiveShell, capfd: pytest.CaptureFixture[str]) -> Callable[[str], str]:
+    """Runs a cell that must fail, and gives what is told."""
+
+    def told(cell: str) -> str:
+        assert not shell.run_cell(cell).success
+        out, err = capfd.readouterr()
+        assert "Traceback" not in out + err
+        return err.strip()
+
+    return told
+
+
+def ran(shell: InteractiveShell, cell: str) -> Any:
+    """What a cell gives."""
+    result = shell.run_cell(cell)
+    assert result.success
+    return result.result
+
+
+def html(shown: Any) -> str:
+    """What a notebook shows of it, as text."""
+    return words(shown._repr_mimebundle_()["text/html"])
+
+
+def completed(shell: InteractiveShell, cell: str) -> list[str]:
+    """What is proposed at the end of a cell: the text with each proposal in its place."""
+    with provisionalcompleter():
+        found = list(shell.Completer.completions(cell, len(cell)))
+    return [cell[: one.start] + one.text for one in found]
+
+
+@pytest.mark.parametrize(
+    ("code", "language", "became"), [(LOWER, "python", "order completed"), (UPPER, "javascript", "ORDER COMPLETED")]
+)
+def test_transform_defines_and_shows(
+    shell: InteractiveShell, shop: Workspace, code: str, language: str, became: str
+) -> None:
+    """The cell is a transformation of the workspace, in the language that it looks like, and what it does is shown."""
+    trials = ran(shell, f"%%transform clean\n{code}")
+
+    assert (shop.transformation("clean").code, shop.transformation("clean").language) == (code, language)
+    assert f'"Order Completed" "{became}"' in html(trials)
+    assert f'~ event: "Order Completed" -> "{became}"' in repr(trials) + str(trials)
+
+
+def test_transform_again_replaces(shell: InteractiveShell, shop: Workspace) -> None:
+    """Running the cell again replaces the code in place: destinations that use it use the new code."""
+    ran(shell, f"%%transform clean --destination hook\n{LOWER}")
+    first = shop.transformation("clean")
+    ran(shell, f"%%transform clean --language js\n{UPPER}")
+
+    assert shop.transformation("clean") is first
+    assert first.code == UPPER
+    assert shop.destination("hook").transformation == "clean"
+
+
+def test_transform_shows_an_error_at_the_line_of_the_cell(shell: InteractiveShell, shop: Workspace) -> None:
+    """Lines count as in the cell, with the line of the magic as the first; it is no traceback."""
+    trials = ran(shell, f"%%transform clean\n{LOWER.replace('lower', 'lowr')}")
+
+    assert not trials.ok
+    assert "line 3 of the cell" in html(trials)
+    assert "▶   3 │     event['event'] = event['event'].lowr()" in str(trials)
+
+
+def test_transform_takes_sample_events_variables_files_and_a_data_plane(
+    shell: InteractiveShell, shop: Workspace, tmp_path: Path
+) -> None:
+    """Whatever holds events can be tried, several at once."""
+    shop.source("web", destinations=["hook"])
+    file = tmp_path / "cart.json"
+    file.write_text(json.dumps(events.track("Cart Viewed")))
+    shell.user_ns["order"] = events.track("From A Variable")
+    shell.user_ns["orders"] = [events.track("First"), events.track("Second")]
+    with DataPlane(shop, listen=False) as plane:
+        plane.send(events.track("Received", user_id="u1"), source="web")
+        shell.user_ns["plane"] = plane
+        names = f"--event order --event orders --event 'product viewed' --event {file} --event plane"
+        trials = ran(shell, f"%%transform clean {names}\n{LOWER}")
+
+    assert [trial.name for trial in trials] == [
+        "order", "2: track Second", "1: track First", "product viewed", "cart.json", "1: track Received u1",
+    ]  # fmt: skip
+    assert all(trial.status == "ok" for trial in trials)
+
+
+def test_suite_runs_against_the_workspace(shell: InteractiveShell, shop: Workspace) -> None:
+    """A suite without destinations is for the notebook's workspace; differences stand at the lines of the cell."""
+    ran(shell, f"%%transform clean --destination hook\n{LOWER}")
+    results = ran(shell, f"%%suite\n{SUITE}")
+
+    assert not results.ok
+    assert "1 failed, 1 passed in " in str(results)
+    assert "cell:11:51: user_transform.properties.total: expected 10, got 1000" in str(results)
+    assert "cell:11:51" in html(results)
+    assert "▶ 11 │ expect: {user_transform: {properties: {total: 10}}}" in html(results)
+    assert list(results.frame()["status"]) == ["passed", "failed"]
+
+
+def test_suite_may_have_a_workspace_of_its_own(shell: InteractiveShell) -> None:
+    """A suite that says its destinations needs nothing else."""
+    suite = (
+        "destinations: {a: {type: WEBHOOK, config: {webhookUrl: https://h.example}}}\n"
+        "scenarios:\n  - {name: one, destination: a, event: {type: page}, expect: {dest_transform: {method: POST}}}\n"
+    )
+    results = ran(shell, f"%%suite\n{suite}")
+
+    assert results.ok
+    assert len(results.outcomes) == 1
+
+
+def test_suite_options_select_and_cover(shell: InteractiveShell, shop: Workspace) -> None:
+    """Tags and words select scenarios; coverage says what none touches; fail-fast stops."""
+    ran(shell, f"%%transform clean --destination hook\n{LOWER}")
+    tagged = ran(shell, f"%%suite --tags names --coverage\n{SUITE}")
+    worded = ran(shell, f"%%suite -k euros\n{SUITE}")
+    first = ran(shell, f"%%suite --fail-fast\n{SUITE.replace('order completed', 'wrong')}")
+
+    assert [outcome.scenario.title for outcome in tagged.outcomes.values()] == ["names are in lower case"]
+    assert "event types 1 of 6" in html(tagged)
+    assert [outcome.scenario.title for outcome in worded.outcomes.values()] == ["totals are in euros"]
+    assert "1 failed, 1 not run in" in str(first)
+
+
+def test_svc_shows_the_workspace(shell: InteractiveShell, shop: Workspace) -> None:
+    """It is the one in the variable `workspace`."""
+    assert ran(shell, "%svc") is shop
+
+
+def test_svc_chooses_another_workspace(shell: InteractiveShell, shop: Workspace) -> None:
+    """From then on transformations are made there, also after the variable got another one."""
+    shell.user_ns["other"] = Workspace("first")
+    ran(shell, "%svc other")
+    shell.user_ns["other"] = Workspace("second")
+    ran(shell, f"%%transform clean\n{LOWER}")
+
+    assert list(shell.user_ns["other"].transformations) == ["clean"]
+    assert list(shop.transformations) == []
+
+
+def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
+    """The first cell of a notebook may be a transformation; the variable `workspace` has what it was made in."""
+    ran(shell, f"%%transform clean\n{LOWER}")
+
+    assert list(shell.user_ns["workspace"].transformations) == ["clean"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ("%%transform clean --langage js\nx", "%%transform has no option --langage. Did you mean '--language'?"),
+        ("%%transform clean --language pyton\nx", "expected js or python. Did you mean 'python'"),
+        ("%%transform clean --event trak\nx", "no event is called 'trak'. Did you mean 'track'?"),
+        ("%%transform clean --event nowhere.json\nx", "nowhere.json: cannot be read: No such file or directory"),
+        ("%%transform clean --destination hok\nx", "no destination is called 'hok'. Did you mean 'hook'?"),
+        ("%%transform clean --event 'track\nx", "%%transform: No closing quotation"),
+        ("%%transform\nx", "%%transform: the following arguments are required: NAME"),
+        ("%%transform clean\n\n", "%%transform: the cell is empty"),
+        ("%%suite --tag names\nx", "%%suite has no option --tag. Did you mean '--tags'?"),
+        (f"%%suite --tags nams\n{SUITE}", "none of 2 scenarios is selected. Did you mean 'names'?"),
+        ("%%suite\n\n", "%%suite: the cell is empty"),
+        (f"%%suite\n{SUITE.replace('destination: hook', 'destination: hok')}", "Did you mean 'hook'?"),
+        ("%%suite\nscenarios:\n  - nme: x", "cell:3:5: unknown key 'nme'. Did you mean 'name'?"),
+        ("%%suite\nscenarios: [", "cell:2:13: a value is missing here, or a bracket is opened and never closed"),
+        ("%svc worksapce", "no variable with a workspace is called 'worksapce'. Did you mean 'workspace'?"),
+        ("%svc In", "%svc: In is a list, no workspace"),
+    ],
+)
+def test_wrong_usage_is_one_message(
+    shell: InteractiveShell, shop: Workspace, refused: Callable[[str], str], cell: str, says: str
+) -> None:
+    """The cell fails with what is wrong and what was meant; nothing is made, and there is no traceback."""
+    told = refused(cell)
+
+    assert told.startswith("UsageError: ")
+    assert says in told
+    assert list(shop.transformations) == []
+
+
+def test_a_chosen_workspace_that_is_gone_is_said(
+    shell: InteractiveShell, shop: Workspace, refused: Callable[[str], str]
+) -> None:
+    """A variable that holds something else now is no workspace, and no other one is taken instead."""
+    shell.user_ns["other"] = Workspace("other")
+    ran(shell, "%svc other")
+    shell.user_ns["other"] = 7
+
+    assert "the variable other holds no workspace: choose another with %svc NAME" in refused(f"%%transform a\n{LOWER}")
+
+
+@pytest.mark.parametrize(
+    ("cell", "proposed"),
+    [
+        ("%%transform cl", "%%transform clean"),
+        ("%%transform clean --l", "%%transform clean --language"),
+        ("%%transform clean --language ", "%%transform clean --language js"),
+        ("%%transform clean --event tr", "%%transform clean --event track"),
+        ("%%transform clean --event 'order c", "%%transform clean --event 'order completed'"),
+        ("%%transform clean --event ord", "%%transform clean --event order"),
+        ("%%transform clean --destination h", "%%transform clean --destination hook"),
+        ("%%suite --cov", "%%suite --coverage"),
+        ("%%suite\nscenarios:\n  - destination: h", "%%suite\nscenarios:\n  - destination: hook"),
+        ("%%suite\nscenarios:\n  - transformation: ", "%%suite\nscenarios:\n  - transformation: clean"),
+        ("%%suite\ndestinations: {a: {type: WEBH", "%%suite\ndestinations: {a: {type: WEBHOOK"),
+        ("%%suite\nscenarios:\n  - event: {type: scr", "%%suite\nscenarios:\n  - event: {type: screen"),
+        ("%%suite\nscen", "%%suite\nscenarios:"),
+        ("%%suite\nscenarios:\n  - name: a\n    exp", "%%suite\nscenarios:\n  - name: a\n    expect:"),
+        ("%svc wor", "%svc workspace"),
+        ("x = 1\n%svc wor", "x = 1\n%svc workspace"),
+    ],
+)
+def test_names_are_completed(shell: InteractiveShell, shop: Workspace, cell: str, proposed: str) -> None:
+    """Transformations, destinations, types, events, options, keys: each where it belongs."""
+    shop.transformation("clean", code=LOWER)
+    shell.user_ns["order"] = events.track("A B")
+
+    assert proposed in completed(shell, cell)
+
+
+def test_completion_in_a_magic_proposes_nothing_else(shell: InteractiveShell, shop: Workspace) -> None:
+    """No Python names where a destination belongs; other cells are completed as ever."""
+    assert completed(shell, "%%transform a --destination ") == ["%%transform a --destination hook"]
+    assert "workspace" in completed(shell, "works")
+
+
+def test_completion_makes_no_workspace(shell: InteractiveShell) -> None:
+    """To press Tab changes nothing."""
+    completed(shell, "%%transform a --destination ")
+
+    assert "workspace" not in shell.user_ns
+
+
+def test_a_secret_never_shows(shell: InteractiveShell, shop: Workspace) -> None:
+    """A credential that the code logs, returns or raises is masked."""
+    shop.credentials["crm"] = Secret("crm-s3cret-value")
+    code = (
+        "def transformEvent(event, metadata):\n    key = getCredential('crm')\n    log(key)\n"
+        "    if event['type'] == 'page':\n        raise ValueError(key)\n    return {**event, 'key': key}\n"
+    )
+    trials = ran(shell, f"%%transform leaky --event track --event page\n{code}")
+
+    assert "crm-s3cret-value" not in html(trials) + str(trials)
+    assert "••••" in html(trials)
+
+
+def test_loading_gives_frames_their_accessor(shell: InteractiveShell) -> None:
+    """After %load_ext a DataFrame of events has `df.svc`."""
+    frame = ran(shell, "import pandas\npandas.DataFrame([{'type': 'track', 'event': 'A'}]).svc.flatten()")
+
+    assert list(frame["event"]) == ["A"]
+
+
+def test_reloading_registers_once(shell: InteractiveShell, shop: Workspace) -> None:
+    """After %reload_ext each name is proposed once; after %unload_ext the magics are gone."""
+    shell.run_line_magic("reload_ext", "svctoolkit")
+    proposed = completed(shell, "%svc work")
+    shell.run_line_magic("unload_ext", "svctoolkit")
+
+    assert proposed == ["%svc workspace"]
+    assert shell.find_cell_magic("transform") is None
+    shell.run_line_magic("load_ext", "svctoolkit")
+
+
+def test_the_magics_need_no_widgets() -> None:
+    """In a plain IPython, without ipywidgets, all three work."""
+    code = (
+        "import sys; sys.modules['ipywidgets'] = None\n"
+        "from IPython.core.interactiveshell import InteractiveShell as S\n"
+        "shell = S.instance(); shell.run_line_magic('load_ext', 'svctoolkit')\n"
+        f"done = [shell.run_cell(cell).success for cell in ({'%%transform clean' + chr(10) + LOWER!r}, '%svc')]\n"
+        "assert done == [True, True]"
+    )
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def execute() -> Iterator[Callable[[str], list[dict[str, Any]]]]:
+    """Runs a cell in a real kernel; gives the messages that a notebook would show, then the reply."""
+    manager, client = start_new_kernel(kernel_name="python3")
+
+    def execute(cell: str) -> list[dict[str, Any]]:
+        seen: list[dict[str, Any]] = []
+        reply = client.execute_interactive(cell, output_hook=seen.append, timeout=60)
+        return [*seen, reply]
+
+    execute.client = client  # type: ignore[attr-defined]
+    execute("%load_ext svctoolkit")
+    yield execute
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def test_in_a_kernel_the_output_is_html(execute: Callable[[str], list[dict[str, Any]]]) -> None:
+    """What a cell gives is one result with HTML and text."""
+    (shown,) = [m["content"] for m in execute(f"%%transform clean\n{LOWER}") if m["msg_type"] == "execute_result"]
+
+    assert "order completed" in shown["data"]["text/html"]
+    assert '~ event: "Order Completed" -> "order completed"' in shown["data"]["text/plain"]
+
+
+def test_in_a_kernel_wrong_usage_fails_without_a_traceback(execute: Callable[[str], list[dict[str, Any]]]) -> None:
+    """The message is text, and the reply an error, so that running all cells stops there."""
+    *shown, reply = execute("%%transform clean --langage js\nx")
+
+    assert [m["content"]["text"] for m in shown if m["msg_type"] == "stream"] == [
+        "UsageError: %%transform has no option --langage. Did you mean '--language'?\n"
+    ]
+    assert "error" not in [m["msg_type"] for m in shown]
+    assert reply["content"]["status"] == "error"
+
+
+def test_in_a_kernel_names_are_completed(execute: Any) -> None:
+    """What Tab proposes in a notebook."""
+    execute(f"%%transform clean\n{LOWER}")
+    reply = execute.client.complete("%%transform cl", reply=True, timeout=60)
+
+    assert reply["content"]["matches"] == ["clean"]
+
+
+def test_in_a_kernel_a_long_suite_shows_its_progress(execute: Callable[[str], list[dict[str, Any]]]) -> None:
+    """While a run takes longer than a moment, the output of the cell says how far it is; in the end it is empty."""
+    cases = "".join(f"      - {{id: c{number}}}\n" for number in range(3000))
+    suite = f"""\
+destinations: {{hook: {{type: WEBHOOK, config: {{webhookUrl: https://h.example}}}}}}
+scenarios:
+  - name: many
+    cases:
+{cases}    destination: hook
+    event: {{type: page}}
+    expect: {{dest_transform: {{method: POST}}}}
+"""
+    shown = execute(f"%%suite\n{suite}")
+    progress = [m for m in shown if m["msg_type"] in ("display_data", "update_display_data")]
+
+    assert " of 3000 scenarios have run" in progress[0]["content"]["data"]["text/html"]
+    assert progress[-1]["content"]["data"]["text/html"] == ""
+    assert "3000 passed" in next(m for m in shown if m["msg_type"] == "execute_result")["content"]["data"]["text/plain"]

@@ -1,0 +1,266 @@
+"""SdkPlayground without a browser: calls, the queue, being offline, what arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.errors import ConfigError, UnknownName
+from svctoolkit.widgets import SdkPlayground
+from tests.notebooks.controls import click, control, fill, saved, shown, words
+
+
+@pytest.fixture
+def playground() -> Iterator[SdkPlayground]:
+    """With a data plane of its own, and no lifecycle events among those of the test."""
+    made = SdkPlayground(configuration={"track_lifecycle_events": False, "sleep_timeout": 1})
+    yield made
+    made.close()
+
+
+def text(playground: SdkPlayground) -> str:
+    """What it says, on one line."""
+    assert playground.wait()
+    return words(shown(playground))
+
+
+def received(playground: SdkPlayground) -> list[Any]:
+    """What the data plane has, once everything has been sent."""
+    assert playground.client.flush()
+    playground.plane.drain()
+    return [record.event for record in playground.plane.received]
+
+
+CALLS = {
+    "identify": ("User ID", "u-9", "Traits (JSON)", {"plan": "pro"}),
+    "track": ("Event name", "Paid", "Track properties (JSON)", {"revenue": 3}),
+    "screen": ("Screen name", "Start", "Screen properties (JSON)", {"dark": True}),
+    "group": ("Group ID", "g-9", "Group traits (JSON)", {"size": 4}),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_calls_with_json(playground: SdkPlayground, call: str) -> None:
+    """Each button makes its call with the text and the JSON beside it, and the event arrives."""
+    label, value, content_label, content = CALLS[call]
+    fill(playground, label, value)
+    fill(playground, content_label, repr(content).replace("'", '"').replace("True", "true"))
+
+    click(playground, call)
+
+    (event,) = received(playground)
+    assert event["type"] == call
+    assert value in (event.get("userId"), event.get("event"), event.get("groupId"))
+    found = event.get("properties") or event.get("traits") or event["context"]["traits"]
+    assert content.items() <= found.items()
+
+
+def test_calls_of_the_identity(playground: SdkPlayground) -> None:
+    """Alias, reset and the IDs change what later events carry."""
+    fill(playground, "Anonymous ID", "visitor-1")
+    fill(playground, "Device token", "push-9")
+    fill(playground, "Advertising ID", "ad-9")
+    for call in ("put_anonymous_id", "put_device_token", "put_advertising_id", "identify", "alias", "reset", "track"):
+        click(playground, call)
+
+    identify, alias, track = received(playground)
+    assert (identify["userId"], alias["userId"], alias["previousId"]) == ("u-1", "u-2", "u-1")
+    assert (track.get("userId", ""), track["anonymousId"]) == ("", "visitor-1")
+    assert (track["context"]["device"]["token"], track["context"]["device"]["advertisingId"]) == ("push-9", "ad-9")
+
+
+def test_lifecycle_calls() -> None:
+    """Background and foreground record what a phone would."""
+    playground = SdkPlayground()
+    click(playground, "background")
+    click(playground, "foreground")
+    names = [event["event"] for event in received(playground)]
+    playground.close()
+
+    assert names == ["Application Installed", "Application Opened", "Application Backgrounded", "Application Opened"]
+
+
+def test_options(playground: SdkPlayground) -> None:
+    """The options go along with every event, until they are taken away."""
+    fill(playground, "Options of the calls (JSON)", '{"integrations": {"All": false}}')
+    click(playground, "track")
+    fill(playground, "Options of the calls (JSON)", "")
+    click(playground, "track")
+
+    assert [event["integrations"] for event in received(playground)] == [{"All": False}, {"All": True}]
+
+
+def test_offline_and_back(playground: SdkPlayground) -> None:
+    """While the line is cut events wait in the queue, where they can be seen; mended, they are sent at once."""
+    control(playground, "Offline").value = True
+    click(playground, "identify")
+    click(playground, "track")
+
+    said = text(playground)
+    assert "2 recorded 2 waiting 0 delivered" in said
+    assert "waiting track Order Completed u-1" in said
+    assert playground.plane.totals().received == 0
+
+    control(playground, "Offline").value = False
+
+    assert playground.wait()
+    playground.plane.wait(lambda: playground.plane.totals().received == 2)
+    assert "2 recorded 0 waiting ✓ 2 delivered" in text(playground)
+    assert "The queue is empty." in text(playground)
+    assert "track Order Completed u-1 ✓ hook" in " ".join(_list(playground))
+
+
+def _list(playground: SdkPlayground) -> list[str]:
+    playground.plane.drain()
+    assert playground.wait()
+    newest = control(playground, "Newest events (UTC); choose one to see all about it")
+    return [" ".join(label.split()) for label, _ in newest.options]
+
+
+def test_flush_in_vain(playground: SdkPlayground) -> None:
+    """A flush while the line is cut ends after some seconds and says that the events stay."""
+    control(playground, "Offline").value = True
+    click(playground, "track")
+
+    click(playground, "flush")
+
+    said = text(playground)
+    assert "Not everything could be sent; it stays." in said
+    assert "the playground is offline" in said
+    assert not control(playground, "flush").disabled
+
+
+def test_opting_out(playground: SdkPlayground) -> None:
+    """Opted out nothing is recorded; it says how many events were dropped and why."""
+    control(playground, "Opted out").value = True
+    click(playground, "track")
+    assert "0 recorded 0 waiting 0 delivered ⚠ 1 dropped: opted out" in text(playground)
+
+    control(playground, "Opted out").value = False
+    click(playground, "track")
+
+    assert len(received(playground)) == 1
+
+
+def test_it_leaves_by_itself(playground: SdkPlayground) -> None:
+    """Nobody has to flush: the client sends after `sleep_timeout`, and the explorer shows it."""
+    click(playground, "track")
+
+    playground.plane.wait(lambda: playground.plane.totals().received == 1)
+
+    assert "track Order Completed" in " ".join(_list(playground))
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "button", "said"),
+    [
+        ("Track properties (JSON)", '{"a": }', "track", "the track properties is no JSON, line 1, column 7"),
+        ("Track properties (JSON)", "[1]", "track", "the track properties must be a JSON object"),
+        ("Event name", " ", "track", "track: name must not be empty"),
+        ("New ID", "", "alias", "alias: newId must not be empty"),
+        ("Options of the calls (JSON)", '{"integration": {}}', "identify", "Did you mean 'integrations'"),
+        ("Options of the calls (JSON)", "{", "identify", "the options is no JSON, line 1, column 2"),
+    ],
+)
+def test_what_is_typed_wrong(playground: SdkPlayground, label: str, value: str, button: str, said: str) -> None:
+    """A mistake is said as a message, and nothing is recorded."""
+    fill(playground, label, value)
+
+    click(playground, button)
+
+    assert said in text(playground)
+    assert "0 recorded" in text(playground)
+
+
+def test_a_good_call_takes_the_message_away(playground: SdkPlayground) -> None:
+    """What was wrong is not said any more after the next good call."""
+    fill(playground, "New ID", "")
+    click(playground, "alias")
+    assert "newId must not be empty" in text(playground)
+
+    click(playground, "track")
+
+    assert "newId must not be empty" not in text(playground)
+
+
+def test_code(playground: SdkPlayground) -> None:
+    """The calls so far can be copied as Python."""
+    fill(playground, "Track properties (JSON)", '{"vip": true}')
+    click(playground, "track")
+    click(playground, "reset")
+    control(playground, "Opted out").value = True
+
+    said = text(playground)
+
+    assert "client.track('Order Completed', {'vip': True}) client.reset() client.opt_out(True)" in said
+
+
+def test_calls_from_elsewhere(playground: SdkPlayground) -> None:
+    """Its client can be used in other cells; what it records is shown, too."""
+    playground.client.track("From a cell")
+    playground.client.flush()
+    playground.plane.drain()
+
+    assert "1 delivered" in text(playground)
+
+
+def test_a_given_plane() -> None:
+    """It uses the data plane and the source that it is given, and leaves the data plane running when it is closed."""
+    workspace = Workspace("shop")
+    workspace.source("web", destinations=[])
+    workspace.source("app", destinations=[])
+    with DataPlane(workspace, listen=False) as plane:
+        playground = SdkPlayground(plane, source="app")
+        click(playground, "track")
+        playground.close()
+        plane.send({"type": "track", "event": "After", "userId": "u"}, source="web")
+
+        assert {record.source for record in plane.received[:-1]} == {"app"}
+        assert plane.received[-1].name == "After"
+
+
+def test_what_cannot_be() -> None:
+    """A workspace without sources, an unknown source, an unknown setting and a transport are errors that say so."""
+    with DataPlane(Workspace("empty"), listen=False) as plane:
+        with pytest.raises(ConfigError, match="has no source"):
+            SdkPlayground(plane)
+        with pytest.raises(UnknownName, match="no source is called 'ap'"):
+            SdkPlayground(plane, source="ap")
+    with pytest.raises(ConfigError, match="Did you mean 'sleep_timeout'"):
+        SdkPlayground(configuration={"sleep_timeouts": 1})
+    with pytest.raises(ConfigError, match="`transport` cannot be set"):
+        SdkPlayground(configuration={"transport": None})
+
+
+def test_nothing_secret_is_saved() -> None:
+    """The write key that the client sends with is neither shown nor saved, nor a secret that an event contains."""
+    workspace = Workspace("shop")
+    headers = [{"from": "X-Key", "to": "s3cr3t-k3y"}]
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/", "headers": headers})
+    workspace.source("app", write_key="wr1te-k3y", destinations=["hook"])
+    with DataPlane(workspace, listen=False) as plane:
+        playground = SdkPlayground(plane)
+        playground.client.track("s3cr3t-k3y")
+        assert "s3cr3t" not in text(playground)
+        assert len(received(playground)) == 3
+        assert "track s3cr3t" not in text(playground)
+
+        kept = saved(playground)
+        playground.close()
+
+    assert "••••" in kept
+    assert "k3y" not in kept
+
+
+def test_other_views(playground: SdkPlayground) -> None:
+    """A saved notebook shows counts, queue and what arrived; a terminal one line."""
+    click(playground, "track")
+    assert len(received(playground)) == 1
+
+    bundle = playground._repr_mimebundle_()
+
+    assert "1 recorded 0 waiting ✓ 1 delivered ℹ Note: The queue is empty." in words(bundle["text/html"])
+    assert bundle["text/plain"] == "<SdkPlayground: 1 recorded, 0 waiting, 1 delivered>"

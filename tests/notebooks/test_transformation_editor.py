@@ -1,0 +1,382 @@
+"""TransformationEditor: code, and at once what it makes of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import DataPlane, Secret, Workspace, events
+from svctoolkit.errors import ConfigError
+from svctoolkit.transformations import Limits
+from svctoolkit.widgets import TransformationEditor
+from tests.notebooks.controls import click, control, fill, shown, words
+
+LOWER = {
+    "javascript": "export function transformEvent(event) {\n  log('saw', event.type);\n"
+    "  event.event = event.event.toLowerCase();\n  return event;\n}\n",
+    "python": "def transformEvent(event, metadata):\n    log('saw', event['type'])\n"
+    "    event['event'] = event['event'].lower()\n    return event\n",
+}
+WRONG = {
+    "javascript": "export function transformEvent(event) {\n  return evnt;\n}\n",
+    "python": "def transformEvent(event, metadata):\n    return evnt\n",
+}
+SYNTAX = {
+    "javascript": "export function transformEvent(event) {\n  return (event;\n}\n",
+    "python": "def transformEvent(event, metadata):\n    return (event\n",
+}
+DROP = "def transformEvent(event, metadata):\n    return None if event['type'] == 'page' else event\n"
+
+
+@pytest.fixture
+def shop() -> Workspace:
+    workspace = Workspace("shop")
+    workspace.transformation("clean", code=LOWER["python"])
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://h.example/"}, transformation="clean")
+    return workspace
+
+
+@pytest.fixture
+def editors() -> Iterator[Any]:
+    """Makes editors, and closes them."""
+    made = []
+
+    def editor(*given: Any, **more: Any) -> TransformationEditor:
+        made.append(TransformationEditor(*given, **more))
+        assert made[-1].wait()
+        return made[-1]
+
+    yield editor
+    for one in made:
+        one.close()
+
+
+def typed(editor: TransformationEditor, code: str) -> str:
+    """What is shown after `code` was typed."""
+    fill(editor, "Code", code)
+    assert editor.wait()
+    return words(shown(editor))
+
+
+@pytest.mark.parametrize("language", ["javascript", "python"])
+def test_typing_shows_what_the_code_does(editors: Any, language: str) -> None:
+    """The changed values, the log, the whole output and the time are there without pressing a button."""
+    editor = editors(language=language)
+    text = typed(editor, LOWER[language])
+
+    assert 'event "Order Completed" "order completed"' in text
+    assert "info: saw track" in text
+    assert " ms 1 change" in text
+    assert "<del" in shown(editor)
+    assert "<ins" in shown(editor)
+    assert 'messageId : "6b0f6c1a' in text
+
+
+@pytest.mark.parametrize("language", ["javascript", "python"])
+@pytest.mark.parametrize(("wrong", "says"), [(WRONG, "evnt"), (SYNTAX, "SyntaxError")])
+def test_an_error_is_shown_at_its_line(editors: Any, language: str, wrong: dict[str, str], says: str) -> None:
+    """The message says what and in which line, and that line is marked by a sign among its neighbours."""
+    editor = editors(language=language)
+    text = typed(editor, wrong[language])
+
+    line = wrong[language].splitlines()[1]
+    assert says in text
+    assert "line 2" in text
+    assert f"<mark>▶   2 │ {line}</mark>" in shown(editor)
+    assert "Traceback" not in text
+
+
+def test_after_an_error_the_mended_code_runs(editors: Any) -> None:
+    """An error is gone from the view as soon as the code is right again."""
+    editor = editors(language="python")
+    before = typed(editor, WRONG["python"])
+    after = typed(editor, LOWER["python"])
+
+    assert "✗ failed" in before
+    assert "✗" not in after
+
+
+def test_of_several_quick_changes_the_last_is_shown(editors: Any) -> None:
+    """Whoever types fast sees what the last text does."""
+    editor = editors(language="python")
+    for word in ("one", "two", "three"):
+        fill(editor, "Code", f"def transformEvent(event, metadata):\n    log('{word}')\n    return event\n")
+    assert editor.wait()
+
+    assert [log.text for log in editor.state.trials[0].output.logs] == ["three"]
+
+
+def test_typing_never_waits_for_the_code(editors: Any, shop: Workspace) -> None:
+    """Code that takes long runs beside the kernel's main thread; its time-out is shown as an error."""
+    shop.limits = Limits(time=0.5)
+    editor = editors(shop, "clean")
+    fill(editor, "Code", "def transformEvent(event, metadata):\n    while True: pass\n")
+    was_busy = not editor.wait(0)
+    assert editor.wait()
+
+    assert was_busy
+    assert "✗ failed" in words(shown(editor))
+
+
+def test_a_dropped_event_says_so(editors: Any) -> None:
+    """No event is an outcome, not an error."""
+    editor = editors(language="python")
+    fill(editor, "Event", "page")
+    text = typed(editor, DROP)
+
+    assert "⊘ dropped" in text
+    assert "this one is dropped" in text
+
+
+def test_all_events_at_once(editors: Any) -> None:
+    """With all events there is a row for each, and each can be opened."""
+    editor = editors(language="python")
+    fill(editor, "Event", "all")
+    text = typed(editor, DROP)
+
+    assert "page ⊘ dropped 0" in text
+    assert "identify ✓ ok 1 no change" in text
+    assert shown(editor).count("<details") >= len(events.samples())
+
+
+def test_several_events_from_one(editors: Any) -> None:
+    """Each event that comes out is compared with the one that went in."""
+    editor = editors(language="python")
+    text = typed(editor, "def transformEvent(event, metadata):\n    return [event, {**event, 'copy': True}]\n")
+
+    assert "2 events, 1 change" in text
+    assert "Nothing changed, 1 of 2" in text
+    assert "what changed, 2 of 2" in text
+
+
+def test_a_data_plane_gives_the_events_it_received(editors: Any, shop: Workspace) -> None:
+    """Captured events are tried, the newest first; refreshing shows what came later."""
+    shop.source("web", destinations=["hook"])
+    with DataPlane(shop, listen=False) as plane:
+        plane.send(events.track("Cart Viewed", user_id="u1"), source="web")
+        editor = editors(shop, "clean", events=plane)
+        first = control(editor, "Event").options
+        plane.send(events.track("Order Completed", user_id="u2"), source="web")
+        click(editor, "Refresh events")
+        assert editor.wait()
+
+        assert [label for label, _ in first] == ["1: track Cart Viewed u1"]
+        assert control(editor, "Event").options[0][0] == "2: track Order Completed u2"
+        assert '"Cart Viewed" "cart viewed"' in words(shown(editor))
+
+
+def test_a_data_plane_without_events_is_said(editors: Any, shop: Workspace) -> None:
+    """Before the first event there is a message instead of a result."""
+    with DataPlane(shop, listen=False) as plane:
+        editor = editors(shop, "clean", events=plane)
+
+        assert "there is no event yet" in words(shown(editor))
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        (events.track("A B"), "event"),
+        ([events.track("A B"), events.page("Home")], "2: page Home"),
+        ({"mine": events.track("A B")}, "mine"),
+    ],
+)
+def test_events_of_ones_own(editors: Any, given: Any, label: str) -> None:
+    """One event, a list, or events by name."""
+    editor = editors(events=given)
+
+    assert control(editor, "Event").options[0][0] == label
+
+
+def test_saving_replaces_the_code_in_the_workspace(editors: Any, shop: Workspace) -> None:
+    """Nothing changes before the button is pressed; then destinations use the new code."""
+    editor = editors(shop, "clean")
+    typed(editor, DROP)
+    before = shop.transformation("clean").code
+    click(editor, "Save to workspace")
+
+    assert before == LOWER["python"]
+    assert shop.transformation("clean").code == DROP
+    assert "saved as 'clean' in workspace shop: used by hook" in words(shown(editor))
+
+
+def test_saving_again_and_again_asks_nothing(editors: Any, shop: Workspace) -> None:
+    """What was saved here may be replaced by what was written here."""
+    editor = editors(shop, "clean")
+    for code in (DROP, LOWER["python"], DROP):
+        typed(editor, code)
+        click(editor, "Save to workspace")
+
+    assert shop.transformation("clean").code == DROP
+
+
+def test_code_that_somebody_else_saved_is_replaced_the_second_time(editors: Any, shop: Workspace) -> None:
+    """The first press says that there is other code; the second one replaces it."""
+    editor = editors(shop, "clean")
+    shop.transformation("clean").code = "# changed meanwhile"
+    click(editor, "Save to workspace")
+    told, kept = words(shown(editor)), shop.transformation("clean").code
+    click(editor, "Save to workspace")
+
+    assert "other code as 'clean'. Press the button again" in told
+    assert kept == "# changed meanwhile"
+    assert shop.transformation("clean").code == LOWER["python"]
+
+
+def test_a_new_name_makes_a_new_transformation(editors: Any, shop: Workspace) -> None:
+    """Saved under another name, the code is there beside the old one."""
+    editor = editors(shop, "clean")
+    fill(editor, "Name", "lower")
+    click(editor, "Save to workspace")
+
+    assert sorted(shop.transformations) == ["clean", "lower"]
+    assert "no destination uses it yet" in words(shown(editor))
+
+
+def test_a_file_is_written(editors: Any, tmp_path: Path) -> None:
+    """The file has the code; the command line and workspaces read it from there."""
+    editor = editors(language="python")
+    typed(editor, DROP)
+    fill(editor, "File", str(tmp_path / "drop.py"))
+    click(editor, "Write to file")
+
+    assert (tmp_path / "drop.py").read_text() == DROP
+    assert [path.name for path in tmp_path.iterdir()] == ["drop.py"]
+
+
+def test_a_file_with_something_else_is_replaced_the_second_time(editors: Any, tmp_path: Path) -> None:
+    """A name that is taken by other code is no reason to lose that."""
+    file = tmp_path / "drop.py"
+    file.write_text("# precious")
+    editor = editors(language="python")
+    fill(editor, "File", str(file))
+    click(editor, "Write to file")
+    kept = file.read_text()
+    click(editor, "Write to file")
+
+    assert kept == "# precious"
+    assert "def transformEvent" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("", "name the file"), ("clean.txt", ".js, .mjs or .py"), ("taken/x.py", "cannot write it")]
+)
+def test_a_file_that_cannot_be_written_is_a_message(editors: Any, tmp_path: Path, name: str, says: str) -> None:
+    """No file, no traceback: the reason."""
+    (tmp_path / "taken").write_text("a file, no folder")
+    editor = editors()
+    fill(editor, "File", str(tmp_path / name) if name else "")
+    click(editor, "Write to file")
+
+    assert "⚠ Warning:" in words(shown(editor))
+    assert says in words(shown(editor))
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_transformation_in_a_file_stays_there(editors: Any, tmp_path: Path) -> None:
+    """Written to its file and saved, the workspace still refers to the file."""
+    (tmp_path / "clean.py").write_text(LOWER["python"])
+    shop = Workspace("shop", folder=tmp_path)
+    shop.transformation("clean", file=Path("clean.py"))
+    editor = editors(shop, "clean")
+    typed(editor, DROP)
+    click(editor, "Write to file")
+    click(editor, "Save to workspace")
+
+    assert (tmp_path / "clean.py").read_text() == DROP
+    assert "file: clean.py" in shop.dumps()
+
+
+def test_code_saved_to_the_workspace_alone_leaves_its_file(editors: Any, tmp_path: Path) -> None:
+    """The workspace keeps the new code itself, so that it can be saved; the file is as it was."""
+    (tmp_path / "clean.py").write_text(LOWER["python"])
+    shop = Workspace("shop", folder=tmp_path)
+    shop.transformation("clean", file=Path("clean.py"))
+    editor = editors(shop, "clean")
+    typed(editor, DROP)
+    click(editor, "Save to workspace")
+
+    assert (tmp_path / "clean.py").read_text() == LOWER["python"]
+    assert Workspace.loads(shop.dumps()).transformation("clean").code == DROP
+
+
+def test_without_a_workspace_there_is_no_button_to_save_to_it(editors: Any) -> None:
+    """Where there is nothing to save to, nothing offers it."""
+    assert control(editors(), "Save to workspace").layout.display == "none"
+
+
+def test_another_language_brings_its_own_start(editors: Any) -> None:
+    """Untouched code is replaced by that of the language; what somebody wrote is kept."""
+    editor = editors()
+    fill(editor, "Language", "python")
+    start = control(editor, "Code").value
+    typed(editor, DROP)
+    fill(editor, "Language", "javascript")
+    assert editor.wait()
+
+    assert start.startswith("def transformEvent")
+    assert control(editor, "Code").value == DROP
+
+
+def test_live_code_runs_only_when_asked(editors: Any, shop: Workspace) -> None:
+    """In mode live the requests of the code really go out, so typing does not run it."""
+    shop.delivery = replace(shop.delivery, mode="live")
+    editor = editors(shop, "clean")
+    before = shown(editor)
+    fill(editor, "Code", DROP)
+    idle = editor.wait(0)
+    unchanged = shown(editor) == before
+    click(editor, "Run")
+    assert editor.wait()
+
+    assert idle
+    assert unchanged
+    assert "Nothing changed" in words(shown(editor))
+
+
+def test_a_secret_never_shows(editors: Any) -> None:
+    """A credential that code puts into its event, its log and its error is masked in every view."""
+    shop = Workspace("shop", credentials={"crm": Secret("crm-s3cret-value")})
+    code = (
+        "def transformEvent(event, metadata):\n    key = getCredential('crm')\n    log(key)\n"
+        "    if event['type'] == 'page':\n        raise ValueError(key)\n    return {**event, 'key': key}\n"
+    )
+    editor = editors(shop, language="python")
+    fill(editor, "Event", "all")
+    typed(editor, code)
+    bundle = editor._repr_mimebundle_()
+
+    assert "crm-s3cret-value" not in shown(editor) + repr(editor) + str(bundle)
+    assert shown(editor).count("••••") >= 3
+
+
+def test_a_python_function_is_not_edited(shop: Workspace) -> None:
+    """A transformation that is a Python object has no text to edit: the error says where it is changed."""
+    shop.transformation("mine", lambda event: event)
+
+    with pytest.raises(ConfigError, match="is a Python function: change it where it is written"):
+        TransformationEditor(shop, "mine")
+
+
+def test_it_shows_itself_without_widgets(editors: Any) -> None:
+    """A saved notebook has the code and the result as HTML without scripts, a terminal has text."""
+    editor = editors(language="python")
+    typed(editor, LOWER["python"])
+    bundle = editor._repr_mimebundle_()
+
+    assert {"text/plain", "text/html"} <= bundle.keys()
+    assert "def transformEvent" in bundle["text/html"]
+    assert "<script" not in bundle["text/html"]
+    assert '~ event: "Order Completed" -> "order completed"' in bundle["text/plain"]
+
+
+def test_every_control_is_labelled(editors: Any) -> None:
+    """Screen readers and keyboards find each control by its own words."""
+    editor = editors(Workspace("shop"))
+    labels = ["Name", "Language", "Code", "Run as I type", "Run", "Event", "Refresh events", "File"]
+
+    assert [label for label in labels if not control(editor, label)] == []
