@@ -205,6 +205,10 @@ class Sheet:
         self.menu("Settings", "Theme", "JupyterLab Dark")
         self.page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
 
+    def settle(self) -> None:
+        """Return when nothing has changed in the explorer for a moment."""
+        self.page.evaluate(_SETTLED, EXPLORER)
+
     def unrendered(self) -> list[str]:
         """What stands where a widget should be."""
         return self.page.evaluate(_UNRENDERED)
@@ -263,6 +267,12 @@ _READY = """() => {
   const context = window.jupyterapp?.shell.currentWidget?.sessionContext, kernel = context?.session?.kernel;
   return context?.isReady && kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
 }"""
+_SETTLED = """root => new Promise(done => {
+  let waiting = setTimeout(finish, 400);
+  const seen = new MutationObserver(() => { clearTimeout(waiting); waiting = setTimeout(finish, 400); });
+  function finish() { seen.disconnect(); done(); }
+  seen.observe(document.querySelector(root), {subtree: true, childList: true, attributes: true, characterData: true});
+})"""
 _UNRENDERED = """() => [...document.querySelectorAll('.jp-OutputArea-output, .jupyter-widgets')]
   .filter(e => /Error displaying widget|Loading widget|[Mm]odel not found|^\\w+\\(children=/.test(e.innerText))
   .map(e => e.innerText.slice(0, 200))"""

@@ -65,13 +65,13 @@ def sdk_playground(page: Locator) -> None:
     """Calls are made offline, seen in the queue, sent, and seen as received."""
     page.get_by_label("Offline").check()
     page.get_by_label("User ID").fill("ada")
-    page.get_by_label("User ID").press("Enter")
     page.get_by_role("button", name="identify").click()
-    page.get_by_label("Track properties").fill('{"revenue": }')
-    page.get_by_role("button", name="track").click()
-    expect(page.get_by_role("alert")).to_contain_text("the track properties is no JSON, line 1, column 13")
+    page.get_by_label("Screen properties").fill('{"items": }')
+    page.get_by_role("button", name="screen").click()
+    expect(page.get_by_role("alert")).to_contain_text("the screen properties is no JSON, line 1, column 11")
     page.get_by_label("Track properties").fill('{"revenue": 12}')
     page.get_by_role("button", name="track").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
     queue = page.get_by_role("table").filter(has_text="stored at")
     expect(queue.get_by_role("row").filter(has_text="ada")).to_have_count(2)
     page.get_by_label("Offline").uncheck()
@@ -140,6 +140,7 @@ USE: dict[str, Callable[[Locator], None]] = {
 
 def well_made(sheet: Sheet) -> None:
     """What holds for every explorer at any time."""
+    sheet.settle()
     assert sheet.unrendered() == []
     assert sheet.nameless() == []
     assert sheet.skipped() == []
