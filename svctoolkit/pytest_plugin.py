@@ -28,6 +28,7 @@ __all__ = ["assert_delivered", "assert_dropped"]
 
 _SUFFIXES = (".suite.yaml", ".suite.yml")
 _ANNOTATION = "svctoolkit annotation"
+_COVERED = "svctoolkit coverage"
 _PLANES: pytest.StashKey[Planes] = pytest.StashKey()
 _SNAPSHOTS: pytest.StashKey[Snapshots] = pytest.StashKey()
 _COVERAGE: pytest.StashKey[Collector] = pytest.StashKey()
@@ -65,6 +66,23 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[_PLANES].close()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Under xdist: what this worker has covered goes to whoever started it."""
+    config = session.config
+    if _COVERAGE in config.stash and hasattr(config, "workeroutput"):
+        config.workeroutput[_COVERED] = _covered(config).found()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist has ended."""
+    found = getattr(node, "workeroutput", {}).get(_COVERED)
+    if found:
+        from svctoolkit import runner
+
+        node.config.stash.setdefault(_COVERAGE, runner.Collector([])).merge(found)
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     for report in terminalreporter.getreports("failed"):
         for name, text in getattr(report, "user_properties", ()):
@@ -73,11 +91,17 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if _COVERAGE in config.stash:
         from svctoolkit.runner import shown_coverage
 
-        collector = config.stash[_COVERAGE]
-        collector.lines(config.stash[_PLANES].lines())
         terminalreporter.section("suites")
-        for line in shown_coverage(collector.coverage()):
+        for line in shown_coverage(_covered(config).coverage()):
             terminalreporter.write_line(line)
+
+
+def _covered(config: pytest.Config) -> Collector:
+    """What scenarios have touched in this process, the lines of user code included."""
+    collector = config.stash[_COVERAGE]
+    if _PLANES in config.stash:
+        collector.lines(config.stash[_PLANES].lines())
+    return collector
 
 
 class SuiteFile(pytest.File):
@@ -173,13 +197,14 @@ def _planes(config: pytest.Config) -> Planes:
 
 
 def _snapshots(config: pytest.Config) -> Snapshots:
-    """`--suite-update`; or syrupy's option for the same thing, where syrupy is installed."""
+    """`--suite-update`; or syrupy's options for the same thing, where syrupy is installed."""
     if _SNAPSHOTS not in config.stash:
         from svctoolkit import runner
 
         update = config.getoption("--suite-update")
-        if update is None and config.pluginmanager.hasplugin("syrupy"):
-            update = "all" if config.getoption("--snapshot-update", default=False) else None
+        for option, means in (("--snapshot-update", "all"), ("--snapshot-update-new-only", "new")):
+            if update is None and config.pluginmanager.hasplugin("syrupy") and config.getoption(option, default=False):
+                update = means
         config.stash[_SNAPSHOTS] = runner.Snapshots(update or "none")
     return config.stash[_SNAPSHOTS]
 
@@ -266,7 +291,10 @@ def assert_dropped(data_plane: DataPlane, *expected: Any, destination: str = "",
 def _assert(data_plane: DataPlane, what: str, expected: list[Any], destination: str, run: str | None) -> None:
     __tracebackhide__ = True
     from svctoolkit import runner
+    from svctoolkit.errors import UsageError
 
+    for path, message in runner.problems(expected):
+        raise UsageError(f"{what}.{'.'.join(map(str, path))}: {message}")
     keys = [destination] if destination else list(data_plane.workspace.destinations)
     data_plane.drain(run=run or "")
     found = runner.became(data_plane.of_run(run) if run is not None else data_plane, keys)

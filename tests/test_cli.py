@@ -300,10 +300,12 @@ def test_secrets_are_masked(run: Run) -> None:
     assert all("x-key" in text for text in shown)
 
 
-def test_json(run: Run) -> None:
+def test_json(run: Run, tmp_path: Path) -> None:
     """--json prints the specified result of a destination, and the array of a source."""
-    one = json.loads(run("test", "destination", "hook", "--sample", "page", "--json").out)
-    all_of_it = run("test", "source", "web", "--sample", "page", "--json")
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps(events.sample("page")))
+    one = json.loads(run("test", "destination", "hook", "--event", str(event), "--json").out)
+    all_of_it = run("test", "source", "web", "--event", str(event), "--json")
     several = json.loads(all_of_it.out)
 
     assert one["data"][0]["user_transformed_payload"] == {"error": "Transformation VersionID not found"}

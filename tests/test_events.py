@@ -103,3 +103,15 @@ def test_the_view_reads_members_of_any_shape() -> None:
     assert (event.properties, event.traits, event.context) == ({}, {}, {})
     assert Event({"context": {"traits": {"plan": "pro"}}}).traits == {"plan": "pro"}
     assert (Event({"event": "E"}).name, Event({"name": "P"}).name, Event({}).type) == ("E", "P", "")
+
+
+def test_a_sample_event_that_happens_now() -> None:
+    """With `at` all its times move together, so a destination that takes no old events takes it."""
+    now = datetime(2030, 1, 1, 12, tzinfo=UTC)
+    then, moved = events.sample("track"), events.sample("track", at=now)
+
+    assert moved["originalTimestamp"] == moved["timestamp"] == "2030-01-01T12:00:00.000Z"
+    assert moved["sentAt"] == "2030-01-01T12:00:00.360Z"
+    assert {name for name in then if then[name] != moved[name]} == {
+        *("originalTimestamp", "sentAt", "timestamp", "receivedAt")
+    }

@@ -8,6 +8,8 @@ import pytest
 import yaml  # noqa: F401 - pytester forgets modules between runs, and the C parser does not survive that
 
 from svctoolkit import runner
+from tests.suites.service import SUITE as LIVE
+from tests.suites.service import Service
 
 pytest_plugins = ["pytester"]
 
@@ -191,18 +193,67 @@ def test_snapshots_are_written_on_demand(pytester: pytest.Pytester, monkeypatch:
     assert pytester.runpytest_inprocess("--suite-update").ret == pytest.ExitCode.USAGE_ERROR
 
 
-def test_syrupys_option_is_honoured(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a plugin called syrupy has registered `--snapshot-update`, it updates suites, too."""
-    monkeypatch.delenv("CI", raising=False)
-    pytester.makefile(".suite.yaml", s=SNAPSHOT)
-    code = """
-        def pytest_addoption(parser):
-            parser.addoption("--snapshot-update", action="store_true", dest="update_snapshots")
-    """
-    pytester.makepyfile(syrupy=code)
-    pytester.syspathinsert()
+def test_live_scenarios_run_on_demand(pytester: pytest.Pytester) -> None:
+    """`--suite-live` lets the requests of a live scenario go out."""
+    with Service("new", "active") as service:
+        pytester.makefile(".suite.yaml", s=LIVE.format(url=service.url))
 
-    pytester.runpytest_inprocess("-p", "syrupy", "--snapshot-update").assert_outcomes(passed=1, skipped=1)
+        pytester.runpytest_inprocess().assert_outcomes(skipped=1)
+        assert service.received == []
+        pytester.runpytest_inprocess("--suite-live").assert_outcomes(passed=1)
+        assert len(service.received) == 1
+
+
+def alone(pytester: pytest.Pytester, *plugins: str, arguments: tuple[str, ...] = ()) -> pytest.RunResult:
+    """Run pytest with our plugin and those named, as if no other were installed; every warning is an error."""
+    loaded = [argument for plugin in ("svctoolkit.pytest_plugin", *plugins) for argument in ("-p", plugin)]
+    return pytester.runpytest_subprocess(*loaded, "-W", "error", "--strict-markers", *arguments)
+
+
+@pytest.fixture
+def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plugins are those that are named; not in CI, where snapshots are not written."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("CI", raising=False)
+
+
+@pytest.mark.usefixtures("no_plugins")
+@pytest.mark.parametrize("plugins", [(), ("xdist",), ("syrupy",), ("xdist", "syrupy")], ids="-".join)
+def test_other_plugins_may_be_there_or_not(suite: pytest.Pytester, plugins: tuple[str, ...]) -> None:
+    """With xdist and syrupy installed and without: the same outcomes, and not a warning."""
+    alone(suite, *plugins).assert_outcomes(passed=2, failed=1, skipped=1, xfailed=1)
+
+
+@pytest.mark.usefixtures("no_plugins")
+def test_syrupys_options_are_honoured(pytester: pytest.Pytester) -> None:
+    """`--snapshot-update` writes snapshots of suites, too; `--snapshot-update-new-only` those that are not there."""
+    pytester.makefile(".suite.yaml", s=SNAPSHOT)
+    changed = ("--suite-var", "n=2")
+
+    alone(pytester, "syrupy", arguments=("--snapshot-update-new-only",)).assert_outcomes(passed=1, skipped=1)
+    alone(pytester, "syrupy", arguments=("--snapshot-update-new-only", *changed)).assert_outcomes(failed=1, skipped=1)
+    alone(pytester, "syrupy", arguments=("--snapshot-update", *changed)).assert_outcomes(passed=1, skipped=1)
+    alone(pytester, "syrupy", arguments=changed).assert_outcomes(passed=1, skipped=1)
+
+
+@pytest.mark.usefixtures("no_plugins")
+def test_coverage_is_that_of_all_workers(suite: pytest.Pytester) -> None:
+    """Under xdist it is what the workers touch together: the same table as without."""
+    here = alone(suite, arguments=("--suite-coverage",))
+    spread = alone(suite, "xdist", arguments=("--suite-coverage", "-n2"))
+
+    table = [line for line in here.outlines if " of " in line]
+    assert any("destinations" in line and "1 of 1" in line for line in table)
+    assert [line for line in spread.outlines if " of " in line] == table
+
+
+@pytest.mark.usefixtures("no_plugins")
+def test_coverage_of_nothing_is_told(suite: pytest.Pytester) -> None:
+    """Where every scenario is deselected, all is missing and nothing breaks."""
+    result = alone(suite, arguments=("--suite-coverage", "-k", "nothing"))
+
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines(["*destinations*0 of 1*missing: hook"])
 
 
 def test_coverage_and_annotations(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -407,6 +407,10 @@ def test_live_scenarios_run_on_demand(write: Callable[..., Path]) -> None:
          "expect: {status: 1}}", "use `send` instead of `event`"),
         ("{name: a, event: {}, expect: {status: {$tol: 1}}}", "$tol stands beside $approx only"),
         ("{name: a, transformation: clean, event: {}, expect: {error: x}}", "no transformation is called 'clean'"),
+        ("{name: a, event: {}, expect: {status: {$regexx: x}}}", "8:44: no matcher is called '$regexx'. Did you mean"),
+        ("{name: a, event: {}, live: {verify: {get: x, body: {$lenght: 1}}}, expect: {status: 1}}", "$length"),
+        ("{name: a, steps: [{event: {}, expect: {capture: {n: status}}}, {event: {}, "
+         "expect: {status: {$any: [{$typ: $(n)}]}}}]}", "no matcher is called '$typ'"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told(write: Callable[..., Path], scenario: str, problem: str) -> None:

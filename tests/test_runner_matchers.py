@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import svctoolkit.runner.matchers
-from svctoolkit.runner import compare, differences
+from svctoolkit import runner
+from svctoolkit.runner import differences
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -25,7 +26,9 @@ JSON = st.recursive(
 MODULES = [m.name for m in pkgutil.iter_modules(svctoolkit.runner.matchers.__path__) if not m.name.startswith("_")]
 
 
-@pytest.mark.parametrize("name", ["compare", *(f"matchers.{name}" for name in MODULES), "_select", "_rows", "_paths"])
+@pytest.mark.parametrize(
+    "name", ["compare", *(f"matchers.{name}" for name in MODULES), "_select", "_rows", "_paths", "_written"]
+)
 def test_documentation(name: str) -> None:
     """Every matcher is documented by an example, and the examples are true."""
     found = doctest.testmod(import_module(f"svctoolkit.runner.{name}"))
@@ -132,12 +135,33 @@ def test_every_difference_is_found() -> None:
     ]
 
 
-def test_a_misspelt_key_or_matcher_is_recognised() -> None:
-    """The nearest key of what came, or the nearest matcher, is named."""
+def test_a_misspelt_key_is_recognised() -> None:
+    """The nearest key of what came is named."""
     assert "Did you mean 'revenue'?" in str(differences({"revenu": 1}, {"revenue": 1})[0])
-    assert "no matcher is called '$regx'. Did you mean 'regex'?" in str(
-        differences({"a": {"$regx": "x"}}, {"a": {}})[0]
-    )
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("$regexx", "$regex"), ("$regx", "$regex"), ("$tpye", "$type"), ("$Any", "$any"), ("$lenght", "$length")],
+)
+def test_a_misspelt_matcher_is_a_problem(written: str, meant: str) -> None:
+    """One slip away from the name of a matcher is a mistake, also deep inside another matcher."""
+    ((path, message),) = runner.problems({"a": {"$all": [{written: "x"}, 1]}})
+
+    assert path == ("a", "$all", 0, written)
+    assert message.startswith(f"no matcher is called {written!r}. Did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"$os": "Android", "$set": {"$email": "a@b.example", "$ltv": 5}, "$insert_id": {"$type": "uuid"}, "$ip": 0},
+        {"$literal": {"$regexx": "x", "deep": {"$typ": 1}}},
+    ],
+)
+def test_keys_of_payloads_are_no_matchers(expected: Any) -> None:
+    """Keys that begin with `$` are real; one that looks like a matcher goes into `$literal`."""
+    assert list(runner.problems(expected)) == []
 
 
 def test_long_texts_are_shown_where_they_differ() -> None:
@@ -174,7 +198,7 @@ def test_foreign_objects_compare_as_they_like() -> None:
 @given(JSON, JSON)
 def test_comparing_never_fails(expected: Any, actual: Any) -> None:
     """Whatever is expected and whatever came: a list of differences, which says so only if there is a difference."""
-    if not list(compare.problems(expected)):
+    if not list(runner.problems(expected)):
         found = differences(expected, actual)
 
         assert all(str(d) for d in found)

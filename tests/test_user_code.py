@@ -137,6 +137,16 @@ def test_a_transformation_runs_by_itself(tmp_path: Path) -> None:
         workspace.transformation("other", file=Path("nope.py"))
 
 
+def test_a_file_tells_its_language(tmp_path: Path) -> None:
+    """A file may be given as a text, and its name says what language it is in."""
+    (tmp_path / "clean.js").write_text("export function transformEvent(event) { return { ...event, seen: true } }")
+    workspace = Workspace(folder=tmp_path)
+    made = workspace.transformation("clean", file="clean.js")
+
+    assert (made.language, made.file) == ("javascript", Path("clean.js"))
+    assert made.run({"type": "track"}).events == ({"type": "track", "seen": True},)
+
+
 def test_limits_are_the_workspaces() -> None:
     """A limit in the file holds for each call; a breach is an error of that event."""
     pipeline = shop("export function transformEvent(e) { for (;;); }", "javascript")

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ def event(file: str | None, sample: str | None) -> dict[str, Any]:
     if sample is not None:
         from svctoolkit import events
 
-        return events.sample(sample)
+        return events.sample(sample, at=datetime.now(UTC))
     name, text = ("standard input", _stdin()) if file == "-" else (str(file), _file(str(file)))
     found = parsed(text, name)
     if not isinstance(found, dict):

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from svctoolkit.cli import _terminal
-from svctoolkit.errors import UsageError
+from svctoolkit.errors import UsageError, did_you_mean
 from svctoolkit.runner import REPORTERS, Output, Reporter
 
 
@@ -32,6 +32,11 @@ def opened(wanted: Sequence[str], environ: Mapping[str, str] = os.environ) -> It
 
 
 def _check(named: Sequence[tuple[str, str]]) -> None:
+    known = REPORTERS.names()
+    for name, _ in named:
+        if name not in known:
+            near = did_you_mean(name, known) or f" There are {', '.join(known)}."
+            raise UsageError(f"--report: no reporter is called {name!r}.{near}")
     places = [os.path.abspath(file) for _, file in named if file]
     for place in places:
         if places.count(place) > 1:

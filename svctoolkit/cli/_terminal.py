@@ -55,6 +55,11 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(count: int, what: str) -> str:
+    """A number with its noun: `1 suite`, `2 suites`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def out(text: str) -> None:
     """Write lines to standard output. A reader that has gone (`| head`) does not stop the command.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import threading
+import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,8 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError(f"-o {args.output}: the name of a suite ends with .suite.yaml")
     if output.exists() and not args.force:
         raise UsageError(f"-o {args.output}: it is there already; --force replaces it")
+    if not _writable(output):
+        raise UsageError(f"-o {args.output}: nothing can be written there")
     workspace = Workspace.load(Path(args.workspace))
     if not workspace.sources:
         raise UsageError(f"{args.workspace} has no source that could send")
@@ -48,21 +51,30 @@ def _run(args: argparse.Namespace) -> int:
     suite = record.recorded(events, workspace, source=args.source, personal=args.keep_personal_data)
     beside = os.path.relpath(args.workspace, output.parent)
     runner.write(output, record.dumped(suite, Path(beside).as_posix()))
-    _terminal.out(f"{output}: {len(suite['scenarios'])} scenarios from {len(events)} events")
+    scenarios, heard = (_terminal.counted(len(n), w) for n, w in ((suite["scenarios"], "scenario"), (events, "event")))
+    _terminal.out(f"{output}: {scenarios} from {heard}")
     return Exit.OK
 
 
+def _writable(path: Path) -> bool:
+    """Whether the file could be written: better known before anything is recorded."""
+    there = next(parent for parent in path.absolute().parents if parent.exists())
+    return there.is_dir() and os.access(there, os.W_OK)
+
+
 def _listened(workspace: Workspace, port: int) -> list[Heard]:
-    """What comes in until Ctrl-C."""
+    """What comes in until Ctrl-C. None of it is delivered, whatever the workspace says."""
     from svctoolkit.cli import _terminal
     from svctoolkit.runner.record import Heard
     from svctoolkit.server import DataPlane
 
-    with DataPlane(workspace, port=port) as plane:
+    recorded = replace(workspace, delivery=replace(workspace.delivery, mode="record"))
+    with DataPlane(recorded, port=port) as plane:
         keys = ", ".join(f"{key}: {source.write_key}" for key, source in workspace.sources.items())
         _terminal.out(f"recording at {plane.url} (write keys: {keys}); Ctrl-C ends it")
         with suppress(KeyboardInterrupt):
-            threading.Event().wait()
+            while True:  # the signal may reach another thread, and would not wake this one
+                time.sleep(0.2)
         return [Heard(dict(one.event), one.source) for one in plane.received]
 
 

@@ -94,7 +94,9 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
     loaded += suites
     chosen = _chosen(scenarios, args)
     if args.validate and suites:
-        _terminal.out(f"{_counted(len(suites), 'suite')}, {_counted(len(scenarios), 'scenario')}: valid")
+        _terminal.out(
+            f"{_terminal.counted(len(suites), 'suite')}, {_terminal.counted(len(scenarios), 'scenario')}: valid"
+        )
         return Exit.OK
     if not chosen:
         _terminal.err(_why_nothing(scenarios, args))
@@ -216,7 +218,7 @@ def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
     from svctoolkit.yamlfile import shown_name
 
     if snapshots.written:
-        _terminal.err(f"{_counted(len(snapshots.written), 'snapshot')} written")
+        _terminal.err(f"{_terminal.counted(len(snapshots.written), 'snapshot')} written")
     for path in (p for suite in whole for p in snapshots.unused(suite)):
         _terminal.err(f"{shown_name(path)}: no scenario uses this snapshot; delete it if it is old")
 
@@ -230,15 +232,14 @@ def _changes(
     from svctoolkit.cli import _terminal
 
     try:
-        yield
-        seen = _stamps(suites, args)
         while True:
-            sleep(0.3)
-            now = _stamps(suites, args)
-            if now != seen:
-                _terminal.err(f"changed: {', '.join(sorted(_names(now.items() ^ seen.items())))}")
-                yield
-                seen = _stamps(suites, args)
+            yield
+            seen = now = _stamps(suites, args)
+            _terminal.err("waiting for a change; Ctrl-C ends it")
+            while now == seen:
+                sleep(0.3)
+                now = _stamps(suites, args)
+            _terminal.err(f"changed: {', '.join(sorted(_names(now.items() ^ seen.items())))}")
     except KeyboardInterrupt:
         return
 
@@ -259,17 +260,17 @@ def _names(entries: set[tuple[str, int]]) -> set[str]:
 
 
 def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace) -> str:
+    from svctoolkit.cli import _terminal
+
     if not scenarios:
         return "no *.suite.yaml file there: `svctoolkit init` writes one to start from"
     if args.changed:
-        return f"nothing that {_counted(len(scenarios), 'scenario')} depend on has changed since {args.changed}"
+        return (
+            f"nothing that {_terminal.counted(len(scenarios), 'scenario')} depend on has changed since {args.changed}"
+        )
     known = sorted({tag for scenario in scenarios for tag in scenario.tags})
     near = did_you_mean(args.tags, known) or (f" The tags are {', '.join(known)}." if known else "")
-    return f"none of {_counted(len(scenarios), 'scenario')} is selected.{near if args.tags else ''}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"none of {_terminal.counted(len(scenarios), 'scenario')} is selected.{near if args.tags else ''}"
 
 
 command = Command(

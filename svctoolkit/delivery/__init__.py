@@ -9,13 +9,18 @@ says and replays it. `curl` shows a request as a command.
 
 from __future__ import annotations
 
-from svctoolkit.delivery import live, policy
-from svctoolkit.delivery._curl import curl
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._recorder import Answer, Recorded, Recorder
 from svctoolkit.delivery._request import request
 from svctoolkit.delivery._sender import Delivered, Sender
-from svctoolkit.delivery.cassette import Cassette
+
+if TYPE_CHECKING:
+    from svctoolkit.delivery import live, policy
+    from svctoolkit.delivery._curl import curl
+    from svctoolkit.delivery.cassette import Cassette
 
 __all__ = [
     "Answer",
@@ -32,3 +37,13 @@ __all__ = [
     "policy",
     "request",
 ]
+
+#: Imported when first used: where everything is recorded, nothing needs the network.
+_HOME = {"Cassette": "cassette", "curl": "_curl", "live": "live", "policy": "policy"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_HOME[name]}")
+    return module if name == _HOME[name] else getattr(module, name)

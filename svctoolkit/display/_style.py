@@ -103,5 +103,5 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc .off rect,.svc .edge.off{stroke:var(--dim);stroke-dasharray:4 4}
 .svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
-# twice the class, to be stronger than JupyterLab's own rules for tables and code in outputs
+# The class twice outweighs what JupyterLab says of every table and every piece of code in an output.
 STYLE = re.sub(r"\n\s*", "", _CSS).replace(".svc ", ".svc.svc ")

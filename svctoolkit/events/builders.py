@@ -84,7 +84,7 @@ def _built(head: dict[str, Any], body: dict[str, Any], common: WithUser) -> dict
     when = common.get("timestamp") or datetime.now(UTC)
     if when.tzinfo is None:
         when = when.astimezone()  # a naive time is local time, as everywhere in Python
-    stamp = when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    stamp = iso(when)
     ids = {"userId": common.get("user_id"), "anonymousId": common.get("anonymous_id")}
     event = {**head, **{k: v for k, v in ids.items() if v}, **body, "context": dict(common.get("context", {}))}
     if "integrations" in common:
@@ -92,3 +92,8 @@ def _built(head: dict[str, Any], body: dict[str, Any], common: WithUser) -> dict
     event["messageId"] = common.get("message_id") or str(uuid4())
     event["timestamp"] = event["originalTimestamp"] = stamp
     return event
+
+
+def iso(when: datetime) -> str:
+    """A time as events have it: UTC, with milliseconds and `Z`."""
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

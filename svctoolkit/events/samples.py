@@ -9,9 +9,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from datetime import datetime
 from typing import Any
 
 from svctoolkit.errors import UnknownName
+from svctoolkit.events.builders import iso
+
+_TIMES = ("originalTimestamp", "sentAt", "timestamp", "receivedAt")
 
 _WEB: dict[str, Any] = {
     "app": {"name": "Lantern & Loom", "version": "4.2.0"},
@@ -173,14 +177,19 @@ _SAMPLES: dict[str, dict[str, Any]] = {
 _SAMPLES["track"] = _SAMPLES["order completed"]
 
 
-def sample(name: str) -> dict[str, Any]:
+def sample(name: str, *, at: datetime | None = None) -> dict[str, Any]:
     """A copy of one sample event, by event type or by the lower-case name of a track event.
 
-    Raises `UnknownName`.
+    Its times are always the same ones; with `at` it happened then, for destinations that take no old events. Raises
+    `UnknownName`.
     """
     if name.lower() not in _SAMPLES:
         raise UnknownName("sample event", name, _SAMPLES)
-    return deepcopy(_SAMPLES[name.lower()])
+    made = deepcopy(_SAMPLES[name.lower()])
+    if at is not None:
+        later = at - datetime.fromisoformat(made["originalTimestamp"])
+        made |= {member: iso(datetime.fromisoformat(made[member]) + later) for member in _TIMES}
+    return made
 
 
 def samples() -> dict[str, dict[str, Any]]:

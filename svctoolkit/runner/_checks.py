@@ -13,6 +13,7 @@ from msgspec import UNSET
 from svctoolkit.errors import Problem, UnknownName, did_you_mean
 from svctoolkit.runner import _format, compare
 from svctoolkit.runner._model import Place, Scenario, Step, Suite
+from svctoolkit.runner._written import problems
 from svctoolkit.runner.matchers import MISSING
 
 STAGES = ("user_transform", "dest_transform", "send_to_destination")
@@ -205,10 +206,11 @@ def _expectation(scenario: Scenario, step: Step) -> Found:
         if name not in allowed:
             known = ", ".join(_EXPECTED[step.kind])
             yield ("expect", name), f"there is no {name!r} where a scenario {_DOES[step.kind]}; there are {known}"
+    written = {k: v for k, v in step.expect.items() if k != "capture"}
+    for path, message in problems(written, pending=step.pending is not None):
+        yield ("expect", *path), message
     if step.pending is not None:
         return
-    for path, message in compare.problems({k: v for k, v in step.expect.items() if k != "capture"}):
-        yield ("expect", *path), message
     for stage in STAGES if step.kind == "verify" else ():
         expected = step.expect.get(stage)
         if expected is not None and not _is_on(step, stage) and not _may_be_absent(expected):
@@ -263,5 +265,8 @@ def _live(scenario: Scenario) -> Found:
             scenario.suite.workspace.destination(scenario.live.destination)
         except UnknownName as error:
             yield ("live", "destination"), str(error)
+    verify = scenario.live.verify or {}
+    for path, message in problems({k: verify[k] for k in ("status", "body", "fail_when") if k in verify}, pending=True):
+        yield ("live", "verify", *path), message
     if scenario.live.every <= 0 or scenario.live.within < scenario.live.every:
         yield ("live",), "`every` must be more than 0, and `within` no less than `every`"

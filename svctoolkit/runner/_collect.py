@@ -8,7 +8,6 @@ from typing import Any
 
 from svctoolkit.errors import ConfigError, Problem, UnknownName
 from svctoolkit.runner._model import Scenario, Suite
-from svctoolkit.runner._projects import project
 from svctoolkit.runner._select import expression, find, is_suite
 from svctoolkit.runner.load import load
 from svctoolkit.workspace import Workspace
@@ -28,7 +27,7 @@ def collect(
     problems: dict[Problem, None] = {}  # a workspace that several suites share is told once
     for file, _ in wanted.values():
         try:
-            suites += [load(file, workspaces=workspaces, variables=variables)] if is_suite(file) else project(file)
+            suites += _loaded(file, workspaces, variables)
         except ConfigError as error:
             problems.update(dict.fromkeys(error.problems))
     if problems:
@@ -38,6 +37,14 @@ def collect(
         if name not in known:
             raise UnknownName("variable", name, known)
     return suites, [scenario for suite in suites for scenario in _named(suite, wanted[suite.path.resolve()][1])]
+
+
+def _loaded(file: Path, workspaces: dict[Path, Workspace], variables: Mapping[str, Any] | None) -> list[Suite]:
+    if is_suite(file):
+        return [load(file, workspaces=workspaces, variables=variables)]
+    from svctoolkit.runner._projects import project
+
+    return project(file)
 
 
 def _wanted(targets: Sequence[str]) -> dict[Path, tuple[Path, list[str]]]:

@@ -139,6 +139,18 @@ class Collector:
                 for path, looked_at in _leaves(one, payload, ()):
                     self._groups["fields"].count(f"{key} {path}", looked_at)
 
+    def found(self) -> dict[str, tuple[list[str], list[str]]]:
+        """By group what is covered and what is missing, as plain values: for another process to `merge`."""
+        return {name: (sorted(group.covered), sorted(group.missing)) for name, group in self._groups.items()}
+
+    def merge(self, found: Mapping[str, Sequence[Sequence[str]]]) -> None:
+        """Count what another process has found."""
+        for name, (covered, missing) in found.items():
+            for item in missing:
+                self._groups[name].count(item, False)
+            for item in covered:
+                self._groups[name].count(item, True)
+
     def coverage(self) -> Coverage:
         return Coverage([group for group in self._groups.values() if group.total])
 
@@ -155,7 +167,16 @@ def _reached(scenario: Scenario, step: Any) -> list[str]:
 def _events(given: Any) -> list[Any]:
     if given.event is not UNSET:
         return list(listed(given.event))
-    return list(listed(given.send)) if given.send is not UNSET else []
+    if given.send is not UNSET:
+        return list(listed(given.send))
+    return [_event(*next(iter(call.items()))) for call in given.calls] if given.calls is not UNSET else []
+
+
+def _event(name: str, arguments: Any) -> dict[str, Any]:
+    """As much as coverage wants to know of the event that a call of `ServiceClient` makes."""
+    if isinstance(arguments, Mapping):
+        return {"type": name, "event": arguments.get("name")}
+    return {"type": name, "event": next(iter(listed(arguments)), None)}
 
 
 def _event_names(config: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ from svctoolkit.runner import _format
 from svctoolkit.runner._variables import Environment, Variables
 from svctoolkit.secrets import Masker
 from svctoolkit.workspace import Workspace
-from svctoolkit.yamlfile import Document
+from svctoolkit.yamlfile import Document, shown_name
 
 Place: TypeAlias = tuple[str | int, ...]
 #: What a step does: the Test API for a destination or source, one transformation, a request as it is, the data plane.
@@ -42,6 +42,12 @@ class Suite:
     @property
     def name(self) -> str:
         return self.document.name
+
+    @property
+    def workspace_name(self) -> str:
+        """The workspace file as errors show it; the suite's where the workspace stands in it."""
+        file = self.document.data.get("workspace")
+        return self.name if file is None else shown_name(self.path.parent / file)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
@@ -104,7 +110,8 @@ class Scenario:
     """One test: a scenario, or one row of its `cases` or `matrix`.
 
     `id` is stable and unique in its suite (`slug` or `slug[row]`); `title` is for people. `place` leads to it in the
-    document, `written` to the scenario that it is a row of.
+    document, `written` to the scenario that it is a row of. `line`, from 1, is where it begins: a row of `cases` has
+    its own.
     """
 
     suite: Suite
@@ -114,6 +121,7 @@ class Scenario:
     steps: tuple[Step, ...]
     place: Place
     written: Place
+    line: int
     skip: str | None = None
     xfail: str | None = None
     setup: tuple[Step, ...] = ()
@@ -142,11 +150,6 @@ class Scenario:
     def where(self) -> str:
         """`file:line:col`."""
         return self.suite.document.where(self.place)
-
-    @property
-    def line(self) -> int:
-        """The line in the suite file, from 1; a row of `cases` has its own."""
-        return self.suite.document.position(self.place)[0]
 
     def destinations(self, *kinds: Kind) -> Iterator[str]:
         """The keys of the destinations that its steps reach; of those kinds of steps only, where any are named."""

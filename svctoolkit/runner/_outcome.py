@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from svctoolkit.runner._coverage import Coverage
 from svctoolkit.runner._model import Place, Scenario, Step
 from svctoolkit.runner.compare import Difference
 from svctoolkit.runner.plane import Answer
+
+if TYPE_CHECKING:
+    from svctoolkit.runner._coverage import Coverage
 
 Status: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed"]
 

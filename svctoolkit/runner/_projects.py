@@ -77,7 +77,7 @@ def _default(suite: Suite, key: str, type: str) -> Scenario:
 
 def _made(suite: Suite, key: str, id: str, title: str, place: Place, event: Any, expect: dict[str, Any]) -> Scenario:
     step = Step(_format.Step(transformation=key, event=event), expect, place)
-    return Scenario(suite, id, title, (), (step,), place, place)
+    return Scenario(suite, id, title, (), (step,), place, place, suite.document.position(place)[0])
 
 
 def _json(path: Path) -> Any:

@@ -57,13 +57,18 @@ class Variables:
         return Variables(self.values, self.environment, names)
 
     def applied(self, value: Any) -> Any:
-        """`value` with every reference replaced. References to what is not there stay: see `unknown`."""
+        """`value` with every reference replaced; itself where it has none, for most values do not.
+
+        References to what is not there stay: see `unknown`.
+        """
         if isinstance(value, str):
             return self._text(value) if "$" in value else value
         if isinstance(value, dict):
-            return {k: self.applied(v) for k, v in value.items()}
+            changed = {k: new for k, v in value.items() if (new := self.applied(v)) is not v}
+            return {**value, **changed} if changed else value
         if isinstance(value, list):
-            return [self.applied(v) for v in value]
+            items = [self.applied(v) for v in value]
+            return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
         return value
 
     def _text(self, text: str) -> Any:

@@ -2,8 +2,8 @@
 
 Objects match as subsets: every key that is expected must be there and match, others do not matter. Lists match element
 by element. Numbers compare by value (`10` is `10.0`), true is no number. A map whose keys are all names of matchers
-(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys. Paths to ignore match at the end of a path, `*` any one
-step of it; what is below them is ignored, too.
+(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys (`_written` finds those that are misspelt). Paths to
+ignore match at the end of a path, `*` any one step of it; what is below them is ignored, too.
 """
 
 from __future__ import annotations
@@ -124,17 +124,12 @@ class Comparison:
                 yield from self._inner(key).differences(value, actual[key])
                 continue
             for found in self._inner(key).differences(value, MISSING):
-                yield replace(found, got=found.got + self._hint(key, actual)) if found.got == "nothing" else found
+                near = did_you_mean(key, actual) if found.got == "nothing" else ""
+                yield replace(found, got=f"nothing.{near}") if near else found
         for key in [k for k in actual if k not in expected] if self.exact else ():
             place = replace(self._inner(key), expectation=self.expectation)
             if not place.ignored():
                 yield place.difference("nothing", actual[key])
-
-    def _hint(self, key: str, actual: Mapping[str, Any]) -> str:
-        if key.startswith("$") and not self.literal and (near := did_you_mean(key[1:], MATCHERS.names())):
-            return f" (no matcher is called {key!r}.{near})"
-        near = did_you_mean(key, actual)
-        return f".{near}" if near else ""
 
     def _list(self, expected: list[Any], actual: list[Any]) -> Iterator[Difference]:
         if len(expected) != len(actual):
@@ -145,26 +140,10 @@ class Comparison:
 
 def is_matchers(value: Mapping[Any, Any]) -> bool:
     """Whether an expected map is matched by matchers: it has keys, and each names one."""
-    return bool(value) and all(isinstance(k, str) and k[:1] == "$" and k[1:] in MATCHERS for k in value)
-
-
-def problems(expected: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """What is wrong with an expectation as it is written: `(path, message)` each."""
-    if isinstance(expected, list):
-        for index, one in enumerate(expected):
-            yield from problems(one, (*path, index))
-    elif isinstance(expected, Mapping):
-        mixed = not is_matchers(expected)
-        for key, value in expected.items():
-            name = key[1:] if key[:1] == "$" and key[1:] in MATCHERS else ""
-            if name and mixed:
-                yield (*path, key), f"the matcher {key} stands beside other keys. For a key of this name use $literal"
-            elif name and (wrong := MATCHERS[name].problem(value)):
-                yield (*path, key), f"{key} {wrong}"
-            elif name and (needed := MATCHERS[name].beside) and f"${needed}" not in expected:
-                yield (*path, key), f"{key} stands beside ${needed} only"
-            elif not name or MATCHERS[name].nested:
-                yield from problems(value, (*path, key))
+    for key in value:
+        if not (isinstance(key, str) and key[:1] == "$" and key[1:] in MATCHERS):
+            return False
+    return bool(value)
 
 
 def shown(value: Any) -> str:

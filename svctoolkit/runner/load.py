@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
-from svctoolkit.runner import _format, _rows
+from svctoolkit.runner import _format
 from svctoolkit.runner._checks import checked, checked_suite
 from svctoolkit.runner._fixtures import Fixtures
 from svctoolkit.runner._model import Live, Place, Scenario, Step, Suite
@@ -48,13 +48,16 @@ def load(
     of the suite's own of the same names. `environ` is what `$(env:NAME)` reads, by default that of the process. Raises
     `InvalidSuite` or `InvalidWorkspace` with every problem, each with its place.
     """
-    document = yamlfile.load(path, error=InvalidSuite)
-    yamlfile.check(document, _format.schema(), InvalidSuite)
     environment = Environment() if environ is None else Environment(environ)
-    workspace, files = _workspace(path, document, {} if workspaces is None else workspaces, environment)
-    suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
-    suite.files, suite.environment = files, environment
-    return _filled(suite, variables or {})
+    with yamlfile.without_collector():
+        document = yamlfile.load(path, error=InvalidSuite)
+        yamlfile.check(document, _format.schema(), InvalidSuite)
+        workspace, files = _workspace(path, document, {} if workspaces is None else workspaces, environment)
+        suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
+        suite.files, suite.environment = files, environment
+        _filled(suite, variables or {})
+        document.release()  # before the collector is back: it would walk the nodes, and they are most of a suite
+    return suite
 
 
 def of(data: Mapping[str, Any], workspace: Workspace, *, name: str = "suite") -> Suite:
@@ -162,6 +165,8 @@ class _Loader:
                 self.document.problem([*place, "matrix"], "a scenario has cases or a matrix, not both")
             )
             return
+        from svctoolkit.runner import _rows
+
         try:
             rows = _rows.rows(raw, self.document, place, self.folder, self.suite.files)
         except ConfigError as error:
@@ -216,6 +221,7 @@ class _Loader:
             steps,
             at,
             place,
+            self.document.position(at)[0],
             given.skip,
             given.xfail,
             self._around("setup", place, raw, variables),

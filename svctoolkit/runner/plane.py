@@ -14,6 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from svctoolkit.runner import _format
+from svctoolkit.runner._lines import Counts, Lines
 from svctoolkit.runner._loops import Loops
 from svctoolkit.workspace import Connection, Destination, Person, Workspace
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from svctoolkit.pipeline import Pipeline
-    from svctoolkit.runner._model import Scenario
+    from svctoolkit.runner._model import Scenario, Suite
     from svctoolkit.server import DataPlane
 
 _TEST_API = ("/v0/", "/destination-definitions", "/openapi.json", "/docs")
@@ -95,47 +96,43 @@ class Planes:
 
     def __init__(self, *, live: bool = False, coverage: bool = False) -> None:
         self.live, self._coverage = live, coverage
-        self._hits: dict[str, dict[int, int]] = {}
+        self._lines = Lines()
         self._loops: Loops | None = None
-        self._planes: dict[int, tuple[Workspace, EmbeddedPlane]] = {}
+        self._planes: dict[int, tuple[Suite, EmbeddedPlane]] = {}
         self._lock = threading.Lock()
 
     @contextmanager
     def opened(self, scenario: Scenario) -> Iterator[Plane]:
         """The data plane for one run of a scenario."""
         if not (scenario.freeze or scenario.recorder or scenario.live):
-            yield self._of(scenario.suite.workspace)
+            yield self._of(scenario.suite)
             return
+        if self._coverage:
+            self._of(scenario.suite)  # what no scenario runs is counted there
         own = EmbeddedPlane(scenario.suite.workspace, self._running(), scenario, coverage=self._coverage)
         try:
             yield own
         finally:
-            self._count(own)
+            self._lines.add(scenario.suite, *own.lines())
             own.close()
 
     def unable(self, _scenario: Scenario) -> str:
         """Why a scenario cannot run here, or an empty text. Here every scenario can."""
         return ""
 
-    def lines(self) -> Mapping[str, Mapping[int, int]]:
+    def lines(self) -> Counts:
         """How often each line of user code ran, by file; as far as the engines can tell. Empty without `coverage`."""
-        for _, plane in self._planes.values():
-            self._count(plane)
-        return self._hits
+        for suite, plane in self._planes.values():
+            self._lines.add(suite, *plane.lines(all=self._coverage))
+        return self._lines.counts
 
-    def _count(self, plane: EmbeddedPlane) -> None:
-        with self._lock:
-            for file, lines in plane.lines().items():
-                known = self._hits.setdefault(file, {})
-                for line, count in lines.items():
-                    known[line] = known.get(line, 0) + count
-
-    def _of(self, workspace: Workspace) -> EmbeddedPlane:
-        """The data plane that serves `workspace`, which should not change any more."""
+    def _of(self, suite: Suite) -> EmbeddedPlane:
+        """The data plane that serves the workspace of `suite`, which should not change any more."""
+        workspace = suite.workspace
         with self._lock:
             found = self._planes.get(id(workspace))
         if found is None:
-            made = workspace, EmbeddedPlane(workspace, self._running(), coverage=self._coverage)
+            made = suite, EmbeddedPlane(workspace, self._running(), coverage=self._coverage)
             with self._lock:
                 found = self._planes.setdefault(id(workspace), made)
         return found[1]
@@ -221,14 +218,19 @@ class EmbeddedPlane:
                 from svctoolkit.server import DataPlane
                 from svctoolkit.server.worker import Backoff
 
-                self._data_plane = DataPlane(self._workspace, listen=False, backoff=Backoff(scale=0), **self._frozen)
+                self._data_plane = DataPlane(
+                    self._workspace, listen=False, backoff=Backoff(scale=0), coverage=self._coverage, **self._frozen
+                )
                 for key, script in self._answers.items():
                     self._data_plane.script(key, *_recorder_answers(script))
             return self._data_plane
 
-    def lines(self) -> Mapping[str, Mapping[int, int]]:
-        """How often each line of user code ran in the Test API, by file; empty without `coverage`."""
-        return self._test_api[1].user_code.coverage() if self._test_api and self._coverage else {}
+    def lines(self, *, all: bool = False) -> tuple[Counts, Counts]:
+        """How often each line of user code ran, in the Test API and behind it. With `all` also of code that did not."""
+        for transformation in self._workspace.transformations.values() if all else ():
+            self._app[1].user_code.runnable(transformation)
+        tested = self._test_api[1].user_code.coverage() if self._test_api else {}
+        return tested, self._data_plane.lines() if self._data_plane else {}
 
     def close(self) -> None:
         """End the data plane, if there is one."""

@@ -17,7 +17,7 @@ from svctoolkit.runner._attempt import attempt
 from svctoolkit.runner._checks import STAGES
 from svctoolkit.runner._format import WORKSPACE_KEYS
 from svctoolkit.runner._personal import Personal
-from svctoolkit.runner.compare import is_matchers
+from svctoolkit.runner._written import is_reserved
 from svctoolkit.runner.load import of
 from svctoolkit.runner.plane import embedded
 from svctoolkit.secrets import Masker, Secret, revealed, secret_texts
@@ -222,8 +222,9 @@ def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
 
 def _expected(value: Any, masker: Masker) -> Any:
     if isinstance(value, dict):
-        made = {key: _expected(inner, masker) for key, inner in value.items()}
-        return {"$literal": made} if is_matchers(value) else made
+        if any(name[:1] == "$" and is_reserved(name[1:]) for name in value):
+            return {"$literal": {key: inner for key, inner in value.items() if masker.masked(inner) == inner}}
+        return {key: _expected(inner, masker) for key, inner in value.items()}
     if isinstance(value, list):
         return [_expected(inner, masker) for inner in value]
     return {"$type": "string"} if masker.masked(value) != value else value

@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from threading import Lock
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from svctoolkit.runner._attempt import attempt
-from svctoolkit.runner._coverage import Collector
 from svctoolkit.runner._model import Scenario
 from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started
 from svctoolkit.runner.plane import Planes
 from svctoolkit.runner.snapshots import Snapshots
+
+if TYPE_CHECKING:
+    from svctoolkit.runner._coverage import Collector
 
 __all__ = ["run"]
 
@@ -37,7 +40,7 @@ def run(
     began = clock()
     interrupted = False
     kept = snapshots or Snapshots()
-    collector = Collector(list(dict.fromkeys(s.suite for s in scenarios))) if coverage else None
+    collector = _collector(scenarios) if coverage else None
     yield Started(scenarios)
     outcomes = (
         _one_by_one(scenarios, planes, kept, clock) if jobs < 2 else _beside(scenarios, planes, kept, clock, jobs)
@@ -58,6 +61,12 @@ def run(
         collector.lines(planes.lines())
         yield Covered(collector.coverage())
     yield Finished(counts, clock() - began, len(scenarios), interrupted)
+
+
+def _collector(scenarios: Sequence[Scenario]) -> Collector:
+    from svctoolkit.runner._coverage import Collector
+
+    return Collector(list(dict.fromkeys(s.suite for s in scenarios)))
 
 
 def _one_by_one(

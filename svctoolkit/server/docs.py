@@ -15,8 +15,6 @@ from starlette.routing import Route
 
 from svctoolkit.server._json import encoded
 from svctoolkit.server._operation import Operation
-from svctoolkit.server._page import page
-from svctoolkit.server.openapi import document
 
 
 class Docs:
@@ -27,10 +25,14 @@ class Docs:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
+        from svctoolkit.server.openapi import document
+
         return document(self._operations)
 
     @cached_property
     def _page(self) -> HTMLResponse:
+        from svctoolkit.server._page import page
+
         here = files(__package__)
         style, script = ((here / name).read_text("utf-8") for name in ("docs.css", "docs.js"))
         policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self'"

@@ -61,7 +61,7 @@ class DataPlane(View):
     `transport` answers deliveries instead of what the workspace's delivery mode says. `backoff`, `width` (requests to
     one destination at a time), `window` (seconds that a `messageId` counts as known) and `retention` are limits;
     `lenient` sets a bad event of a batch aside and takes the rest; `timeout`: see `app`. `clock` and `new_id` make
-    times and ids.
+    times and ids. With `coverage`, `lines()` tells which lines of the users' code have run.
 
     Raises `ConfigError` when the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -83,6 +83,7 @@ class DataPlane(View):
         timeout: float = 300.0,
         clock: Callable[[], datetime] = _now,
         new_id: Callable[[], str] = _new_id,
+        coverage: bool = False,
     ) -> None:
         file = Path(workspace) if isinstance(workspace, Path | str) else None
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace.load(workspace)
@@ -91,7 +92,9 @@ class DataPlane(View):
         self.url = _serve.url_of(self._socket) if self._socket else ""
         self.loopback = self._socket is None or _serve.is_loopback(self._socket)
         context = Context(clock=clock, new_id=new_id)
-        self._pipeline = Pipeline(self.workspace, transport=transport, context=context, loopback=self.loopback)
+        self._pipeline = Pipeline(
+            self.workspace, transport=transport, context=context, loopback=self.loopback, coverage=coverage
+        )
         try:
             kept = Store(Path(store) if store else None)
         except ConfigError:
@@ -133,6 +136,10 @@ class DataPlane(View):
     def port(self) -> int:
         """The port it listens at; 0 without a socket."""
         return int(self._socket.getsockname()[1]) if self._socket else 0
+
+    def lines(self) -> dict[str, dict[int, int]]:
+        """How often each line of the users' code has run, by file; empty without `coverage`."""
+        return self._pipeline.user_code.coverage()
 
     @property
     def recorder(self) -> Recorder:

@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from svctoolkit import events
 from svctoolkit.pipeline import Pipeline, Stages
-from svctoolkit.server._demo import demo
 from svctoolkit.server._http import answer, json_object
 from svctoolkit.server._json import refuse
 from svctoolkit.server._operation import Answer, Operation, Parameter
@@ -177,6 +176,8 @@ def _example_request(*, destination: bool = False) -> dict[str, Any]:
 
 
 def _example_result() -> Any:
+    from svctoolkit.server._demo import demo
+
     asked = _example_request(destination=True)
     pipeline = Pipeline(demo()[0])
     result = pipeline.test_destination(
@@ -186,5 +187,7 @@ def _example_result() -> Any:
 
 
 def _example_results() -> Any:
+    from svctoolkit.server._demo import demo
+
     asked = _example_request()
     return Pipeline(demo()[0]).test_source("web", asked["message"], stages=Stages(**asked["stage"])).to_dict()

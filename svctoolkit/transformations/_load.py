@@ -70,6 +70,8 @@ def load(
     loaded = SandboxedTransformation(program, Outside(fetch, geolocation), workers or pool(language))
     with loaded.workers.worker(program) as worker:
         program.units = worker.units
+    if coverage:
+        loaded.count([[0] * len(unit["lines"]) for unit in program.units])
     return loaded
 
 
@@ -123,7 +125,7 @@ class SandboxedTransformation:
         if len(answer.results) != len(events):
             raise TransformationError("the sandbox gave an answer that cannot be read", kind="output")
         if answer.hits is not None:
-            self._add(self.program.counted(answer.hits))
+            self.count(answer.hits)
         outputs = [self._output(result, event) for result, event in zip(answer.results, events, strict=True)]
         if answer.batch is None:
             return outputs
@@ -139,8 +141,9 @@ class SandboxedTransformation:
             return Output(error=_of_event(breach, event), logs=logs)
         return Output(returned, logs=logs)
 
-    def _add(self, counts: dict[str, dict[int, int]]) -> None:
-        for file, lines in counts.items():
+    def count(self, hits: Any) -> None:
+        """Add how often each line has run, as the worker tells it."""
+        for file, lines in self.program.counted(hits).items():
             known = self._hits.setdefault(file, {})
             for line, count in lines.items():
                 known[line] = known.get(line, 0) + count

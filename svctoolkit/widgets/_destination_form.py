@@ -9,7 +9,9 @@ from typing import Any
 
 import ipywidgets
 
+from svctoolkit import display
 from svctoolkit.destinations.definitions import Variable
+from svctoolkit.display import Html
 from svctoolkit.secrets import Secret
 from svctoolkit.widgets import _base
 from svctoolkit.widgets import _destination_config as configuration
@@ -23,17 +25,20 @@ _Set = Callable[[Any], None]
 class Form:
     """A field for each variable: required ones and those that are set first, the others when they are asked for.
 
-    `changed(name)` is called after a variable of the state has changed. `box` holds the form.
+    `changed(name)` is called after a variable of the state has changed. `box` holds the form. The other fields are made
+    in the background: 40 of them take a tenth of a second.
     """
 
     def __init__(self, state: DestinationState, changed: Callable[[str], None]) -> None:
         self._state, self._changed = state, changed
         self._variables = configuration.variables(state.type)
+        self._problems: Mapping[str, str] = {}
         first = [n for n, v in self._variables.items() if (v.required and v.default is None) or n in state.config]
         self._others = [name for name in self._variables if name not in first]
         self.fields = {name: self._field(name) for name in first}
         count = len(self._others)
         self._more = _base.checkbox(f"Show {count} more setting{'s' if count > 1 else ''}")
+        self._work = _base.Work(self._made, failed=self._failed, busy=self._set_busy)
         self._more.observe(lambda change: self._show_others(change["new"]), "value")
         self._first = ipywidgets.VBox([self.fields[name].box for name in first])
         self._rest = ipywidgets.VBox([])
@@ -42,14 +47,36 @@ class Form:
             part.add_class(name)
 
     def show(self, problems: Mapping[str, str]) -> None:
-        """Show what is wrong at the fields."""
-        for name, field in self.fields.items():
-            field.problem(problems.get(name, ""))
+        """Show what is wrong at the fields; those that are not in sight come into it."""
+        self._problems = problems
+        if problems.keys() & set(self._others):
+            self._more.value = True
+        self._tell(self.fields)
+
+    def _tell(self, fields: Mapping[str, _base.Field]) -> None:
+        for name, field in fields.items():
+            field.problem(self._problems.get(name, ""))
+
+    def wait(self, timeout: float = 30.0) -> bool:
+        """Whether all fields that were asked for are there within `timeout` seconds."""
+        return self._work.wait(timeout)
 
     def _show_others(self, shown: bool) -> None:
-        if shown:
-            self.fields |= {name: self._field(name) for name in self._others if name not in self.fields}
-        self._rest.children = [self.fields[name].box for name in self._others] if shown else []
+        if shown and self._others[0] not in self.fields:
+            self._work.start(lambda: {name: self._field(name) for name in self._others})
+        else:
+            self._rest.children = [self.fields[name].box for name in self._others] if shown else []
+
+    def _made(self, fields: dict[str, _base.Field]) -> None:
+        self.fields |= fields
+        self._tell(fields)
+        self._rest.children = [field.box for field in fields.values()]
+
+    def _failed(self, message: Html) -> None:
+        self._rest.children = [_base.html(display.page(message))]
+
+    def _set_busy(self, busy: bool) -> None:
+        self._more.disabled = busy
 
     def _field(self, name: str) -> _base.Field:
         variable, value = self._variables[name], self._state.config.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from svctoolkit import events
@@ -40,7 +41,7 @@ class DestinationState:
         self.stages = Stages(send_to_destination=True)
         self.force = False
         self.override_text = ""
-        self.event_text = _json(events.sample(_EVENT))
+        self.event_text = _json(events.sample(_EVENT, at=datetime.now(UTC)))
         self.choose(next(iter(self.workspace.destinations), "WEBHOOK"))
 
     def choose(self, name: str) -> None:
@@ -97,7 +98,8 @@ class DestinationState:
 
     def samples(self) -> list[Sample]:
         """The sample events, then the worked examples of the type that give a payload."""
-        found = [Sample(name, event) for name, event in events.samples().items()]
+        now = datetime.now(UTC)
+        found = [Sample(name, events.sample(name, at=now)) for name in events.samples()]
         worked = [] if self.refusal() else [e for e in examples(self.type) if not e.error and not e.lookups]
         return [*found, *(Sample(f"Example: {e.name}", e.event, e.config) for e in worked)]
 

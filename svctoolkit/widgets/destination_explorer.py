@@ -54,7 +54,7 @@ class DestinationExplorer(_base.Explorer):
         self._chosen()
         top = _base.grid(self._destination_card, self._event_card, least="340px")
         stages = _base.bar(*self._stages.values(), self._force, self._run, self._status)
-        super().__init__([top, stages, self._strips, self._tabs], closing=[self._work.wait])
+        super().__init__([top, stages, self._strips, self._tabs], closing=[self.wait])
 
     def run(self) -> None:
         """What the button does: run the stages in the background."""
@@ -70,7 +70,7 @@ class DestinationExplorer(_base.Explorer):
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Whether what was asked for is done within `timeout` seconds."""
-        return self._work.wait(timeout)
+        return self._work.wait(timeout) and self._form.wait(timeout)
 
     def static(self) -> display.Html:
         """The last result."""

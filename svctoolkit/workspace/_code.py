@@ -64,7 +64,9 @@ class UserCode:
         found: dict[str, dict[int, int]] = {}
         for _, loaded in list(self._loaded.values()):
             if isinstance(loaded, transformations.SandboxedTransformation):
-                found |= loaded.coverage()
+                for file, lines in loaded.coverage().items():  # several may use the same library
+                    known = found.setdefault(file, {})
+                    found[file] = known | {line: known.get(line, 0) + count for line, count in lines.items()}
         return found
 
     def written(self, transformation: Transformation) -> Any:
@@ -81,7 +83,7 @@ class UserCode:
             return transformations.load(
                 transformation.code,
                 transformation.language or "javascript",
-                name=_file(transformation),
+                name=transformation.file_name,
                 libraries={key: _library(made) for key, made in self._workspace.libraries.items()},
                 credentials=revealed(self._workspace.credentials),
                 fetch=self._fetch,
@@ -128,12 +130,5 @@ def _no_code(transformation: Transformation) -> str:
     return f"transformation {transformation.key!r} has no code"
 
 
-def _file(made: Transformation | Library) -> str:
-    """The file name that errors show."""
-    if made.file is not None:
-        return made.file.name
-    return f"{made.key}.{'py' if made.language == 'python' else 'js'}"
-
-
 def _library(made: Library) -> transformations.Library:
-    return transformations.Library(made.code, made.language or "javascript", _file(made))
+    return transformations.Library(made.code, made.language or "javascript", made.file_name)

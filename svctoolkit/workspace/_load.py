@@ -17,6 +17,7 @@ from svctoolkit.transformations import Limits
 from svctoolkit.workspace import _service
 from svctoolkit.workspace._checks import Flaw, flaws
 from svctoolkit.workspace._model import (
+    LANGUAGES,
     Connection,
     Delivery,
     Destination,
@@ -32,7 +33,6 @@ from svctoolkit.workspace._shapes import LibraryShape, SourceShape, Transformati
 from svctoolkit.yamlfile import Document
 
 _Path: TypeAlias = tuple[str | int, ...]
-_LANGUAGES: Mapping[str, Language] = {".py": "python", ".js": "javascript", ".mjs": "javascript"}
 
 
 def workspace_of(document: Document, folder: Path | None, environ: Mapping[str, str]) -> Workspace:
@@ -217,7 +217,7 @@ class _Builder:
             self._flaw((*path, "file"), "give 'code' or 'file', not both", key=True)
         file = None if shape.file is None else Path(shape.file)
         code = shape.code or (self._read(file, (*path, "file")) if file else "")
-        language = shape.language or (_LANGUAGES.get(file.suffix) if file else None)
+        language = shape.language or (LANGUAGES.get(file.suffix) if file else None)
         if language is None and (file or shape.code):
             self._flaw(path, f"{path[-1]!r} needs 'language': python or javascript", key=True)
         return language, code, file, version

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 DeliveryMode = Literal["record", "live", "cassette"]
 Language = Literal["python", "javascript"]
+LANGUAGES: Mapping[str, Language] = {".py": "python", ".js": "javascript", ".mjs": "javascript"}  # by file name
 
 
 @dataclass(slots=True)
@@ -111,6 +112,11 @@ class Transformation:
     version_id: str = ""
     workspace: Workspace | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def file_name(self) -> str:
+        """What errors call the file of the code."""
+        return _file_name(self)
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
         from svctoolkit.workspace._display import transformation
@@ -138,6 +144,15 @@ class Library:
     code: str = field(default="", repr=False)
     file: Path | None = None
     version_id: str = ""
+
+    @property
+    def file_name(self) -> str:
+        """What errors call the file of the code."""
+        return _file_name(self)
+
+
+def _file_name(made: Transformation | Library) -> str:
+    return made.file.name if made.file else f"{made.key}.{'py' if made.language == 'python' else 'js'}"
 
 
 @dataclass(slots=True)
@@ -313,20 +328,24 @@ class Workspace:
         function: Callable[..., Any] | None = None,
         *,
         code: str = "",
-        language: Language = "python",
-        file: Path | None = None,
+        language: Language | None = None,
+        file: Path | str | None = None,
     ) -> Transformation:
         """The transformation with this key or id; with `function`, `code` or `file`, a new one.
 
         A function is called as `function(event)` or `function(event, metadata)`; it is trusted and runs right here.
-        Code runs in the sandbox. Raises `UnknownName`, or `InvalidWorkspace` for a file that cannot be read.
+        Code runs in the sandbox; its `language` is by default what the file's name says, else Python.
+
+        Raises `UnknownName`, or `InvalidWorkspace` for a file that cannot be read.
         """
         if function is None and not code and file is None:
             found = _found("transformation", key, self.transformations)
         else:
-            if file is not None and not code:
-                code = _read(file if self.folder is None else self.folder / file)
-            found = self.transformations[key] = Transformation(key, key, key, language, function, code, file)
+            path = None if file is None else Path(file)
+            if path is not None and not code:
+                code = _read(path if self.folder is None else self.folder / path)
+            chosen = language or (LANGUAGES.get(path.suffix) if path else None) or "python"
+            found = self.transformations[key] = Transformation(key, key, key, chosen, function, code, path)
         found.workspace = self
         return found
 

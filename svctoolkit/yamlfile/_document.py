@@ -83,14 +83,23 @@ class Document(Text):
     Places are looked up when they are asked for. A value that stands behind an alias has the place of its anchor.
     """
 
-    def __init__(self, text: str, name: str, data: Any, compose: Callable[[], Node | None]) -> None:
+    def __init__(
+        self, text: str, name: str, data: Any, compose: Callable[[], Node | None], node: Node | None = None
+    ) -> None:
         super().__init__(text, name)
-        self.data, self._compose = data, compose
+        self.data, self._compose, self._composed = data, compose, node
         self._entries: dict[int, dict[str, tuple[Node, Node]]] = {}
 
-    @cached_property
+    @property
     def _node(self) -> Node | None:
-        return self._compose()
+        if self._composed is None:
+            self._composed = self._compose()
+        return self._composed
+
+    def release(self) -> None:
+        """Forget what places are looked up in, until one is asked for: many objects, and most files have no error."""
+        self._composed = None
+        self._entries.clear()
 
     def part(self, data: Any) -> Document:
         """A document with a part of the data (the same keys further down): its places are those in this file."""

@@ -104,20 +104,20 @@ def _from_yaml(source: Text, error: type[ConfigError]) -> Document:
         raise error(_syntax(source, wrong)) from wrong
     if builder.problems:
         raise error(capped(builder.problems))
-    return Document(source.text, source.name, data, lambda: node)
+    return Document(source.text, source.name, data, lambda: compose(source.text)[0], node)
 
 
 def _syntax(source: Text, wrong: yaml.YAMLError) -> Problem:
     mark = getattr(wrong, "problem_mark", None) or getattr(wrong, "context_mark", None)
     said = str(getattr(wrong, "problem", None) or wrong)
-    index = min(mark.index if mark else 0, len(source.text))
+    index = min(mark.index if mark else 0, len(source.text.rstrip()))  # what is missing at the end is missed behind it
     if source.text[index : index + 1] == "\t":
         return source.problem_at(index, "a tab in the indentation: YAML takes spaces only")
     if "cannot start any token" in said:
         return source.problem_at(index, f"text that starts with {source.text[index : index + 1]!r} needs quotes")
     meaning = next((ours for theirs, ours in _MEANINGS.items() if theirs in said), f"not YAML: {said}")
     opened = getattr(wrong, "context_mark", None)
-    if opened and "closed" in meaning:
+    if opened and opened.index < index and "closed" in meaning:
         meaning += f" (opened in line {source.at(opened.index)[0]})"
     return source.problem_at(index, meaning)
 

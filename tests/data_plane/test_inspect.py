@@ -58,6 +58,20 @@ def test_a_stopped_data_plane_can_still_be_looked_at(workspace: Workspace, tmp_p
         plane.wait(lambda: False, timeout=600)
 
 
+def test_paging_misses_no_delivery_that_took_long(workspace: Workspace) -> None:
+    """A slow request that was made first comes on a later page than a fast one that was made after it."""
+    with DataPlane(workspace, listen=False) as plane:
+        plane.script("crm", Answer(200, delay=0.2))
+        plane.send(EVENT, source="web")
+        plane.wait(lambda: len(plane.delivered) == 1)
+        first = get(plane, "/inspect/deliveries")
+        plane.drain()
+        after = first["items"][-1]["number"]
+        second = get(plane, f"/inspect/deliveries?after={after}")
+
+        assert [item["destination"] for item in first["items"] + second["items"]] == ["mail", "crm"]
+
+
 def test_counts(busy: DataPlane) -> None:
     """How many of everything, of all runs or of one."""
     everything, run = get(busy, "/inspect/counts"), get(busy, "/inspect/counts?run=r1")

@@ -28,6 +28,7 @@ CHROMIUM = "/usr/bin/chromium"
 EXPLORER = ".svc-explorer"
 _FLAGS = ("--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
 _LAB = ("--ip=127.0.0.1", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True")
+_VOILA = ("--Voila.ip=127.0.0.1", "--show_tracebacks=True")
 _ROOT = os.geteuid() == 0  # of whom Chromium and Jupyter want to be told that it is meant
 _SECONDS = 60.0
 #: Files from other hosts, which the browser refuses, and other extensions of JupyterLab that happen to be installed.
@@ -185,7 +186,7 @@ class Sheet:
 
     def shown(self) -> None:
         """Return when the explorer is there, or fail with what the notebook says instead."""
-        failed = self.page.locator('[data-mime-type="application/vnd.jupyter.error"], .voila-notebook-error')
+        failed = self.page.locator('[data-mime-type="application/vnd.jupyter.error"]')
         self.explorer.or_(failed).first.wait_for(timeout=_SECONDS * 1000)
         assert failed.count() == 0, f"a cell failed: {failed.first.inner_text()}"
 
@@ -242,7 +243,7 @@ def jupyter(folder: Path, state: Path) -> Iterator[Jupyter]:
     """Servers for the notebooks of `folder`, and a browser. They end with the `with`."""
     root = ["--allow-root"] if _ROOT else []
     lab = Server(folder, state / "lab", "jupyterlab", *_LAB, *root)
-    voila = Server(folder, state / "voila", "voila", str(folder), "--Voila.ip=127.0.0.1")
+    voila = Server(folder, state / "voila", "voila", str(folder), *_VOILA)
     try:
         with sync_playwright() as playwright:
             flags = [*_FLAGS, *(["--no-sandbox"] if _ROOT else [])]

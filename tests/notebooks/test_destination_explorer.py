@@ -131,6 +131,18 @@ def test_what_is_wrong_stands_at_its_field(explorer: DestinationExplorer) -> Non
     assert "is required" not in field.box.children[1].value
 
 
+def test_a_mistake_in_a_setting_out_of_sight_brings_it_into_sight(explorer: DestinationExplorer) -> None:
+    """Who runs it sees the field, and what is wrong there."""
+    controls(explorer)["Destination"].value = "GA4"
+    controls(explorer)["API Secret (required)"].value = TOKEN
+    assert "Measurement Id" not in controls(explorer)
+
+    controls(explorer)["Run"].click()
+    assert explorer.wait()
+    assert "Measurement Id" in controls(explorer)
+    assert "is required" in explorer._form.fields["measurementId"].box.children[1].value
+
+
 def test_own_destinations_are_not_changed(explorer: DestinationExplorer, shop: Workspace) -> None:
     """Their configuration is the start; edits go along as destinationConfig."""
     controls(explorer)["Webhook URL (required)"].value = "https://other.example/in"
@@ -226,6 +238,7 @@ def test_every_type_has_a_form(types: list[str]) -> None:
         for widget in form.box.children[1:2]:
             widget.value = True
 
+        assert form.wait()
         assert set(form.fields) == set(definitions.variables(type))
         texts = {name: f.control for name, f in form.fields.items() if f.control.__class__ is ipywidgets.Text}
         for control in texts.values():
@@ -248,6 +261,7 @@ def test_each_kind_of_field_has_its_value(type: str, label: str, value: Any, con
     explorer = DestinationExplorer(None, type)
     found = controls(explorer)
     next(w for name, w in found.items() if name.startswith("Show ")).value = True
+    assert explorer.wait()
     found = {name.lower(): widget for name, widget in controls(explorer).items()}
     found[label.lower()].value = value
 
@@ -315,6 +329,7 @@ def test_the_suite_runs(name: str, shop: Workspace, tmp_path: Path, monkeypatch:
             controls(explorer)[label].value = value
     if name == "WEBHOOK":
         next(w for n, w in controls(explorer).items() if n.startswith("Show ")).value = True
+        assert explorer.wait()
         controls(explorer)["Add row"].click()
         controls(explorer)["from 1"].value = "x-key"
         controls(explorer)["to 1"].value = "an0ther-s3cret"

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from svctoolkit.runner._coverage import Coverage, shown_coverage
 from svctoolkit.runner._model import Suite
 from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started
-from svctoolkit.runner._text import explanation
+from svctoolkit.runner.compare import printable
 from svctoolkit.runner.reporters._contract import Output
 
+if TYPE_CHECKING:
+    from svctoolkit.runner._coverage import Coverage
+
 _COLOURS = {"passed": "32", "failed": "31", "error": "31", "skipped": "33", "xfailed": "33"}
-_ORDER = ("passed", "failed", "error", "skipped", "xfailed")
+_NAMES = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "broken",
+    "skipped": "skipped",
+    "xfailed": "expected to fail",
+}
 
 
 class Console:
@@ -22,6 +32,7 @@ class Console:
         self._suite: Suite | None = None
         self._counts: Counter[str] = Counter()
         self._failed: list[Outcome] = []
+        self._left_out: dict[tuple[str, str], list[str]] = {}
         self._total = self._done = 0
         self._coverage: Coverage | None = None
 
@@ -43,6 +54,9 @@ class Console:
         self._done += 1
         if not outcome.ok:
             self._failed.append(outcome)
+        elif outcome.reason:
+            reason = printable(" ".join(str(outcome.scenario.suite.masker.masked(outcome.reason)).split()))
+            self._left_out.setdefault((outcome.status, reason), []).append(outcome.scenario.name)
         if self._output.terminal:
             self._progress(f"{self._done}/{self._total} {outcome.scenario.name}")
 
@@ -53,14 +67,16 @@ class Console:
 
     def _finished(self, notice: Finished) -> None:
         self._end_suite()
+        for (status, reason), names in sorted(self._left_out.items(), reverse=True):
+            self._line(f"{self._styled(_NAMES[status], status)}: {reason} ({_few(names)})")
         for outcome in self._failed:
             scenario = outcome.scenario
             self._line(f"\n{self._styled(outcome.status.upper(), outcome.status)} {scenario.name}")
             if scenario.title != scenario.id:
                 self._line(f"  {scenario.suite.masker.masked(scenario.title)}")
-            self._line("\n".join(f"  {line}" for line in explanation(outcome).splitlines()))
+            self._line("\n".join(f"  {line}" for line in _explained(outcome)))
         if self._coverage:
-            self._line("\n" + "\n".join(shown_coverage(self._coverage)))
+            self._line("\n" + "\n".join(_covered(self._coverage)))
         done = sum(notice.counts.values())
         left = f", {notice.total - done} not run" if done < notice.total else ""
         stopped = "interrupted: " if notice.interrupted else ""
@@ -68,8 +84,7 @@ class Console:
         self._line(f"{gap}{stopped}{self._counted(notice.counts)}{left} in {notice.seconds:.2f} s")
 
     def _counted(self, counts: Counter[str]) -> str:
-        names = {"error": "broken", "xfailed": "expected to fail"}
-        found = [self._styled(f"{counts[s]} {names.get(s, s)}", s) for s in _ORDER if counts[s]]
+        found = [self._styled(f"{counts[s]} {_NAMES[s]}", s) for s in _NAMES if counts[s]]
         return ", ".join(found) or "nothing run"
 
     def _styled(self, text: str, status: str) -> str:
@@ -82,6 +97,23 @@ class Console:
     def _line(self, text: str) -> None:
         clear = "\r\x1b[K" if self._output.terminal else ""
         self._output.stream.write(f"{clear}{text}\n")
+
+
+def _explained(outcome: Outcome) -> Sequence[str]:
+    from svctoolkit.runner._text import explanation  # most runs have nothing to explain
+
+    return explanation(outcome).splitlines()
+
+
+def _covered(coverage: Coverage) -> Iterator[str]:
+    from svctoolkit.runner._coverage import shown_coverage
+
+    return shown_coverage(coverage)
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 reporter = Console

@@ -1,13 +1,19 @@
-"""`junit`: JUnit XML, as Jenkins, GitLab and others read it: a `testsuite` per file, a `testcase` per scenario."""
+"""`junit`: JUnit XML, as Jenkins, GitLab and others read it: a `testsuite` per file, a `testcase` per scenario.
+
+It fits Jenkins's schema and the stricter one of Ant, which wants a host and a time, and has no totals over all files.
+"""
 
 from __future__ import annotations
 
+import platform
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 from svctoolkit.runner._model import Suite
-from svctoolkit.runner._outcome import Finished, Notice, Outcome
+from svctoolkit.runner._outcome import Finished, Notice, Outcome, Started
 from svctoolkit.runner._text import explanation
 from svctoolkit.runner.reporters._contract import Output
 
@@ -18,35 +24,41 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 class JUnit:
     """Writes when the run is over."""
 
-    def __init__(self, output: Output) -> None:
-        self._output = output
+    def __init__(self, output: Output, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._output, self._clock = output, clock
+        self._began = ""
         self._suites: dict[Suite, list[Outcome]] = {}
 
     def __call__(self, notice: Notice) -> None:
-        if isinstance(notice, Outcome):
+        if isinstance(notice, Started):
+            self._began = f"{self._clock():%Y-%m-%dT%H:%M:%S}"
+        elif isinstance(notice, Outcome):
             self._suites.setdefault(notice.scenario.suite, []).append(notice)
         elif isinstance(notice, Finished):
-            self._write(notice)
+            self._write()
 
-    def _write(self, notice: Finished) -> None:
-        root = ET.Element("testsuites", _numbers(notice.counts, notice.seconds))
-        del root.attrib["skipped"]  # the schema has it for a testsuite only
-        for suite, outcomes in self._suites.items():
-            counts: Counter[str] = Counter(outcome.status for outcome in outcomes)
-            numbers = _numbers(counts, sum(o.milliseconds for o in outcomes) / 1000)
-            element = ET.SubElement(root, "testsuite", {"name": _text(suite, suite.title), **numbers})
+    def _write(self) -> None:
+        root = ET.Element("testsuites")
+        where = {"timestamp": self._began, "hostname": platform.node() or "localhost"}
+        for number, (suite, outcomes) in enumerate(self._suites.items()):
+            named = {"name": _text(suite, suite.title), "package": suite.name, "id": str(number)}
+            element = ET.SubElement(root, "testsuite", {**named, **where, **_numbers(outcomes)})
             properties = ET.SubElement(element, "properties")
             ET.SubElement(properties, "property", {"name": "file", "value": suite.name})
             for outcome in outcomes:
                 _case(element, suite, outcome)
+            ET.SubElement(element, "system-out")
+            ET.SubElement(element, "system-err")
         ET.indent(root)
         text = ET.tostring(root, encoding="unicode")
         self._output.stream.write(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
 
 
-def _numbers(counts: Counter[str], seconds: float) -> dict[str, str]:
+def _numbers(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    counts = Counter(outcome.status for outcome in outcomes)
+    seconds = sum(outcome.milliseconds for outcome in outcomes) / 1000
     numbers = {
-        "tests": sum(counts.values()),
+        "tests": len(outcomes),
         "failures": counts["failed"],
         "errors": counts["error"],
         "skipped": counts["skipped"] + counts["xfailed"],

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import count
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
@@ -43,12 +42,8 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request of an attempt, as JSON: payload, request, response, headers, error, milliseconds.
+    """One request of an attempt, as JSON: payload, request, response, headers, error, milliseconds."""
 
-    `number` counts the requests of a data plane in the order in which they were made.
-    """
-
-    number: int
     part: int
     status: int
     at: float
@@ -70,13 +65,11 @@ class Outcome:
 class Attempts:
     """Makes attempts with the stages, routes and transport of a pipeline.
 
-    `masked` hides secrets in what is kept of the exchanges, for stores that outlive the process. `first` is the number
-    of the first exchange.
+    `masked` hides secrets in what is kept of the exchanges, for stores that outlive the process.
     """
 
-    def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], *, masked: bool, first: int) -> None:
+    def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], *, masked: bool) -> None:
         self._pipeline, self._clock, self._masked = pipeline, clock, masked
-        self._numbers = count(first)
         self._routes: dict[str, tuple[Any, Route]] = {}
 
     def __call__(self, task: Task, event: Mapping[str, Any], key: str) -> Outcome:
@@ -144,7 +137,7 @@ class Attempts:
         }
         if self._masked:
             data = route.masker.masked(data)
-        return Exchange(next(self._numbers), part, made.status, self._clock().timestamp(), data)
+        return Exchange(part, made.status, self._clock().timestamp(), data)
 
     def _route(self, destination: Destination) -> Route:
         """The route, made again only when the destination or its transformation has changed."""

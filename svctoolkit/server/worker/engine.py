@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
+from itertools import count
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -49,7 +50,8 @@ class Engine:
     ) -> None:
         self.workspace, self.store, self.clock, self.bell = pipeline.workspace, store, clock, Bell()
         made = store.read("select coalesce(max(number), 0) from deliveries")[0][0]
-        self._attempts = Attempts(pipeline, clock, masked=store.path is not None, first=made + 1)
+        self._numbers = count(made + 1)
+        self._attempts = Attempts(pipeline, clock, masked=store.path is not None)
         self._backoff, self._width = backoff, width
         self._timers = Timers()
         self._pruner = Pruner(store, clock, retention)
@@ -64,8 +66,8 @@ class Engine:
         self._stopped = False
         self._unrouted: int = store.read("select count(*) from blocks where routed = 0")[0][0]
         left = "select destination, run, count(*) from fates where status = 'pending' group by destination, run"
-        for destination, run, count in store.read(left):
-            self._open[destination, run] = count
+        for destination, run, waiting in store.read(left):
+            self._open[destination, run] = waiting
         self._router = Router(store, self.workspace, self._deliver, window)
         for destination in {key for key, _ in self._open}:
             self._lane(destination, behind=True).wake()
@@ -155,7 +157,8 @@ class Engine:
 
         def save(to: Any) -> None:
             insert(to, "fates", fates)
-            insert(to, "deliveries", deliveries)
+            # Numbered as they are stored, so whoever pages through them by number misses none.
+            insert(to, "deliveries", [(next(self._numbers), *row) for row in deliveries])
 
         def saved(future: Future[None]) -> None:
             if future.exception() is not None:
@@ -169,7 +172,7 @@ class Engine:
                         self._open[destination, result.task.run] -= 1
                 self._open = +self._open
             done()
-            self._count("deliveries", [(destination, str(row[6])) for row in deliveries])
+            self._count("deliveries", [(destination, str(row[5])) for row in deliveries])
             self._count("fates", [(destination, row[3]) for row in fates if row[3] != "pending"])
             self.bell.tell("delivery", lambda: [_told(row) for row in deliveries])
             self.bell.tell("fate", lambda: [_fate(row) for row in fates])
@@ -189,8 +192,8 @@ class Engine:
 
         def save(to: Any) -> None:
             sql = f"select destination, run, count(*) from fates where {chosen} group by destination, run"
-            for key, of_run, count in to.execute(sql, values):
-                found[key, of_run] = count
+            for key, of_run, waiting in to.execute(sql, values):
+                found[key, of_run] = waiting
             to.execute(f"update fates set status = 'pending', attempts = 0 where {chosen}", values)
 
         self.store.write(save).result()
@@ -295,7 +298,6 @@ def _delivery_rows(result: Result, destination: str) -> list[tuple[Any, ...]]:
     task = result.task
     return [
         (
-            made.number,
             task.seq,
             destination,
             task.run,
@@ -321,4 +323,4 @@ def _fate(row: Sequence[Any]) -> dict[str, Any]:
 
 def _told(row: Sequence[Any]) -> dict[str, Any]:
     names = ("seq", "destination", "run", "attempt", "part", "status")
-    return dict(zip(names, row[1:], strict=False))
+    return dict(zip(names, row, strict=False))

@@ -1,0 +1,120 @@
+"""`svctoolkit notebooks`: the notebooks that show what this package can do, copied to a folder and opened."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import svctoolkit
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.errors import ConfigError, Problem, ToolkitError
+
+_DEFAULT = "svctoolkit-notebooks"
+_NEEDED = ("ipykernel", "ipywidgets", "jupyterlab", "matplotlib")
+_INSTALL = "pip install jupyterlab 'svctoolkit[notebooks]'"
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", nargs="?", default=_DEFAULT, metavar="DIR", help=f"where to copy them (default: {_DEFAULT})"
+    )
+    parser.add_argument("--force", action="store_true", help="replace files in DIR that are different by now")
+    parser.add_argument("--no-open", action="store_true", help="copy only, do not start JupyterLab")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _terminal
+
+    folder, files = Path(args.folder), _files()
+    written = _write(folder, files, force=args.force)
+    notebooks = [name for name in files if name.endswith(".ipynb")]
+    shown = "\n".join(f"  {folder / name}" for name in notebooks)
+    _terminal.out(f"{written} of {len(files)} files written; the notebooks are\n{shown}")
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        _terminal.out(f"\nto run them, install {', '.join(missing)}: {_INSTALL}")
+        return Exit.OK
+    if args.no_open:
+        _terminal.out(f"\nnext: jupyter lab {folder / notebooks[0]}")
+        return Exit.OK
+    _terminal.out("\nstarting JupyterLab; Ctrl-C ends it")
+    return _opened(folder, notebooks[0])
+
+
+def _files() -> dict[str, bytes]:
+    """What is copied: relative path -> content. An installed package has it inside, a checkout beside itself."""
+    package = Path(svctoolkit.__file__).parent
+    origin = next(found for found in (package / "_notebooks", package.parent / "notebooks") if found.is_dir())
+    made = {}
+    for path in sorted(origin.rglob("*")):
+        parts = path.relative_to(origin).parts
+        if path.is_file() and parts[0] != "images" and not any(p.startswith((".", "__")) for p in parts):
+            made["/".join(parts)] = path.read_bytes()
+    return made
+
+
+def _write(folder: Path, files: Mapping[str, bytes], *, force: bool) -> int:
+    """Write the files that are not there as they are, all or none, and give their number.
+
+    Raises `ConfigError` where one is there and different (`force` replaces it), `ToolkitError` where one cannot be
+    written.
+    """
+    try:
+        wanted = {folder / name: content for name, content in files.items() if not _is(folder / name, content)}
+        changed = [path for path in wanted if path.exists()]
+        if changed and not force:
+            hint = Problem(f"nothing was written; --force replaces them, or open what you have: jupyter lab {folder}")
+            raise ConfigError([*(Problem("is there already, and different", str(path)) for path in changed), hint])
+        _replace(wanted)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise ToolkitError(f"cannot write the notebooks to {folder}: {why}") from error
+    return len(wanted)
+
+
+def _is(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content
+
+
+def _replace(wanted: Mapping[Path, bytes]) -> None:
+    """Everything is written beside its place first, where a full disk or a missing right does no harm."""
+    beside = {path: path.with_name(f".{path.name}.new") for path in wanted}
+    try:
+        for path, content in wanted.items():
+            if path.is_dir():
+                raise IsADirectoryError(0, f"{path} is a folder")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside[path].write_bytes(content)
+        for path in wanted:
+            os.replace(beside[path], path)
+    finally:
+        for new in beside.values():
+            with contextlib.suppress(OSError):
+                new.unlink(missing_ok=True)
+
+
+def _opened(folder: Path, notebook: str) -> int:
+    """The exit code after JupyterLab ended. Ctrl-C is for JupyterLab, which asks before it ends."""
+    process = subprocess.Popen([sys.executable, "-m", "jupyterlab", notebook], cwd=folder)
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):
+            return Exit.OK if process.wait() == 0 else Exit.FAILED
+
+
+command = Command(
+    help="copy the notebooks out and open them",
+    description="""
+        Seven notebooks with one shop's data, from a quick start to a destination of your own, copied to a folder and
+        opened in JupyterLab. Files that you have changed there are never overwritten without --force: then nothing is
+        written at all.
+    """,
+    examples=("svctoolkit notebooks", "svctoolkit notebooks shop-notebooks --no-open"),
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,36 @@
+"""Notebooks as they are stored: no outputs, no numbers, each line of source on a line of its own.
+
+`python -m tests.notebooks.normal` brings them into this form after somebody has worked on them in JupyterLab.
+Then a change to one can be read.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent.parent.parent / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def normal(text: str) -> str:
+    """The same notebook in the form in which it is stored."""
+    made = {"cells": [_cell(cell) for cell in json.loads(text)["cells"]], "metadata": _METADATA}
+    made |= {"nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(made, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def _cell(cell: dict[str, Any]) -> dict[str, Any]:
+    made = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": {}}
+    made["source"] = "".join(cell["source"]).splitlines(keepends=True)
+    return made | ({"execution_count": None, "outputs": []} if cell["cell_type"] == "code" else {})
+
+
+if __name__ == "__main__":
+    for notebook in NOTEBOOKS:
+        notebook.write_text(normal(notebook.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")

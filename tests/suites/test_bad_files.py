@@ -1,0 +1,106 @@
+"""Files and options that are wrong: each is told clearly, with its place, and nothing is left half-written."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.cli import main
+
+HEAD = """\
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}
+scenarios:
+"""
+SCENARIO = "  - {name: a, destination: hook, event: {type: track}, expect: {status: 200}}\n"
+LONG = """\
+  - name: order {n}
+    destination: hook
+    event:
+      type: track
+      event: Order Completed
+      properties:
+        revenue: {n}
+    expect:
+      status: 200
+      dest_transform:
+"""
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Write `s.suite.yaml`, run it with options; what is told: a mistake of the user, without a traceback."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(text: str | bytes, *options: str) -> str:
+        Path("s.suite.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+        before = {path.name for path in Path().iterdir()}
+        assert main(["run", *options]) == 4
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "Traceback" not in captured.err
+        assert {path.name for path in Path().iterdir()} == before
+        return captured.err
+
+    return run
+
+
+def test_the_last_of_100_000_lines_has_its_place(told: Callable[..., str]) -> None:
+    """A wrong key, and a bracket that is never closed, are found where they are."""
+    text = HEAD + "".join(LONG.format(n=n) + "        method: POST\n" for n in range(9100))
+
+    assert "s.suite.yaml:100104:6: unknown key 'nam'. Did you mean 'name'?" in told(
+        text + SCENARIO.replace("name", "nam")
+    )
+    assert "s.suite.yaml:100104:12: a value is missing here, or a bracket" in told(text + "  - name: [\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HEAD + "  - name: a\n\tdestination: hook\n", "s.suite.yaml:5:1: a tab in the indentation"),
+        ((HEAD + SCENARIO.replace("status", "statu")).encode("utf-8-sig").replace(b"\n", b"\r\n"),
+         "s.suite.yaml:4:65: unknown key 'statu'. Did you mean 'status'?"),
+        (HEAD.encode("utf-16"), "s.suite.yaml:1:1: not UTF-8"),
+        (HEAD + SCENARIO.replace("{status: 200}", "{error: {$regex: '(a'}}"),
+         "s.suite.yaml:4:73: $regex takes a pattern that can be read: missing )"),
+        ("fixtures: {a: {$use: b}, b: [{$use: a}]}\n" + HEAD + SCENARIO.replace("{type: track}", "{$use: a}"),
+         "s.suite.yaml:1:37: this fixture uses itself: a -> b -> a"),
+        ("fixtures: {a: none.json}\n" + HEAD + SCENARIO.replace("{type: track}", "{$use: a}"),
+         "s.suite.yaml:1:15: none.json: cannot be read: No such file"),
+        (HEAD + SCENARIO.replace("- {", "- &a {").replace("track", "track, again: *a"),
+         "s.suite.yaml:4:5: values nest more than 100 levels deep"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_its_place(told: Callable[..., str], text: str | bytes, said: str) -> None:
+    """Tabs, a byte-order mark with Windows line ends, other encodings, patterns, fixtures in a circle, absent files."""
+    assert said in told(text)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--report", "junit=s.suite.yaml/x.xml"], "cannot write s.suite.yaml/x.xml"),
+        (["--report", "html=."], "cannot write .: is a folder"),
+        (["--report", "pdf=x.pdf"], "no reporter is called 'pdf'. There are console, frame"),
+        (["--base-url", "ftp://here"], "expected an address like https://"),
+        (["--vars", "none.yaml"], "none.yaml: cannot be read: No such file"),
+        (["none.suite.yaml"], "no such file or folder: none.suite.yaml"),
+        (["s.suite.yaml::b"], "s.suite.yaml: no scenario is called 'b'"),
+    ],
+)
+def test_a_wrong_option_is_told(told: Callable[..., str], options: list[str], said: str) -> None:
+    """Before anything runs."""
+    assert said in told(HEAD + SCENARIO, *options)
+
+
+def test_nobody_at_the_base_url_is_told_once(told: Callable[..., str]) -> None:
+    """Not by every scenario."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+        assert told(HEAD + SCENARIO, "--base-url", url).count(f"base URL: {url} gave no answer") == 1

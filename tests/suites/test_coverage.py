@@ -1,0 +1,119 @@
+"""Coverage: which lines of the users' code no scenario runs, whatever kind of scenario does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svctoolkit import runner
+
+HEAD = """\
+transformations:
+  clean:
+    language: {language}
+    code: |
+{code}
+  idle:
+    language: python
+    code: |
+      def transformEvent(event, metadata):
+          return event
+destinations:
+  hook: {{type: WEBHOOK, transformation: clean, config: {{webhookUrl: https://hook.example/in}}}}
+sources:
+  web: {{writeKey: wk, destinations: [hook]}}
+scenarios:
+"""
+CODE = {
+    "python": """\
+      def transformEvent(event, metadata):
+          if event["event"] == "Test":
+              return None
+          return event
+""",
+    "javascript": """\
+      export function transformEvent(event) {
+        if (event.event === "Test")
+          return null
+        return event
+      }
+""",
+}
+EVENT = "{type: track, event: Order, userId: u1}"
+SCENARIOS = {
+    "verify": f"{{destination: hook, event: {EVENT}, expect: {{user_transform: {{event: Order}}}}}}",
+    "transformation": f"{{transformation: clean, event: {EVENT}, expect: {{user_transform: {{event: Order}}}}}}",
+    "send": f"{{send: {EVENT}, expect: {{delivered: [{{body: {{event: Order}}}}]}}}}",
+    "calls": "{calls: [{track: {name: Order}}], expect: {delivered: [{body: {event: Order}}]}}",
+    "request": "{request: {path: /v1/track, auth: {source: web}, json: {event: Order, userId: u1}}, "
+    "expect: {delivered: [{body: {event: Order}}]}}",
+    "frozen": f"{{freeze: {{ids: sequence}}, send: {EVENT}, expect: {{delivered: [{{body: {{event: Order}}}}]}}}}",
+    "scripted": f"{{recorder: {{hook: {{}}}}, send: {EVENT}, expect: {{delivered: [{{body: {{event: Order}}}}]}}}}",
+}
+
+
+def covered(path: Path) -> dict[str, tuple[set[str], set[str]]]:
+    """By group: what a run touches, and what it misses."""
+    planes = runner.Planes(coverage=True)
+    try:
+        notices = list(runner.run(runner.load(path).scenarios, planes, coverage=True))
+    finally:
+        planes.close()
+    assert {n.status for n in notices if isinstance(n, runner.Outcome)} == {"passed"}
+    (told,) = [n for n in notices if isinstance(n, runner.Covered)]
+    return {group.name: (group.covered, group.missing) for group in told.coverage.groups}
+
+
+@pytest.mark.parametrize("language", CODE)
+@pytest.mark.parametrize("kind", SCENARIOS)
+def test_every_kind_of_scenario_counts_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, language: str
+) -> None:
+    """The branch that is not taken is missing, and so is all of a transformation that no scenario runs."""
+    monkeypatch.chdir(tmp_path)
+    scenario = SCENARIOS[kind].replace("{", "{name: a, ", 1)
+    path = Path("s.suite.yaml")
+    path.write_text(f"{HEAD.format(language=language, code=CODE[language])}  - {scenario}\n", encoding="utf-8")
+    ran, missed = covered(path)["lines"]
+
+    name = f"s.suite.yaml clean.{'py' if language == 'python' else 'js'}"
+    assert {f"{name}:2", f"{name}:4"} <= ran
+    assert {line for line in missed if line.startswith(name)} == {f"{name}:3"}
+    assert "s.suite.yaml idle.py:2" in missed
+
+
+def test_suites_that_call_their_code_alike_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code in files has their path; code in a suite the suite's name in front of it."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        text = (
+            HEAD.format(language="python", code=CODE["python"])
+            + "  - "
+            + SCENARIOS["send"].replace("{", "{name: a, ", 1)
+        )
+        Path(f"{name}.suite.yaml").write_text(text.replace("Order", "Test") if name == "b" else text, encoding="utf-8")
+    Path("b.suite.yaml").write_text(
+        Path("b.suite.yaml").read_text(encoding="utf-8").replace("delivered: [{body: {event: Test}}]", "delivered: []"),
+        encoding="utf-8",
+    )
+    _, scenarios = runner.collect(["."])
+    planes = runner.Planes(coverage=True)
+    for scenario in scenarios:
+        runner.attempt(scenario, planes)
+    counts = planes.lines()
+    planes.close()
+
+    assert [counts[f"{name}.suite.yaml clean.py"][3] for name in ("a", "b")] == [0, 1]
+
+
+def test_calls_of_the_sdk_touch_event_types_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As much as an event that is written down."""
+    monkeypatch.chdir(tmp_path)
+    scenario = SCENARIOS["calls"].replace("{", "{name: a, ", 1)
+    path = Path("s.suite.yaml")
+    path.write_text(f"{HEAD.format(language='python', code=CODE['python'])}  - {scenario}\n", encoding="utf-8")
+    found = covered(path)
+
+    assert "hook track" in found["event types"][0]
+    assert "Order" in found["event names"][0]

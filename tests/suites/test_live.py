@@ -1,0 +1,57 @@
+"""Live scenarios: the requests of one destination really go out, and the service behind it is asked what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.cli import main
+from tests.suites.service import SUITE, Service
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Service]]:
+    """A service that passes through these states as it is asked, and a suite for it in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    running: list[Service] = []
+
+    def made(*states: str) -> Service:
+        service = Service(*states).__enter__()
+        running.append(service)
+        Path("s.suite.yaml").write_text(SUITE.format(url=service.url), encoding="utf-8")
+        return service
+
+    yield made
+    for service in running:
+        service.__exit__()
+
+
+def test_a_live_scenario_reaches_the_service(served: Callable[..., Service]) -> None:
+    """The event arrives once, at the destination that is live only; the service is asked until it has the order."""
+    service = served("new", "new", "active")
+
+    assert main(["run", "--live"]) == 0
+    assert [(path, event["event"]) for path, event in service.received] == [("/orders", "Order")]
+    assert service.states == ["active"]
+
+
+def test_without_live_nothing_goes_out(served: Callable[..., Service], capsys: pytest.CaptureFixture[str]) -> None:
+    """The scenario is skipped, and the console says why and how it would run."""
+    service = served("active")
+
+    assert main(["run"]) == 0
+    assert service.received == []
+    assert "skipped: live: it runs with --live only (s.suite.yaml::an-order-arrives-at-the-service)" in (
+        capsys.readouterr().out
+    )
+
+
+def test_a_lost_order_ends_the_waiting(served: Callable[..., Service], capsys: pytest.CaptureFixture[str]) -> None:
+    """`fail_when` needs no 30 seconds; the place is that of the expectation in the suite."""
+    service = served("new", "lost", "active")
+
+    assert main(["run", "--live"]) == 1
+    assert "an answer that ends it" in capsys.readouterr().out
+    assert service.states == ["active"]
