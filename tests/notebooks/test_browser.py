@@ -112,6 +112,7 @@ def transformation_editor(page: Locator) -> None:
     expect(page.get_by_text("evnt").locator("visible=true").first).to_be_visible()
     expect(page.get_by_text("is not defined").locator("visible=true").first).to_be_visible()
     code.fill("def transformEvent(event, metadata):\n    return event\n")
+    expect(page.get_by_text("is not defined")).to_have_count(0)
     page.get_by_role("button", name="Save to workspace").click()
     expect(page.get_by_role("status").filter(has_text="aved").first).to_be_visible()
 
