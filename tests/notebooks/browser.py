@@ -34,7 +34,6 @@ _SECONDS = 60.0
 #: Files from other hosts, which the browser refuses, and other extensions of JupyterLab that happen to be installed.
 _NOT_OURS = re.compile(r"favicon|Failed to load resource|font-awesome|/labextensions/(?!@jupyter-widgets)")
 _SETTINGS: dict[str, dict[str, Any]] = {
-    "apputils-extension/themes": {"theme": "JupyterLab Light"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
     "docmanager-extension/plugin": {"autosave": False},
     "notebook-extension/tracker": {"windowingMode": "none", "scrollPastEnd": False},
@@ -75,9 +74,10 @@ class Server:
             assert monotonic() < deadline, f"the server does not answer: {self._log.read_text()[-2000:]}"
             Event().wait(0.05)
 
-    def configure(self) -> None:
+    def configure(self, theme: str) -> None:
         """JupyterLab as a test wants it: no pop-ups, nothing saved behind one's back, every cell in the page."""
-        for name, settings in _SETTINGS.items():
+        themes = {"apputils-extension/themes": {"theme": f"JupyterLab {theme.title()}"}}
+        for name, settings in (_SETTINGS | themes).items():
             file = self._settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(settings))
@@ -117,9 +117,9 @@ class Jupyter:
         self._contexts: dict[str, BrowserContext] = {}
 
     @contextmanager
-    def lab(self, name: str, shots: Path, **context: Any) -> Iterator[Sheet]:
+    def lab(self, name: str, shots: Path, *, theme: str = "light", **context: Any) -> Iterator[Sheet]:
         """The notebook in JupyterLab, all cells run. `context` are settings of the page, such as `viewport`."""
-        self._lab.configure()
+        self._lab.configure(theme)
         try:
             with self._sheet(f"{self._lab.url}/doc/tree/{name}.ipynb?token={self._lab.token}", shots, context) as sheet:
                 sheet.page.wait_for_function(_READY, timeout=_SECONDS * 1000)
@@ -137,6 +137,15 @@ class Jupyter:
         with self._sheet(url, shots, context) as sheet:
             sheet.shown()
             yield sheet
+
+    @contextmanager
+    def blank(self, html: str) -> Iterator[Sheet]:
+        """A page with nothing but this HTML."""
+        page = self._context({}).new_page()
+        sheet = Sheet(page)
+        page.set_content(html)
+        yield sheet
+        page.close()
 
     @contextmanager
     def _sheet(self, url: str, shots: Path, context: dict[str, Any]) -> Iterator[Sheet]:
