@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import svctoolkit
+import svctoolkit.widgets
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -44,6 +45,14 @@ def test_every_extension_is_documented(package: str) -> None:
 
     assert names
     assert [n for n in names if EXTENSIONS[package].format(name=n) not in README] == []
+
+
+def test_every_explorer_is_documented() -> None:
+    """The README names every widget."""
+    names = dir(svctoolkit.widgets)
+
+    assert "DestinationExplorer" in names
+    assert [name for name in names if f"`{name}(" not in README] == []
 
 
 def modules() -> Iterator[str]:

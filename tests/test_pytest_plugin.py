@@ -193,14 +193,15 @@ def test_snapshots_are_written_on_demand(pytester: pytest.Pytester, monkeypatch:
     assert pytester.runpytest_inprocess("--suite-update").ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.usefixtures("no_plugins")
 def test_live_scenarios_run_on_demand(pytester: pytest.Pytester) -> None:
     """`--suite-live` lets the requests of a live scenario go out."""
     with Service("new", "active") as service:
         pytester.makefile(".suite.yaml", s=LIVE.format(url=service.url))
 
-        pytester.runpytest_inprocess().assert_outcomes(skipped=1)
+        alone(pytester).assert_outcomes(skipped=1)
         assert service.received == []
-        pytester.runpytest_inprocess("--suite-live").assert_outcomes(passed=1)
+        alone(pytester, arguments=("--suite-live",)).assert_outcomes(passed=1)
         assert len(service.received) == 1
 
 

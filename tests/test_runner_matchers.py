@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import svctoolkit.runner.matchers
 from svctoolkit import runner
 from svctoolkit.runner import differences
+from svctoolkit.secrets import Masker
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -202,3 +203,14 @@ def test_comparing_never_fails(expected: Any, actual: Any) -> None:
         found = differences(expected, actual)
 
         assert all(str(d) for d in found)
+
+
+def test_a_secret_at_the_place_of_a_cut_stays_hidden() -> None:
+    """Long values are cut after secrets are masked, so no half of one is left at the end or at the beginning."""
+    hide = Masker(["s3cr3t-of-the-shop"]).masked
+    end = differences({"a": 1}, {"a": "x" * 150 + "s3cr3t-of-the-shop and more"}, hide=hide)
+    begin = "y" * 100 + "s3cr3t-of-the-shop"
+    part = differences({"a": begin + "z" * 100}, {"a": begin + "w" * 100}, hide=hide)
+
+    assert not [found for found in map(str, end + part) if "s3c" in found or "shop" in found]
+    assert str(end[0]).endswith("…")

@@ -192,7 +192,8 @@ def test_coverage_counts_lines_of_user_code(notices: list[Notice]) -> None:
     assert groups["destinations"].missing == {"crm"}
     assert "hook track" in groups["event types"].covered
     assert "hook headers.k" in groups["fields"].covered
-    assert "hook endpoint" in groups["fields"].missing
+    assert "hook url" in groups["fields"].missing
+    assert "hook body.event" in groups["fields"].covered
 
 
 # The command

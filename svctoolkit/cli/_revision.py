@@ -27,20 +27,19 @@ def file_of(given: str) -> Path | None:
     return path if path.exists() else None
 
 
-def workspace_of(given: str, beside: Path) -> Workspace:
-    """The workspace at a path, or what `beside` was in the git revision `given`.
+def workspace_at(revision: str, file: Path) -> Workspace:
+    """What the workspace in `file` was in a git revision.
 
-    Raises `UsageError` for what is neither, `InvalidWorkspace` for what is wrong in it.
+    Raises `UsageError` for what is no revision, or has no such file, `InvalidWorkspace` for what is wrong in it.
     """
     from svctoolkit.workspace import Workspace
 
-    file = file_of(given)
-    if file is not None:
-        return Workspace.load(file)
-    with _checked_out(given, beside.parent) as folder:
-        if not (folder / beside.name).is_file():
-            raise UsageError(f"in revision {given} there is no {beside}")
-        return Workspace.load(folder / beside.name)
+    with _checked_out(revision, file.parent) as folder:
+        if not (folder / file.name).is_file():
+            raise UsageError(f"in revision {revision} there is no {file}")
+        made = Workspace.load(folder / file.name)
+    made.folder = file.parent  # the other one is gone; a cassette is looked for here
+    return made
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from svctoolkit.errors import ConfigError, UsageError, did_you_mean
 if TYPE_CHECKING:
     from svctoolkit.pipeline import Stages
     from svctoolkit.replay import Comparison, Replayed
+    from svctoolkit.workspace import Workspace
 
 _DIFFERENCES = ("changed", "newly-dropped", "newly-delivered", "newly-failing", "no-longer-failing")
 _STATUSES = ("failed", "dropped")
@@ -76,7 +77,6 @@ def _run(args: argparse.Namespace) -> int:
 
 def _result(args: argparse.Namespace) -> Replayed | Comparison:
     from svctoolkit import replay
-    from svctoolkit.cli import _revision
     from svctoolkit.workspace import Workspace
 
     options: dict[str, Any] = {
@@ -93,12 +93,21 @@ def _result(args: argparse.Namespace) -> Replayed | Comparison:
         "workers": args.workers,
         "scheduler": args.scheduler,
     }
-    file = _workspace_file(args.workspace)
     if args.before is None:
-        return replay.replay(args.files, Workspace.load(file), **options)
-    before = _revision.workspace_of(args.before, file)
-    after = Workspace.load(file) if args.after is None else _revision.workspace_of(args.after, file)
-    return replay.compare(args.files, before, after, **options)
+        return replay.replay(args.files, Workspace.load(_workspace_file(args.workspace)), **options)
+    return replay.compare(args.files, _side(args.before, args), _side(args.after, args), **options)
+
+
+def _side(ref: str | None, args: argparse.Namespace) -> Workspace:
+    """One side of a comparison: a path, a git revision of the workspace, or the workspace as it is."""
+    from svctoolkit.cli import _revision
+    from svctoolkit.workspace import Workspace
+
+    if ref is None:
+        return Workspace.load(_workspace_file(args.workspace))
+    if (file := _revision.file_of(ref)) is not None:
+        return Workspace.load(file)
+    return _revision.workspace_at(ref, _workspace_file(args.workspace))
 
 
 def _workspace_file(given: str | None) -> Path:

@@ -134,13 +134,13 @@ def _chosen(scenarios: Sequence[Scenario], args: argparse.Namespace) -> list[Sce
 
     chosen = runner.select(scenarios, tags=args.tags, words=args.words)
     if args.changed:
-        from svctoolkit.runner._changed import changed
+        from svctoolkit.runner.changed import changed
 
         chosen = changed(chosen, args.changed)
     if args.failed:
-        from svctoolkit.runner import _last
+        from svctoolkit.runner import last
 
-        names = _last.failed()
+        names = last.failed()
         chosen = [s for s in chosen if s.name in names] or chosen
     if args.shuffle is not None:
         import random
@@ -153,7 +153,7 @@ def _reported(scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots
     """Run and report; the exit code says the worst that happened."""
     from svctoolkit import runner
     from svctoolkit.cli import _reports
-    from svctoolkit.runner import _last
+    from svctoolkit.runner import last
 
     ran: dict[str, bool] = {}
     code = Exit.OK
@@ -178,7 +178,7 @@ def _reported(scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots
                     code = _code(notice, code)
     finally:
         planes.close()
-    _last.keep(ran)
+    last.keep(ran)
     sys.stdout.flush()
     return code
 

@@ -17,11 +17,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from svctoolkit import runner
+    from svctoolkit import runner, workspace
     from svctoolkit.cli import _terminal
-    from svctoolkit.workspace._shapes import schema
 
-    text = json.dumps(runner.schema() if args.what == "suite" else schema(), indent=2, ensure_ascii=False)
+    made = runner.schema() if args.what == "suite" else workspace.schema()
+    text = json.dumps(made, indent=2, ensure_ascii=False)
     if args.output:
         runner.write(Path(args.output), text + "\n")
     else:

@@ -40,8 +40,7 @@ def check(message: object) -> Mapping[str, Any]:
     Raises `InvalidMessageType` with one of the two specified texts (Test API specification, section Errors). Types are
     case-sensitive.
     """
-    kind = message.get("type") if isinstance(message, Mapping) else None
-    if not isinstance(message, Mapping) or not isinstance(kind, str):
+    if not isinstance(message, dict | Mapping) or not isinstance(kind := message.get("type"), str):
         raise InvalidMessageType("message type missing or invalid", field="type")
     if kind not in EVENT_TYPES:
         raise InvalidMessageType("message type is unsupported", field="type")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from svctoolkit.replay._inputs import Events, input_of
 from svctoolkit.replay._progress import Listener, Meter, listener
 from svctoolkit.replay._results import Comparison, Replayed
 from svctoolkit.replay._rows import check_parquet
-from svctoolkit.replay._ways import Selection, fingerprint, select
+from svctoolkit.replay._ways import Selection, answering, fingerprint, select
 from svctoolkit.replay.cluster import is_collection
 from svctoolkit.replay.cluster import pool as cluster_pool
 from svctoolkit.replay.cluster import run as run_collection
@@ -48,12 +49,14 @@ def replay(
 ) -> Replayed:
     """Run many events through a workspace. Nothing is ever sent.
 
-    - `events`: files or folders (NDJSON, JSON, CSV, also with `.gz` or `.zst`; Parquet), a list, a DataFrame, a Dask
-      DataFrame or Bag, or anything that gives events one by one. They are never all in memory. What is no event is in
-      `rejects`, and the run goes on
-    - `destinations`: keys or ids; all enabled ones by default, or those connected to `source`
+    - `events`: files or folders (NDJSON, JSON, CSV, also with `.gz` or `.zst`; Parquet; the `.db` that a data plane
+      stores), a list, a DataFrame, a `DataPlane`, a Dask DataFrame or Bag, or anything that gives events one by one.
+      They are never all in memory. What is no event is in `rejects`, and the run goes on
+    - `destinations`: keys or ids; all enabled ones by default, or those connected to `source`. Events of a data plane
+      go where their source is connected, unless the workspace has no sources at all
     - `stages`: user and destination transformation by default. `send_to_destination` needs a workspace in delivery mode
-      `record`, or a `transport` that answers (a recorder, a cassette); requests of user code are answered by it as well
+      `record`, one in mode `cassette` with a file, or a `transport` that answers. What answers there also answers the
+      requests of user code and the look-ups of mappings
     - `columns`: for rows of CSV, Parquet and DataFrames: path in the event -> column; see `Columns`
     - `batch`: how many events the user's code gets in one call. Its module keeps its state within a call
     - `sample`: the share of events to run, with the first of each shape in each chunk on top
@@ -191,12 +194,9 @@ def job_of(
     if isinstance(destinations, str):
         destinations = [destinations]
     chosen = stages or Stages()
+    sides = tuple(dataclasses.replace(side) for side in sides)  # without the cassettes that they have open
     for side in sides:
-        if chosen.send_to_destination and side.delivery.mode != "record" and transport is None:
-            raise ConfigError(
-                f"a replay never sends, and delivery of workspace {side.name!r} is {side.delivery.mode}: leave "
-                "send_to_destination off, set the delivery mode to record, or give a transport that answers"
-            )
+        answering(side, transport, chosen)
     Columns(columns)
     selection = select(sides, destinations, source)
     job = Job(
@@ -248,6 +248,4 @@ def _identity(given: Any) -> Any:
 
 
 def _at(job: Job, now: str) -> Job:
-    from dataclasses import replace
-
-    return replace(job, now=now)
+    return dataclasses.replace(job, now=now)

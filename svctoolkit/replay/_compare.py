@@ -56,10 +56,9 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
 
 
 def _outcomes(engine: Engine, side: Side, destination: str, batch: Batch, events: Sequence[Any]) -> list[Outcome]:
-    results = side.run(destination, events, engine.job.stages, engine.contexts(batch), batch.source)
+    results = engine.run_side(side, destination, batch, events)
     if results is None:
         return [OFF] * len(events)
-    engine.spent(results)
     return [outcome(of_event, engine.job.stages) for of_event in results]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import Any, Literal
 from uuid import NAMESPACE_URL, uuid5
 
-from svctoolkit.delivery import Recorder, Transport
+from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context
 from svctoolkit.events import Event
 from svctoolkit.pipeline import Stages
@@ -25,7 +25,7 @@ from svctoolkit.replay._parts import Part, Sum
 from svctoolkit.replay._records import Chunk, Record, Reject
 from svctoolkit.replay._rows import COMPARISON, REPLAY, empty, parquet
 from svctoolkit.replay._sample import sampled
-from svctoolkit.replay._ways import Side
+from svctoolkit.replay._ways import Side, answering
 from svctoolkit.results import EventResult
 from svctoolkit.secrets import MASK, Masker
 from svctoolkit.workspace import Workspace
@@ -73,8 +73,7 @@ class Engine:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        transport = job.transport or Recorder(limit=0)
-        self.sides = [Side(workspace, transport) for workspace in job.sides]
+        self.sides = [Side(made, answering(made, job.transport, job.stages)) for made in job.sides]
         self._columns = Columns(job.columns)
         self._now = datetime.fromisoformat(job.now)
         self.sum = Sum()
@@ -94,9 +93,9 @@ class Engine:
     def _run(self, chunk: Chunk) -> tuple[Part, Any]:
         kinds = REPLAY if len(self.sides) == 1 else COMPARISON
         self.sum, self.rows = Sum(_MOST_REJECTS), empty(kinds)
-        with self.timed("read"):
-            found = self._read(chunk)
-        for batch in self._batches(found):
+        batches = self._batches(self._read(chunk))
+        while (batch := self._next(batches)) is not None:  # one at a time: what was just read is still in the cache
+            self.sum.part.events += len(batch.records)
             for destination in self.job.destinations:
                 self._runs(destination, batch)
         made: Any = self.rows if self.job.rows == "columns" else None
@@ -104,41 +103,65 @@ class Engine:
             with self.timed("write"):
                 made = parquet(self.rows, kinds)
         part = self.sum.done()
-        part.number, part.events = chunk.number, len(found)
+        part.number = chunk.number
+        part.records += part.rejected
         return part, made
 
-    def _read(self, chunk: Chunk) -> list[Record]:
-        found: list[Record] = []
+    def _next(self, batches: Iterator[Batch]) -> Batch | None:
+        with self.timed("read"):
+            return next(batches, None)
+
+    def _read(self, chunk: Chunk) -> Iterator[Record]:
+        found = self._records(chunk)
+        return sampled(found, self.job.sample) if self.job.sample < 1 else found
+
+    def _records(self, chunk: Chunk) -> Iterator[Record]:
         for record in records(chunk, self._columns):
             if isinstance(record, Reject):
                 self.sum.reject(self._hidden(record))
             else:
-                found.append(record)
-        self.sum.part.records = len(found) + self.sum.part.rejected
-        return list(sampled(found, self.job.sample)) if self.job.sample < 1 else found
+                self.sum.part.records += 1
+                yield record
 
     def _hidden(self, reject: Reject) -> Reject:
         return Reject(reject.place, _personal.masked_text(reject.reason)) if self.job.personal else reject
 
-    def _batches(self, found: Sequence[Record]) -> Iterator[Batch]:
-        by_source: dict[str, list[Record]] = {}
+    def _batches(self, found: Iterable[Record]) -> Iterator[Batch]:
+        waiting: dict[str, list[Record]] = {}
         for record in found:
-            by_source.setdefault(self.job.source or record.source, []).append(record)
-        for source, of_source in by_source.items():
-            for first in range(0, len(of_source), self.job.batch):
-                yield Batch(of_source[first : first + self.job.batch], source)
+            source = self.job.source or record.source
+            of_source = waiting.setdefault(source, [])
+            of_source.append(record)
+            if len(of_source) == self.job.batch:
+                yield Batch(waiting.pop(source), source)
+        for source, of_source in waiting.items():
+            yield Batch(of_source, source)
 
-    def contexts(self, batch: Batch) -> list[Context]:
-        """A clock and ids that are the same whenever an event is replayed: its own time, ids made from its place."""
-        return [
-            Context(clock=partial(_time, record.event, self._now), new_id=partial(_id, record.place, count()))
+    def run_side(
+        self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Any]]
+    ) -> Results | None:
+        """The results of each event at one destination; None where these events do not go there.
+
+        Mappings get a clock and ids that are the same whenever an event is replayed: its own time, and ids made from
+        its place.
+        """
+        contexts = [
+            Context(
+                clock=partial(_time, record.event, self._now),
+                lookup=side.lookup,
+                new_id=partial(_id, record.place, count()),
+            )
             for record in batch.records
         ]
+        results = side.run(destination, events, self.job.stages, contexts, batch.source)
+        if results is not None:
+            self._spent(results)
+        return results
 
     def timed(self, step: str) -> _Timed:
         return _Timed(self.sum.part.seconds, step)
 
-    def spent(self, results: Results) -> None:
+    def _spent(self, results: Results) -> None:
         """Add the time of each stage."""
         seconds = self.sum.part.seconds
         for of_event in results:

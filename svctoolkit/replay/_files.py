@@ -22,10 +22,14 @@ def needs(package: str, what: str, extra: str = "replay") -> ConfigError:
 
 
 class Opened:
-    """A file that is being read. `damage` says why reading ended before the end of the file."""
+    """A file that is being read. `damage` says why reading ended before the end of the file.
+
+    `share` is how much of it is read, where that is not a stream: 0 to 1.
+    """
 
     def __init__(self, path: Path, *, stream: bool = True) -> None:
         self.path, self.name, self.damage = path, str(path), ""
+        self.share = 0.0
         self._raw: BinaryIO | None = None
         self._stream: Any = None
         if str(path) == STDIN:
@@ -66,7 +70,7 @@ class Opened:
     def position(self) -> int:
         """Bytes of the file that are read; 0 where nobody can say."""
         try:
-            return self._raw.tell() if self._raw is not None else 0
+            return self._raw.tell() if self._raw is not None else int(self.share * self.path.stat().st_size)
         except (OSError, ValueError):
             return 0
 

@@ -60,8 +60,11 @@ def _group(group: Group) -> Html:
 
 def _example(example: Example) -> Html:
     place = f"{example.place}  {example.event_id}" if example.event_id else example.place
-    changes = example.changes or [("", example.before, example.after)]
-    return display.table(["path", "before", "after"], changes, caption=place)
+    if example.changes:
+        return display.table(["path", "before", "after"], example.changes, caption=place)
+    if example.before:
+        return display.table(["before", "after"], [(example.before, example.after)], caption=place)
+    return display.table(["error"], [(example.after,)], caption=place)
 
 
 def written(path: Path, text: str) -> None:

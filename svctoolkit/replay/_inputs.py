@@ -1,8 +1,10 @@
-"""What a replay reads: files and folders, lists, DataFrames, anything that gives events one by one."""
+"""What a replay reads: files and folders, lists, DataFrames, data planes, anything that gives events one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -13,7 +15,7 @@ from svctoolkit.replay._json import decoded
 from svctoolkit.replay._records import PIECE_RECORDS, Chunk, Piece, Record, Reject, begin, place
 from svctoolkit.replay.formats import FORMATS, format_of, known
 
-#: Files or folders, events, a DataFrame, or whatever gives events one by one.
+#: Files or folders, events, a DataFrame, a data plane, or whatever gives events one by one.
 Events: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[Mapping[str, Any]] | Any"
 
 
@@ -40,6 +42,8 @@ def input_of(events: Events) -> Input:
         return Objects([events])
     if hasattr(events, "columns") and hasattr(events, "iloc"):
         return Frame(events)
+    if hasattr(events, "received"):  # a data plane, or what it has of one run
+        return Objects(events.received)
     if isinstance(events, Sequence) and events and all(isinstance(one, str | Path) for one in events):
         return Files(events)
     if isinstance(events, Iterable):
@@ -69,7 +73,7 @@ class Files:
     def identity(self) -> Any:
         if self.total is None:
             raise ConfigError("standard input can be read once: a replay of it cannot be resumed")
-        return [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path, _ in self._files]
+        return [[str(path), *_told(path, name)] for path, name in self._files]
 
     def chunks(self) -> Iterator[Chunk | Reject]:
         number, behind = 0, 0
@@ -110,8 +114,14 @@ def _found(path: Path) -> list[tuple[Path, str]]:
     return [(path, format_of(str(path)))]
 
 
+def _told(path: Path, name: str) -> list[Any]:
+    """What tells the content of a file from another."""
+    identity = FORMATS[name].identity
+    return [identity(path)] if identity is not None else [path.stat().st_size, path.stat().st_mtime_ns]
+
+
 class Objects:
-    """Events one by one: objects, JSON texts, or records that have an `event`."""
+    """Events one by one: objects, JSON texts, or records that have an `event`, and perhaps a `source`."""
 
     unit = "events"
 
@@ -122,13 +132,13 @@ class Objects:
     def identity(self) -> Any:
         if self.total is None:
             raise ConfigError("events that come one by one can be read once: a replay of them cannot be resumed")
-        return ["list", self.total]
+        return ["list", self.total, _digest(self)]
 
     def chunks(self) -> Iterator[Chunk | Reject]:
         kept: list[Any] = []
         number, first = 0, 0
-        for event in self._events:
-            kept.append(getattr(event, "event", event))
+        for event in islice(self._events, self.total):  # what a data plane has received may grow meanwhile
+            kept.append((event.event, getattr(event, "source", "")) if hasattr(event, "event") else (event, ""))
             if len(kept) == PIECE_RECORDS:
                 yield Chunk(number, "", "objects", Piece(first, kept), first + len(kept))
                 number, first, kept = number + 1, first + len(kept), []
@@ -137,15 +147,15 @@ class Objects:
 
 
 def _objects(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
-    for index, value in enumerate(chunk.piece.data, chunk.piece.first):
-        at = place(chunk.name, index)
-        if isinstance(value, str | bytes):
+    for index, (given, source) in enumerate(chunk.piece.data, chunk.piece.first):
+        at, value = place(chunk.name, index), given
+        if isinstance(given, str | bytes):
             try:
-                value = decoded(value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value)
+                value = decoded(given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given)
             except ValueError as error:
-                yield Reject(at, str(error), begin(chunk.piece.data[index - chunk.piece.first]))
+                yield Reject(at, str(error), begin(given))
                 continue
-        yield columns.record(at, dict(value) if isinstance(value, Mapping) else value)
+        yield columns.record(at, dict(value) if isinstance(value, Mapping) else value, source)
 
 
 class Frame:
@@ -158,13 +168,22 @@ class Frame:
         self.total: int | None = len(frame)
 
     def identity(self) -> Any:
-        return ["frame", self.total, [str(column) for column in self._frame.columns]]
+        return ["frame", self.total, _digest(self)]
 
     def chunks(self) -> Iterator[Chunk | Reject]:
         for number, first in enumerate(range(0, len(self._frame), PIECE_RECORDS)):
             part = self._frame.iloc[first : first + PIECE_RECORDS]
             rows = Piece(first, part.to_dict("records"))
             yield Chunk(number, "", "rows", rows, first + len(part))
+
+
+def _digest(given: Input) -> str:
+    """What tells the content of an input in memory from another."""
+    made = blake2b(digest_size=16)
+    for chunk in given.chunks():
+        if isinstance(chunk, Chunk):
+            made.update(repr(chunk.piece.data).encode("utf-8", "surrogatepass"))
+    return made.hexdigest()
 
 
 def _rows(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:

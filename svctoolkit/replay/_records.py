@@ -22,8 +22,7 @@ class Reject(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """An event, and where it stands: `file:line`, or `[row]` of what has no file. `source` is a key or id, if known."""
 
     place: str

@@ -5,34 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from svctoolkit.pipeline import Route
 from svctoolkit.replay._differences import outcome, pattern
 from svctoolkit.replay._parts import Example
 from svctoolkit.replay._records import Record
-from svctoolkit.results import DestinationResult, EventResult, rows
+from svctoolkit.results import EventResult, steps
 from svctoolkit.secrets import Masker
+from svctoolkit.workspace import Destination
 
 if TYPE_CHECKING:
     from svctoolkit.replay._engine import Batch, Engine
-
-_NO_MASKER = Masker(())
 
 
 def runner(engine: Engine) -> Callable[[str, Batch], None]:
     (side,) = engine.sides
 
     def run(destination: str, batch: Batch) -> None:
-        results = side.run(destination, batch.events, engine.job.stages, engine.contexts(batch), batch.source)
-        way = side.route(destination)
+        results, way = engine.run_side(side, destination, batch, batch.events), side.route(destination)
         if results is None or way is None:
             return
-        engine.spent(results)
-        made = way.destination
-        of = DestinationResult(made.id, made.name, made.type, [EventResult()], masker=_NO_MASKER)
         with engine.timed("rows"):
             for record, of_event in zip(batch.records, results, strict=True):
                 _count(engine, destination, record, of_event, way.masker)
                 if engine.job.rows:
-                    _rows(engine, of, record, of_event, way.masker)
+                    _rows(engine, record, of_event, way)
 
     return run
 
@@ -50,28 +46,21 @@ def _count(engine: Engine, destination: str, record: Record, results: Sequence[E
         group.add(Example(record.place, head["event_id"], after=error))
 
 
-def _rows(
-    engine: Engine, of: DestinationResult, record: Record, results: Sequence[EventResult], masker: Masker
-) -> None:
-    columns, head, before = engine.rows, engine.head(record), len(engine.rows["item"])
+def _rows(engine: Engine, record: Record, results: Sequence[EventResult], of: Route) -> None:
+    columns, before = engine.rows, len(engine.rows["item"])
     for item, result in enumerate(results):
-        of.data[0] = result
-        for row in rows([of]):
-            columns["stage"].append(row.stage)
+        for step in steps(result):
+            columns["stage"].append(step.stage)
             columns["item"].append(item)
-            columns["part"].append(row.part)
-            columns["status"].append(row.status)
-            columns["http_status"].append(row.http_status)
-            columns["error"].append(engine.words(row.error, masker) if row.error else None)
-            columns["output"].append(None if row.output is None else engine.text(row.output, masker))
+            columns["part"].append(step.part)
+            columns["status"].append(step.status)
+            columns["http_status"].append(step.http_status)
+            columns["error"].append(engine.words(step.error, of.masker) if step.error else None)
+            columns["output"].append(None if step.output is None else engine.text(step.output, of.masker))
     added = len(columns["item"]) - before
-    for name, value in (head | _destination(of)).items():
+    for name, value in (engine.head(record) | _destination(of.destination)).items():
         columns[name] += [value] * added
 
 
-def _destination(of: DestinationResult) -> dict[str, str]:
-    return {
-        "destination_id": of.destination_id,
-        "destination_name": of.destination_name,
-        "destination": of.destination or "",
-    }
+def _destination(made: Destination) -> dict[str, str]:
+    return {"destination_id": made.id, "destination_name": made.name, "destination": made.type}

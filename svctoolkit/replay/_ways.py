@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from svctoolkit.delivery import Recorder, Sender, Transport
+from svctoolkit.delivery import Cassette, Recorder, Sender, Transport
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, UnknownName, Unsupported
 from svctoolkit.pipeline import Route, Stages, route, run_many
+from svctoolkit.pipeline.outside import lookup_through, transport_of
 from svctoolkit.results import EventResult
 from svctoolkit.secrets import revealed
 from svctoolkit.transformations import Metadata, Output, Runnable
@@ -75,14 +76,36 @@ def _check(side: Workspace, made: Destination) -> None:
     route(side, replace(made, transformation=None), UserCode(side, Recorder(limit=0)))
 
 
+def answering(workspace: Workspace, transport: Transport | None, stages: Stages) -> Transport:
+    """What answers requests in place of the network: `transport`, the workspace's cassette, or a recorder.
+
+    Raises `ConfigError` where only the network could answer what `stages` send.
+    """
+    if transport is not None:
+        return transport
+    mode = workspace.delivery.mode
+    if mode == "cassette" and workspace.cassette.exists():
+        return Cassette(workspace.cassette, secrets=workspace.secrets)
+    if stages.send_to_destination and mode != "record":
+        without = f", and there is no {workspace.cassette}" if mode == "cassette" else ""
+        raise ConfigError(
+            f"a replay never sends, and delivery of workspace {workspace.name!r} is {mode}{without}: leave "
+            "send_to_destination off, set the delivery mode to record, or give a transport that answers"
+        )
+    return Recorder(limit=0)
+
+
 class Side:
-    """One workspace, ready to run events. `transport` answers every request, those of the user's code too."""
+    """One workspace, ready to run events. `transport` answers every request: of deliveries, mappings and user code."""
 
     def __init__(self, workspace: Workspace, transport: Transport) -> None:
-        self.workspace = workspace
+        self.workspace, self._transport = workspace, transport
         self._code = UserCode(workspace, Recorder(limit=0), transport=transport)
-        self.sender = Sender(transport, timeout=workspace.delivery.timeout)
+        self.lookup = lookup_through(lambda: self._sender(transport))
         self._routes: dict[str, Route | None] = {}
+
+    def _sender(self, transport: Transport) -> Sender:
+        return Sender(transport, timeout=self.workspace.delivery.timeout)
 
     def route(self, key: str) -> Route | None:
         """The route to a destination; None where it is not there or disabled."""
@@ -106,12 +129,16 @@ class Side:
     def told(self, key: str, source: str) -> Any:
         """What decides, beside the user's code, what becomes of an event of a source at a destination."""
         way, origin = self.route(key), self.source(source)
-        if way is None or not self._connected(way, origin):
+        if way is None or not self._connected(way, source):
             return None
         return self.workspace.name, _settings(way.destination), origin and (origin.id, origin.name, origin.type)
 
-    def _connected(self, way: Route, origin: Source | None) -> bool:
-        return origin is None or way.destination in self.workspace.connected(origin)
+    def _connected(self, way: Route, source: str) -> bool:
+        """Events of a source go where it is connected; in a workspace without sources they go everywhere."""
+        if not source or not self.workspace.sources:
+            return True
+        origin = self.source(source)
+        return origin is not None and way.destination in self.workspace.connected(origin)
 
     def source(self, key: str) -> Source | None:
         return self.workspace.source(key) if key and _has(self.workspace.sources, key) else None
@@ -120,10 +147,11 @@ class Side:
         self, key: str, events: Sequence[Mapping[str, Any]], stages: Stages, contexts: Sequence[Context], source: str
     ) -> list[list[EventResult]] | None:
         """The results of each event; None where events do not go to this destination."""
-        way, origin = self.route(key), self.source(source)
-        if way is None or not self._connected(way, origin):
+        way = self.route(key)
+        if way is None or not self._connected(way, source):
             return None
-        return run_many(events, way, stages, self.sender, contexts, origin)
+        sender = self._sender(transport_of(way, self._transport))
+        return run_many(events, way, stages, sender, contexts, self.source(source))
 
 
 class _Once:
@@ -168,6 +196,7 @@ def fingerprint(workspace: Workspace) -> str:
         "libraries": [[made.key, made.language, made.code] for made in _all(workspace.libraries)],
         "credentials": revealed(workspace.credentials),
         "limits": repr(workspace.limits),
+        "delivery": repr(workspace.delivery),
     }
     text = json.dumps(told, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()

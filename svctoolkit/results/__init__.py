@@ -14,7 +14,7 @@ from svctoolkit.results._model import (
     SourceResult,
     error_of,
 )
-from svctoolkit.results._rows import Row, rows
+from svctoolkit.results._rows import Row, Step, rows, steps
 from svctoolkit.results.frames import flat, flatten, frame
 
 __all__ = [
@@ -25,9 +25,11 @@ __all__ = [
     "EventResult",
     "Row",
     "SourceResult",
+    "Step",
     "error_of",
     "flat",
     "flatten",
     "frame",
     "rows",
+    "steps",
 ]

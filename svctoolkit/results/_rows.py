@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from svctoolkit.events import Event
 from svctoolkit.results._model import ABSENT, NO_TRANSFORMATION, DestinationResult, EventResult, error_of
@@ -44,29 +44,40 @@ def rows(results: Iterable[DestinationResult]) -> Iterator[Row]:
     """The rows of results, in the order of events, destinations and stages."""
     for result in results:
         if result.error is not None:
-            yield _row(result, {}, None, 0, "disabled", error=result.error)
+            yield _row(result, {}, Step(None, 0, "disabled", None, result.error, None), None)
         for entry in result.data:
-            for stage in STAGES:
-                yield from _stage(result, entry, stage)
+            for step in steps(entry):
+                yield _row(result, entry.event, step, entry.milliseconds.get(step.stage or ""))
 
 
-def _stage(result: DestinationResult, entry: EventResult, stage: Stage) -> Iterator[Row]:
-    given = _given(entry, stage)
-    if given is ABSENT:
-        return
-    spent = entry.milliseconds.get(stage)
-    error = error_of(given)
-    if error is not None:
-        yield _row(result, entry.event, stage, 0, _status(entry, stage, error), error=error, spent=spent)
-    elif stage == "user_transform":
-        yield _row(result, entry.event, stage, 0, "ok", output=result.masker.masked(given), spent=spent)
-    else:
-        statuses = entry.destination_response_status if stage == "send_to_destination" else ()
-        for part, output in enumerate(given):
-            http = statuses[part] if statuses and part < len(statuses) else None
-            status: Status = "failed" if http is not None and not 200 <= http < 300 else "ok"
-            shown = result.masker.masked(output)
-            yield _row(result, entry.event, stage, part, status, output=shown, spent=spent, http_status=http)
+class Step(NamedTuple):
+    """What a row says beside whose it is; the secrets in it are not masked."""
+
+    stage: Stage | None
+    part: int
+    status: Status
+    http_status: int | None
+    error: str
+    output: Any
+
+
+def steps(entry: EventResult) -> Iterator[Step]:
+    """What became of one event, stage by stage."""
+    for stage in STAGES:
+        given = _given(entry, stage)
+        if given is ABSENT:
+            continue
+        error = error_of(given)
+        if error is not None:
+            yield Step(stage, 0, _status(entry, stage, error), None, error, None)
+        elif stage == "user_transform":
+            yield Step(stage, 0, "ok", None, "", given)
+        else:
+            statuses = entry.destination_response_status if stage == "send_to_destination" else ()
+            for part, output in enumerate(given):
+                http = statuses[part] if statuses and part < len(statuses) else None
+                failed = http is not None and not 200 <= http < 300
+                yield Step(stage, part, "failed" if failed else "ok", http, "", output)
 
 
 def _given(entry: EventResult, stage: Stage) -> Any:
@@ -81,18 +92,7 @@ def _status(entry: EventResult, stage: Stage, error: str) -> Status:
     return "aborted" if error.endswith("Aborting.") else "failed"
 
 
-def _row(
-    result: DestinationResult,
-    event: Mapping[str, Any],
-    stage: Stage | None,
-    part: int,
-    status: Status,
-    *,
-    output: Any = None,
-    error: str = "",
-    spent: float | None = None,
-    http_status: int | None = None,
-) -> Row:
+def _row(result: DestinationResult, event: Mapping[str, Any], step: Step, spent: float | None) -> Row:
     view = Event(event)
     user = str(event.get("userId") or event.get("anonymousId") or "")
     return Row(
@@ -103,11 +103,11 @@ def _row(
         destination_id=result.destination_id,
         destination_name=result.destination_name,
         destination=result.destination or "",
-        stage=stage,
-        part=part,
-        status=status,
-        http_status=http_status,
-        error=result.masker.masked(error),
+        stage=step.stage,
+        part=step.part,
+        status=step.status,
+        http_status=step.http_status,
+        error=result.masker.masked(step.error),
         milliseconds=spent,
-        output=output,
+        output=result.masker.masked(step.output),
     )

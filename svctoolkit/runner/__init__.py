@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from svctoolkit.runner._became import became
     from svctoolkit.runner._coverage import Collector, Coverage, shown_coverage
     from svctoolkit.runner._remote import remote
-    from svctoolkit.runner._text import diverged, explanation, github_commands, hints
+    from svctoolkit.runner._text import diverged, explanation, github_commands
 
 #: Imported when first used: most runs pass, send nothing elsewhere and count no coverage.
 _HOME = {
@@ -41,7 +41,6 @@ _HOME = {
     "diverged": "_text",
     "explanation": "_text",
     "github_commands": "_text",
-    "hints": "_text",
     "remote": "_remote",
     "shown_coverage": "_coverage",
 }

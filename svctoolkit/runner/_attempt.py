@@ -67,7 +67,7 @@ def _attempt(
             from svctoolkit.runner import _live  # 50 ms, and only what is live needs the network
 
             last = done[-1]
-            found = _live.polled(scenario.live, captured)
+            found = _live.polled(scenario.live, captured, hide=scenario.suite.masker.masked)
             done[-1] = StepOutcome(last.step, last.seen, found, last.answer, last.milliseconds)
     finally:
         _around(scenario, scenario.teardown, plane, f"{run}.teardown")
@@ -112,7 +112,8 @@ def _step(
     expected = {**result.implied(step.expect), **{k: v for k, v in step.expect.items() if k != "capture"}}
     several = len(scenario.steps) > 1
     store = kept.snapshots.of(scenario, f"step{kept.number}." if several else "")
-    found = differences(expected, seen, ignore=scenario.ignore, snapshots=store)
+    hide = scenario.suite.masker.masked
+    found = differences(expected, seen, ignore=scenario.ignore, snapshots=store, hide=hide)
     if "capture" in step.expect:
         found += _captured(step, seen, result.seen(EVERYTHING), kept.captured)
     return StepOutcome(step, seen, found, result.answer, spent)

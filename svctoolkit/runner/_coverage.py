@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,6 @@ from svctoolkit.runner._model import Scenario, Suite
 from svctoolkit.runner._shape import listed
 from svctoolkit.runner.compare import is_matchers
 
-_PAYLOADS = ("dest_transform", "delivered")
 _SHOWN = 8
 
 
@@ -112,8 +111,8 @@ class Collector:
             for event in sent:
                 if isinstance(event.get("event"), str):
                     self._known("event names", event["event"])
-            for name in _PAYLOADS:
-                self._fields(keys, step.step.expect.get(name), step.seen.get(name))
+            for name, as_sent in _FIELDS.items():
+                self._fields(keys, step.step.expect.get(name), step.seen.get(name), as_sent)
 
     def lines(self, counts: Mapping[str, Mapping[int, int]]) -> None:
         """Count lines of user code: by file, how often each line ran."""
@@ -126,8 +125,8 @@ class Collector:
         if item in found.missing or group == "event names":
             found.count(item, True)
 
-    def _fields(self, keys: Sequence[str], expected: Any, seen: Any) -> None:
-        """Count the fields of payloads: those that an expectation looks at, and the others."""
+    def _fields(self, keys: Sequence[str], expected: Any, seen: Any, as_sent: Callable[[Any], Any]) -> None:
+        """Count the fields of what destinations get: those that an expectation looks at, and the others."""
         if seen is None:
             return
         several = len(keys) > 1 or (isinstance(seen, Mapping) and seen.keys() <= set(keys))
@@ -136,7 +135,7 @@ class Collector:
             wanted = expected.get(key) if several and isinstance(expected, Mapping) else expected
             for index, payload in enumerate(payloads):
                 one = wanted[index] if isinstance(wanted, list) and index < len(wanted) else wanted
-                for path, looked_at in _leaves(one, payload, ()):
+                for path, looked_at in _leaves(as_sent(one), as_sent(payload), ()):
                     self._groups["fields"].count(f"{key} {path}", looked_at)
 
     def found(self) -> dict[str, tuple[list[str], list[str]]]:
@@ -195,6 +194,31 @@ def _event_names(config: Any) -> Iterator[str]:
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
+
+
+def _of_payload(payload: Any) -> Any:
+    """A payload by what the destination gets of it, under the names that a request has; constant members are left out.
+
+    >>> _of_payload({"version": "1", "endpoint": "https://x.example", "body": {"JSON": {"n": 1}, "XML": {}}})
+    {'url': 'https://x.example', 'body': {'n': 1}}
+    """
+    if not isinstance(payload, Mapping) or is_matchers(payload):
+        return payload
+    body = payload.get("body")
+    if isinstance(body, Mapping) and not is_matchers(body):
+        body = next((value for value in body.values() if value), {})
+    named = {"method": "method", "endpoint": "url", "headers": "headers", "params": "query", "files": "files"}
+    return {new: payload[name] for name, new in named.items() if name in payload} | ({"body": body} if body else {})
+
+
+def _of_request(request: Any) -> Any:
+    """A request that was delivered, without what belongs to the transport: most of the headers, the status."""
+    if not isinstance(request, Mapping) or is_matchers(request):
+        return request
+    return {name: request[name] for name in ("method", "url", "query", "body") if name in request}
+
+
+_FIELDS = {"dest_transform": _of_payload, "delivered": _of_request}
 
 
 def _leaves(expected: Any, actual: Any, path: tuple[str, ...]) -> Iterator[tuple[str, bool]]:

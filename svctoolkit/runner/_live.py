@@ -20,6 +20,7 @@ def polled(
     wanted: Live,
     captured: Mapping[str, Any],
     *,
+    hide: Callable[[str], str] = str,
     transport: Transport | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
@@ -27,6 +28,7 @@ def polled(
     """What still differs when the time is over; an empty list as soon as the service has what is expected.
 
     An answer that `fail_when` matches ends the waiting. The differences' places are those under `live` in the suite.
+    `hide` masks secrets in texts.
     """
     verify = wanted.variables.and_(captured).applied(wanted.verify)
     expected = {"status": 200, **{k: verify[k] for k in ("status", "body") if k in verify}}
@@ -34,12 +36,13 @@ def polled(
     deadline = clock() + wanted.within
     while True:
         answer = _asked(send, verify, max(0.1, min(_MOST, deadline - clock())))
-        found = differences(expected, answer)
+        found = differences(expected, answer, hide=hide)
         if not found:
             return []
         bad = verify.get("fail_when")
         if bad and not differences(bad, answer):
-            return [_placed(Difference(("fail_when",), ("verify",), "to wait on", f"an answer that ends it: {answer}"))]
+            ended = Difference(("fail_when",), ("verify",), "to wait on", f"an answer that ends it: {answer}")
+            return [_placed(ended.shortened(hide))]
         if clock() + wanted.every > deadline:
             return [_placed(replace(d, got=f"{d.got} after {wanted.within:g} s")) for d in found]
         sleep(wanted.every)

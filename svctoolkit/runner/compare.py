@@ -9,7 +9,7 @@ ignore match at the end of a path, `*` any one step of it; what is below them is
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -29,6 +29,15 @@ class Difference:
     expected: str
     got: str
 
+    def shortened(self, hide: Callable[[str], str]) -> Difference:
+        """With secrets hidden, and then cut: half a secret would not be found. Long texts show where they part."""
+        one, other = hide(self.expected), hide(self.got)
+        if max(len(one), len(other)) > _LONGEST:
+            same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+            if same > _LONGEST // 2:
+                one, other = f"…{one[same - 30 :]}", f"…{other[same - 30 :]}"
+        return replace(self, expected=_cut(one), got=_cut(other))
+
     def __str__(self) -> str:
         return f"{'.'.join(map(str, self.path)) or '(value)'}: expected {self.expected}, got {self.got}"
 
@@ -42,16 +51,22 @@ class Snapshots(Protocol):
 
 
 def differences(
-    expected: Any, actual: Any, *, ignore: tuple[tuple[str, ...], ...] = (), snapshots: Snapshots | None = None
+    expected: Any,
+    actual: Any,
+    *,
+    ignore: tuple[tuple[str, ...], ...] = (),
+    snapshots: Snapshots | None = None,
+    hide: Callable[[str], str] = str,
 ) -> list[Difference]:
-    """Everything in which `actual` does not match `expected`; an empty list if it does.
+    """Everything in which `actual` does not match `expected`; an empty list if it does. `hide` masks secrets in texts.
 
     >>> for found in differences({"body": {"revenue": 10}}, {"body": {"revenue": 11, "currency": "EUR"}}): print(found)
     body.revenue: expected 10, got 11
     >>> differences({"body": {"sent": 1}}, {"body": {"sent": 2}}, ignore=(("body", "sent"),))
     []
     """
-    return list(Comparison(ignore=ignore, snapshots=snapshots).differences(expected, actual))
+    found = Comparison(ignore=ignore, snapshots=snapshots).differences(expected, actual)
+    return [difference.shortened(hide) for difference in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +131,7 @@ class Comparison:
             else:
                 yield self.difference(shown(expected), actual)
         elif not _same(expected, actual):
-            yield Difference(self.expectation, self.path, *_pair(expected, actual))
+            yield Difference(self.expectation, self.path, shown(expected), shown(actual))
 
     def _object(self, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[Difference]:
         for key, value in expected.items():
@@ -146,17 +161,13 @@ def is_matchers(value: Mapping[Any, Any]) -> bool:
     return bool(value)
 
 
-def shown(value: Any) -> str:
-    """A value on one line, as JSON, long ones cut."""
-    return _cut(_line(value))
-
-
 def printable(text: str) -> str:
     """Control characters but line ends as escapes: what a destination answers must not steer the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def _line(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value on one line, as JSON."""
     if value is MISSING:
         return "nothing"
     try:
@@ -168,16 +179,6 @@ def _line(value: Any) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _pair(expected: Any, actual: Any) -> tuple[str, str]:
-    """Both values; of long texts the part where they begin to differ."""
-    one, other = _line(expected), _line(actual)
-    if max(len(one), len(other)) > _LONGEST and isinstance(expected, str) and isinstance(actual, str):
-        same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-        if same > _LONGEST // 2:
-            one, other = f"…{one[same - 30 :]}", f"…{other[same - 30 :]}"
-    return _cut(one), _cut(other)
 
 
 def _elements(expected: list[Any]) -> str:

@@ -177,7 +177,7 @@ class EmbeddedPlane:
         if not path.startswith(_TEST_API):
             answer = self._plane.ingest(method, path, headers=headers, body=body)
             return Answer(answer.status, answer.headers, parsed(answer.body))
-        from svctoolkit.server._inprocess import call
+        from svctoolkit.server import call
 
         got = self._loops.run(call(self._app[0], method, path, headers, body))
         return Answer(got.status, got.headers, parsed(got.body))

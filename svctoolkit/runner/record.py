@@ -247,10 +247,5 @@ def inline(workspace: Workspace) -> dict[str, Any]:
 
 def dumped(suite: Mapping[str, Any], workspace_file: str = "") -> str:
     """The suite as YAML, for the workspace in this file (relative to where the suite will be) or in the suite."""
-    import yaml
-
-    from svctoolkit.workspace._save import _Dumper
-
     head = {"version": 1, **({"workspace": workspace_file} if workspace_file else {})}
-    text: str = yaml.dump({**head, **suite}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-    return text
+    return yamlfile.dumped({**head, **suite})

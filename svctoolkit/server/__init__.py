@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from svctoolkit.server._demo import demo as demo
     from svctoolkit.server._foreground import serve as serve
     from svctoolkit.server._inprocess import Answer as Answer
+    from svctoolkit.server._inprocess import call as call
     from svctoolkit.server._serve import Running as Running
     from svctoolkit.server._serve import running as running
     from svctoolkit.server.plane import DataPlane as DataPlane
@@ -45,6 +46,7 @@ _HOME = {
     "View": "views",
     "app": "_app",
     "banner": "_demo",
+    "call": "_inprocess",
     "demo": "_demo",
     "running": "_serve",
     "serve": "_foreground",

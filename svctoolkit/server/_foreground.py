@@ -41,7 +41,8 @@ def serve(
         before = _on_signals(ended)
         try:
             announce(plane)
-            ended.wait()
+            while not ended.wait(0.2):  # a signal may reach another thread, and would not wake this one
+                pass
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+import msgspec
+
 from svctoolkit.errors import TransformationError
 from svctoolkit.events import MAX_DEPTH, too_deep
 
@@ -22,8 +24,7 @@ class Log:
     level: str = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     """What became of one event: no event (dropped), one, several, or an error.
 
     `order` is set where the code returned the events of a whole batch: the place of each of `events` in that list.

@@ -114,8 +114,7 @@ class SandboxedTransformation:
         return outputs
 
     def _run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
-        pairs = [{"event": event, "metadata": known} for event, known in zip(events, metadata, strict=True)]
-        payload = encoded(pairs)
+        payload = encoded(list(events)) + b"\n" + encoded(list(metadata))
         limits = self.program.limits
         try:
             with self.workers.worker(self.program) as worker:

@@ -28,6 +28,7 @@ _START_SECONDS = 30.0
 _WATCH_SECONDS = 0.05  # how often the memory of a long call is looked at
 _WHERE_SECONDS = 0.3
 _OUT_OF_MEMORY = 3
+_SMALL = 1 << 14
 _ABORTS = {getattr(signal, name, None) for name in ("SIGTRAP", "SIGILL", "SIGABRT")}
 _NEEDED = {
     "javascript": {
@@ -61,6 +62,7 @@ class Worker:
         self.program = ""  # the digest of what is loaded
         self.scope = ""
         self.ended = False
+        self._buffer = bytearray(1 << 16)
         self._resident = sys.maxsize  # nothing to compare with before it is ready
         self.units: list[dict[str, Any]] = []
         self._start(without)
@@ -133,7 +135,7 @@ class Worker:
     def load(self, payload: bytes, limits: Limits) -> dict[str, Any]:
         """The worker's answer to a program. Raises `TransformationError` for a breach; the worker has ended then."""
         with self._bounded(limits) as deadline:
-            self._send(b"L" + payload, deadline)
+            self._send(b"L", payload, deadline)
             return decoded(self._receive(deadline, _ANY), _ANY)
 
     def run(self, payload: bytes, limits: Limits, answer: Answer) -> Results:
@@ -142,7 +144,7 @@ class Worker:
         Raises `CallError` with the worker's words for a failure of the whole call.
         """
         with self._bounded(limits) as deadline:
-            self._send(b"R" + payload, deadline)
+            self._send(b"R", payload, deadline)
             while True:
                 frame = self._receive(deadline, limits)
                 if frame.startswith(b'{"results"'):
@@ -153,7 +155,7 @@ class Worker:
                 message = decoded(frame, limits)
                 if "error" in message:
                     raise CallError(message["error"])
-                self._send(b"A" + encoded(answer(message["calls"], deadline)), deadline)
+                self._send(b"A", encoded(answer(message["calls"], deadline)), deadline)
 
     @contextlib.contextmanager
     def _bounded(self, limits: Limits) -> Iterator[float]:
@@ -168,40 +170,57 @@ class Worker:
             self.end()
             raise
 
-    def _send(self, frame: bytes, deadline: float) -> None:
+    def _send(self, kind: bytes, payload: bytes, deadline: float) -> None:
+        head = struct.pack("<I", 1 + len(payload)) + kind
+        parts = [head + payload] if len(payload) < _SMALL else [head, payload]  # to copy much costs more than a call
         self._socket.settimeout(max(0.001, deadline - time.monotonic()))
         try:
-            self._socket.sendall(struct.pack("<I", len(frame)) + frame)
+            for part in parts:
+                self._socket.sendall(part)
         except (BrokenPipeError, ConnectionError):
             raise self._died() from None
 
     def _receive(self, deadline: float, limits: Limits) -> bytes:
         most = 4 * limits.output_bytes + (4 << 20)
-        data = bytearray()
-        size = 4
-        while len(data) < size:
-            part = self._part(deadline)
-            if not part:
-                raise self._died()
-            data += part
-            if size == 4 and len(data) >= 4:
-                size = 4 + struct.unpack_from("<I", data)[0]
-                if size > most:
-                    raise TransformationError(f"the output is larger than {most} bytes", kind="output")
-        if len(data) > size:
+        (size,) = struct.unpack("<I", self._exactly(4, deadline))
+        if size > most:
+            raise TransformationError(f"the output is larger than {most} bytes", kind="output")
+        frame = bytes(self._exactly(size, deadline))
+        if self._goes_on():
             raise TransformationError("the sandbox gave an answer that cannot be read", kind="output")
-        return bytes(data[4:])
+        return frame
 
-    def _part(self, deadline: float) -> bytes:
+    def _goes_on(self) -> bool:
+        """Whether it says more than a frame."""
+        self._socket.setblocking(False)
+        try:
+            return bool(self._socket.recv(1))
+        except OSError:  # nothing more for now, or for ever
+            return False
+
+    def _exactly(self, size: int, deadline: float) -> memoryview:
+        """The next `size` bytes, in a buffer that is used again."""
+        if len(self._buffer) < size:
+            self._buffer = bytearray(size)
+        wanted = memoryview(self._buffer)[:size]
+        have = 0
+        while have < size:
+            got = self._part(wanted[have:], deadline)
+            if not got:
+                raise self._died()
+            have += got
+        return wanted
+
+    def _part(self, into: memoryview, deadline: float) -> int:
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
             self._socket.settimeout(min(left, _WATCH_SECONDS) if self.language == "javascript" else left)
             try:
-                return self._socket.recv(1 << 18)
+                return self._socket.recv_into(into)
             except ConnectionError:
-                return b""
+                return 0
             except TimeoutError:
                 if self._resident_bytes() > self._resident + (self.memory + 64 << 20):
                     raise self._out_of_memory() from None

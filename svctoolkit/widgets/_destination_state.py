@@ -10,11 +10,12 @@ from typing import Any
 
 from svctoolkit import events
 from svctoolkit.destinations import CATALOGUE, definitions, examples
-from svctoolkit.errors import ConfigError, ToolkitError, UnknownName
+from svctoolkit.errors import ToolkitError, UnknownName
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.secrets import Secret
 from svctoolkit.widgets import _destination_config as configuration
 from svctoolkit.widgets._destination_asked import Asked
+from svctoolkit.widgets._json_text import json_object
 from svctoolkit.workspace import Destination, Workspace
 
 _EVENT = "track"  # the sample that an explorer starts with
@@ -112,14 +113,14 @@ class DestinationState:
     @property
     def event(self) -> dict[str, Any]:
         """The event. Raises `ConfigError` with the place of what is wrong, `InvalidMessageType`."""
-        found = _object(self.event_text, "event")
+        found = json_object(self.event_text, "event")
         events.check(found)
         return found
 
     @property
     def override(self) -> dict[str, Any]:
         """The `destinationConfig` of the request. Raises `ConfigError`."""
-        return _object(self.override_text, "override") if self.override_text.strip() else {}
+        return json_object(self.override_text, "override") if self.override_text.strip() else {}
 
     def trouble(self, name: str) -> str:
         """What is wrong with `event_text` or `override_text`; empty if nothing is."""
@@ -148,18 +149,3 @@ def _title(choice: tuple[str, str]) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
-
-
-def _object(text: str, what: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        line = text.splitlines()[error.lineno - 1] if text.strip() else ""
-        shown = f"\n{line.strip()[:100]}" if line.strip() else ""
-        problem = f"line {error.lineno}, column {error.colno}: {error.msg}{shown}"
-        raise ConfigError(f"the {what} is no JSON, {problem}") from error
-    except RecursionError as error:
-        raise ConfigError(f"the {what} is nested too deeply") from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"the {what} must be a JSON object: {{...}}")
-    return found

@@ -15,7 +15,7 @@ from svctoolkit.widgets._trial import Bench, Trials
 from svctoolkit.workspace import Transformation, Workspace
 
 if TYPE_CHECKING:
-    from svctoolkit.workspace._model import Language
+    from svctoolkit.workspace import Language
 
 ALL = "all"
 _MOST = 200  # captured events, the newest

@@ -13,7 +13,7 @@ def json_object(text: str, what: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        line = text.splitlines()[error.lineno - 1] if text.strip() else ""
+        line = text.split("\n")[error.lineno - 1]
         shown = f"\n{line.strip()[:100]}" if line.strip() else ""
         problem = f"line {error.lineno}, column {error.colno}: {error.msg}{shown}"
         raise ConfigError(f"the {what} is no JSON, {problem}") from error

@@ -9,6 +9,8 @@ from html import escape
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from svctoolkit.delivery import Recorder
 from svctoolkit.display import (
     Excerpt,
@@ -251,7 +253,7 @@ def _masked(output: Output, masked: Callable[[Any], Any]) -> Output:
             event_id=error.event_id,
         )
     logs = tuple(replace(log, text=masked(log.text)) for log in output.logs)
-    return replace(output, events=tuple(map(masked, output.events)), error=error, logs=logs)
+    return msgspec.structs.replace(output, events=tuple(map(masked, output.events)), error=error, logs=logs)
 
 
 def _place(where: str) -> tuple[str, int, int]:

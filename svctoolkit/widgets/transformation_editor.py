@@ -15,8 +15,7 @@ from svctoolkit.widgets._editor_state import EditorState, Events
 from svctoolkit.widgets._trial import Trials
 
 if TYPE_CHECKING:
-    from svctoolkit.workspace import Workspace
-    from svctoolkit.workspace._model import Language
+    from svctoolkit.workspace import Language, Workspace
 
 _QUIET = 0.3  # seconds without a key before the code is run
 _LANGUAGES = (("JavaScript", "javascript"), ("Python", "python"))

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from svctoolkit.workspace._code import UserCode
-from svctoolkit.workspace._model import (
+from svctoolkit.workspace._model import Workspace
+from svctoolkit.workspace._parts import (
     Connection,
     Delivery,
     Destination,
+    Language,
     Library,
     Person,
     Source,
     Transformation,
-    Workspace,
 )
 
 __all__ = [
     "Connection",
     "Delivery",
     "Destination",
+    "Language",
     "Library",
     "Person",
     "Source",
     "Transformation",
     "UserCode",
     "Workspace",
+    "schema",
 ]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a workspace file."""
+    from svctoolkit.workspace import _shapes
+
+    return _shapes.schema()

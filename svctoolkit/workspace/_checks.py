@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, get_args
 
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import InvalidConfig, did_you_mean
-from svctoolkit.workspace._model import DeliveryMode, Destination, Workspace
+from svctoolkit.workspace._model import Workspace
+from svctoolkit.workspace._parts import DeliveryMode, Destination
 
 _HASH = re.compile("[0-9a-f]{64}")
 

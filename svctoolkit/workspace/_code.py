@@ -22,7 +22,8 @@ from svctoolkit.transformations import (
 )
 
 if TYPE_CHECKING:
-    from svctoolkit.workspace._model import Library, Transformation, Workspace
+    from svctoolkit.workspace._model import Workspace
+    from svctoolkit.workspace._parts import Library, Transformation
 
 _GEOLOCATION = "http://geolocation"  # a host for the recorder; the live network has no such name
 

@@ -16,7 +16,8 @@ from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
 from svctoolkit.workspace import _service
 from svctoolkit.workspace._checks import Flaw, flaws
-from svctoolkit.workspace._model import (
+from svctoolkit.workspace._model import Workspace
+from svctoolkit.workspace._parts import (
     LANGUAGES,
     Connection,
     Delivery,
@@ -26,7 +27,6 @@ from svctoolkit.workspace._model import (
     Person,
     Source,
     Transformation,
-    Workspace,
 )
 from svctoolkit.workspace._references import has_reference, resolved
 from svctoolkit.workspace._shapes import LibraryShape, SourceShape, TransformationShape, WorkspaceShape, schema

@@ -2,176 +2,31 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName
 from svctoolkit.secrets import Secret, revealed, secret_texts
 from svctoolkit.transformations import Limits
+from svctoolkit.workspace._parts import (
+    LANGUAGES,
+    Connection,
+    Delivery,
+    Destination,
+    Language,
+    Library,
+    Person,
+    Source,
+    Transformation,
+)
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Cassette, Recorder, Transport
-    from svctoolkit.transformations import Output
     from svctoolkit.yamlfile import Document
-
-DeliveryMode = Literal["record", "live", "cassette"]
-Language = Literal["python", "javascript"]
-LANGUAGES: Mapping[str, Language] = {".py": "python", ".js": "javascript", ".mjs": "javascript"}  # by file name
-
-
-@dataclass(slots=True)
-class Person:
-    """Who may use the Test API of a served workspace. Only a hash of the token is kept.
-
-    `written` is how the token stands in a file: `$(env:NAME)`, or the hash as `sha256:<hex>`.
-    """
-
-    email: str
-    token_hash: str = field(repr=False)
-    written: str = field(default="", repr=False)
-
-    @classmethod
-    def with_token(cls, email: str, token: str, *, written: str = "") -> Person:
-        """A person whose token is `token`; `sha256:<hex>` is taken as the hash of one."""
-        if token.startswith("sha256:"):
-            return cls(email, token.removeprefix("sha256:").lower(), written or token)
-        digest = hashlib.sha256(token.encode()).hexdigest()
-        return cls(email, digest, written or f"sha256:{digest}")
-
-    def accepts(self, token: str) -> bool:
-        """Whether `token` is this person's, compared in constant time."""
-        return hmac.compare_digest(hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest(), self.token_hash)
-
-
-@dataclass(slots=True)
-class Connection:
-    """A source's connection to a destination, by the destination's key."""
-
-    destination: str
-    enabled: bool = True
-
-
-@dataclass(slots=True)
-class Source:
-    """Where events come from."""
-
-    key: str
-    id: str
-    name: str
-    type: str = "http"
-    write_key: str = field(default="", repr=False)
-    enabled: bool = True
-    connections: list[Connection] = field(default_factory=list)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.workspace._display import source
-
-        return display.bundle(source(self), repr(self))
-
-
-@dataclass(slots=True)
-class Destination:
-    """One configured instance of a destination type. `config` is as the service stores it, secrets as `Secret`."""
-
-    key: str
-    id: str
-    name: str
-    type: str
-    enabled: bool = True
-    config: dict[str, Any] = field(default_factory=dict, repr=False)
-    transformation: str | None = None
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.workspace._display import destination
-
-        return display.bundle(destination(self), repr(self))
-
-
-@dataclass(slots=True)
-class Transformation:
-    """The user's code: a Python function given in code, or text in `code` with its language.
-
-    `file` is where the code was read from, relative to the workspace's folder. A reference to code that the service
-    keeps has a `version_id` and no code; its language may be unknown (None).
-    """
-
-    key: str
-    id: str
-    name: str
-    language: Language | None = "python"
-    function: Callable[..., Any] | None = None
-    code: str = field(default="", repr=False)
-    file: Path | None = None
-    version_id: str = ""
-    workspace: Workspace | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def file_name(self) -> str:
-        """What errors call the file of the code."""
-        return _file_name(self)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit import display
-        from svctoolkit.workspace._display import transformation
-
-        return display.bundle(transformation(self), repr(self))
-
-    def run(self, event: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None) -> Output:
-        """What becomes of one event: `events` (none: dropped), or `error`; and the `logs` of the code.
-
-        Requests of the code go where the workspace's delivery mode says; in mode `record` a recorder answers them.
-        """
-        from svctoolkit.delivery import Recorder
-        from svctoolkit.workspace._code import UserCode
-
-        code = UserCode(self.workspace or Workspace(), Recorder())
-        return code.runnable(self).run([event], [metadata or {}])[0]
-
-
-@dataclass(slots=True)
-class Library:
-    """Code that transformations import by `key`. `file`, `version_id` and `language` as in `Transformation`."""
-
-    key: str
-    language: Language | None = "javascript"
-    code: str = field(default="", repr=False)
-    file: Path | None = None
-    version_id: str = ""
-
-    @property
-    def file_name(self) -> str:
-        """What errors call the file of the code."""
-        return _file_name(self)
-
-
-def _file_name(made: Transformation | Library) -> str:
-    return made.file.name if made.file else f"{made.key}.{'py' if made.language == 'python' else 'js'}"
-
-
-@dataclass(slots=True)
-class Delivery:
-    """Where the destinations' requests go: `record` (nothing leaves the machine), `live`, or `cassette`.
-
-    In mode `cassette` the file `cassette` answers. As long as there is none, the real destinations do, and their
-    answers are kept in it, with secrets masked; once it is there, nothing leaves the machine. A relative path starts
-    from the workspace's folder.
-    `allow` lists hosts, addresses or networks that the network policy lets through although it would refuse them.
-    `timeout` is in seconds, for one request. `geolocation` is the address of a service that answers
-    `<geolocation>/geoip/<ip>` with JSON: what `geolocation(ip)` in a transformation gives.
-    """
-
-    mode: DeliveryMode = "record"
-    allow: list[str] = field(default_factory=list)
-    timeout: float = 60.0
-    geolocation: str = ""
-    cassette: Path | None = None
 
 
 @dataclass(slots=True)
@@ -374,10 +229,15 @@ class Workspace:
         network = live.shared(tuple(self.delivery.allow), loopback=loopback)
         if self.delivery.mode == "live":
             return network
-        path = (self.folder or Path()) / (self.delivery.cassette or "cassette.json")
+        path = self.cassette
         if path not in self._cassettes:
             self._cassettes[path] = Cassette.once(path, network, secrets=self.secrets)
         return self._cassettes[path]
+
+    @property
+    def cassette(self) -> Path:
+        """The file with the answers of delivery mode `cassette`; it need not be there yet."""
+        return (self.folder or Path()) / (self.delivery.cassette or "cassette.json")
 
     def secrets(self) -> Iterator[str]:
         """The text of every `Secret` in the destinations' configurations, and every credential, for masking."""

@@ -10,37 +10,14 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
-import yaml
-
 from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
-from svctoolkit.workspace._model import Delivery, Destination, Library, Person, Source, Transformation, Workspace
+from svctoolkit.workspace._model import Workspace
+from svctoolkit.workspace._parts import Delivery, Destination, Library, Person, Source, Transformation
 from svctoolkit.workspace._references import escaped, has_reference
 from svctoolkit.workspace._shapes import LimitsShape
-
-
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """PyYAML's, with quotes around what our reader would not take as text, and code as a block."""
-
-    def ignore_aliases(self, _data: Any) -> bool:
-        return True
-
-
-def _text(dumper: Any, text: str) -> Any:
-    style = "|" if "\n" in text else None if _stays_text(text) else "'"
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-def _stays_text(text: str) -> bool:
-    try:
-        return isinstance(yamlfile.scalar(text), str)
-    except ValueError:
-        return False
-
-
-_Dumper.add_representer(str, _text)
 
 
 def dumped(workspace: Workspace, folder: Path | None) -> str:
@@ -49,7 +26,7 @@ def dumped(workspace: Workspace, folder: Path | None) -> str:
     data = writer.workspace(workspace)
     if writer.problems:
         raise InvalidWorkspace(yamlfile.capped(writer.problems))
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return yamlfile.dumped(data)
 
 
 def saved(workspace: Workspace, path: Path) -> None:

@@ -17,7 +17,8 @@ from msgspec import Meta
 from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace
 from svctoolkit.workspace._checks import flaws
-from svctoolkit.workspace._model import Connection, Destination, Language, Library, Source, Transformation, Workspace
+from svctoolkit.workspace._model import Workspace
+from svctoolkit.workspace._parts import Connection, Destination, Language, Library, Source, Transformation
 from svctoolkit.yamlfile import Document
 
 _Text = Annotated[str, Meta(min_length=1)]

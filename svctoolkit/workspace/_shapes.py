@@ -11,7 +11,7 @@ from msgspec import Meta
 from svctoolkit import yamlfile
 from svctoolkit.events import MAX_DEPTH
 from svctoolkit.transformations import Limits
-from svctoolkit.workspace._model import DeliveryMode, Language
+from svctoolkit.workspace._parts import DeliveryMode, Language
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 _File: TypeAlias = Annotated[str, Meta(min_length=1, description="path of the code, from this file's folder")]

@@ -7,11 +7,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from svctoolkit.yamlfile._build import scalar
 from svctoolkit.yamlfile._check import Misfit, check, misfits
 from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, capped, without_collector
 from svctoolkit.yamlfile._load import load, read_text, shown_name
 from svctoolkit.yamlfile._schema import schema
+
+
+def dumped(data: Any) -> str:
+    """Plain JSON values as YAML text that `load` reads back as they were, in their order."""
+    from svctoolkit.yamlfile._dump import dumped  # reading is much more frequent
+
+    return dumped(data)
+
 
 __all__ = [
     "MAX_PROBLEMS",
@@ -19,6 +29,7 @@ __all__ = [
     "Misfit",
     "capped",
     "check",
+    "dumped",
     "load",
     "misfits",
     "read_text",

@@ -27,22 +27,23 @@ from starlette.routing import Route
 from svctoolkit import Workspace, events
 from svctoolkit.server import running
 from svctoolkit.workspace import Person
+from tests.benchmarks._figures import Figure, Options
 
-CONNECTIONS, REQUESTS, ROUNDS = 4, 2000, 5
+CONNECTIONS = 4
 
 
-def run() -> Iterator[str]:
+def run(options: Options) -> Iterator[Figure]:
     workspace = Workspace(people=[Person.with_token("dev@example.com", "token")])
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
     body = json.dumps({"stage": {"user_transform": False}, "message": events.sample("track")}).encode()
+    requests = options.many(2000, 40)
     with running(workspace) as server, _bare() as bare:
         port = int(server.url.rpartition(":")[2])
-        _measured(port, body), _measured(bare, body)
-        rounds = [(_measured(port, body), _measured(bare, body)) for _ in range(ROUNDS)]
-    ours, theirs = (median(rates) for rates in zip(*rounds, strict=True))
-    yield f"{ours:10,.0f} events/s  POST /v0/testDestination ({len(body):,} bytes)"
-    yield f"{theirs:10,.0f} events/s  a bare route that parses and answers the same JSON"
-    yield f"{ours / theirs:10.2f} of the bare route"
+        _measured(port, body, requests), _measured(bare, body, requests)
+        rounds = options.many(5, 1)
+        pairs = [(_measured(port, body, requests), _measured(bare, body, requests)) for _ in range(rounds)]
+    ours, theirs = (median(rates) for rates in zip(*pairs, strict=True))
+    yield Figure("POST /v0/testDestination", ours, "events/s", "a bare route that answers the same JSON", theirs)
 
 
 async def _echo(request: Request) -> JSONResponse:
@@ -65,24 +66,24 @@ def _bare() -> Iterator[int]:
         thread.join()
 
 
-def _measured(port: int, body: bytes) -> float:
+def _measured(port: int, body: bytes, requests: int) -> float:
     """Requests a second, as a client in another process counts them."""
-    client = [sys.executable, "-m", "tests.benchmarks.http_server", str(port)]
+    client = [sys.executable, "-m", "tests.benchmarks.http_server", str(port), str(requests)]
     return float(subprocess.run(client, input=body, stdout=subprocess.PIPE, check=True).stdout)
 
 
-async def _client(port: int, body: bytes) -> float:
+async def _client(port: int, body: bytes, requests: int) -> float:
     login = base64.b64encode(b"dev@example.com:token").decode()
     head = f"POST /v0/testDestination/hook HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {login}\r\n"
     request = f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
     started = perf_counter()
-    await asyncio.gather(*(_connection(port, request) for _ in range(CONNECTIONS)))
-    return REQUESTS / (perf_counter() - started)
+    await asyncio.gather(*(_connection(port, request, requests // CONNECTIONS) for _ in range(CONNECTIONS)))
+    return requests / (perf_counter() - started)
 
 
-async def _connection(port: int, request: bytes) -> None:
+async def _connection(port: int, request: bytes, times: int) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    for _ in range(REQUESTS // CONNECTIONS):
+    for _ in range(times):
         writer.write(request)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         if not head.startswith(b"http/1.1 200"):
@@ -92,4 +93,4 @@ async def _connection(port: int, request: bytes) -> None:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(_client(int(sys.argv[1]), sys.stdin.buffer.read())))
+    print(asyncio.run(_client(int(sys.argv[1]), sys.stdin.buffer.read(), int(sys.argv[2]))))

@@ -2,8 +2,7 @@
 
 Each server is a process of its own that may use one core; the client is another process with a few connections that it
 keeps. The two take turns, and the median of the rounds counts. The rate is that of a second of processor time, work
-after the reply included, so that other programs on the machine do not count. `SVCTOOLKIT_EVENTS` sets how many events
-pass while the memory is watched (1,000,000 by default).
+after the reply included, so that other programs on the machine do not count.
 """
 
 from __future__ import annotations
@@ -23,49 +22,47 @@ from statistics import median, quantiles
 from time import monotonic, perf_counter, sleep
 
 from svctoolkit import events
+from tests.benchmarks._figures import Figure, Options
 
-CONNECTIONS, BATCH, REQUESTS, ROUNDS = 8, 50, 200, 5
-EVENTS = int(os.environ.get("SVCTOOLKIT_EVENTS", "1000000"))
+CONNECTIONS, BATCH = 8, 50
 _KEY = base64.b64encode(b"web-key:").decode()
 
 
-def run() -> Iterator[str]:
-    size = len(_body(0))
+def run(options: Options) -> Iterator[Figure]:
+    requests = options.many(200, 10)
     with _served("bare") as (bare, other), _served("quiet") as (quiet, process):
-        _measured(bare), _measured(quiet)
-        rounds = [(_rate(quiet, process.pid), _rate(bare, other.pid)) for _ in range(ROUNDS)]
-        disk, theirs = (median(rates) for rates in zip(*rounds, strict=True))
-        half = _measured(quiet, rate=_measured(quiet)["rate"] / 2)
-    yield f"{disk:10,.0f} events/s  to disk, POST /v1/batch ({BATCH} events, {size:,} bytes)"
-    yield f"{theirs:10,.0f} events/s  a bare route that parses the same body"
-    yield f"{disk / theirs:10.2f} of the bare route"
-    yield f"{half['p50']:10.1f} ms        median reply at half of that load"
-    yield f"{half['p99']:10.1f} ms        p99 reply at half of that load"
+        _measured(bare, requests), _measured(quiet, requests)
+        pairs = [
+            (_rate(quiet, process.pid, requests), _rate(bare, other.pid, requests)) for _ in range(options.many(5, 1))
+        ]
+        disk, theirs = (median(rates) for rates in zip(*pairs, strict=True))
+        half = _measured(quiet, requests, rate=_measured(quiet, requests)["rate"] / 2)
+    what = f"to disk, POST /v1/batch ({BATCH} events)"
+    yield Figure(what, disk, "events/s", "a bare route that parses the same body", theirs)
+    yield Figure("median reply at half of that load", half["p50"], "ms")
+    yield Figure("p99 reply at half of that load", half["p99"], "ms", "the median", half["p50"])
     with _served("hook") as (hook, process):
-        yield from _through(hook, process.pid)
+        yield from _through(hook, process.pid, options.large)
 
 
-def _through(port: int, pid: int) -> Iterator[str]:
+def _through(port: int, pid: int, events: int) -> Iterator[Figure]:
     """Many events to the recorder, and the memory of the process meanwhile."""
     started, memory = perf_counter(), []
-    for done in range(0, EVENTS, EVENTS // 10 or 1):
-        _measured(port, requests=max(1, EVENTS // 10 // BATCH))
+    for _ in range(10):
+        _measured(port, max(1, events // 10 // BATCH))
         _drained(port)
         memory.append(_megabytes(pid))
-        if done == 0:
-            first = memory[0]
-    rate = EVENTS / (perf_counter() - started)
-    yield f"{rate:10,.0f} events/s  to disk, through a webhook's mapping, to the recorder, to disk"
-    yield f"{first:10.0f} MB        memory after {EVENTS // 10:,} events"
-    yield f"{max(memory):10.0f} MB        at most, while {EVENTS:,} events passed"
+    rate = events / (perf_counter() - started)
+    yield Figure("to disk, through a mapping, to the recorder, to disk", rate, "events/s")
+    yield Figure("memory, at most", max(memory), "MB", f"after a tenth of {events:,} events", memory[0])
 
 
-def _rate(port: int, pid: int) -> float:
+def _rate(port: int, pid: int, requests: int) -> float:
     """Events in a second of the server's processor time."""
     before = _seconds(pid)
-    _measured(port)
+    _measured(port, requests)
     sleep(0.3)  # the server still works on what it has taken
-    return REQUESTS * BATCH / (_seconds(pid) - before)
+    return requests * BATCH / (_seconds(pid) - before)
 
 
 def _seconds(pid: int) -> float:
@@ -136,7 +133,7 @@ def _serve_bare() -> None:
     sys.stdin.read()
 
 
-def _measured(port: int, *, rate: float = 0, requests: int = REQUESTS) -> dict[str, float]:
+def _measured(port: int, requests: int, *, rate: float = 0) -> dict[str, float]:
     """Events a second and reply times in ms, as a client in another process sees them."""
     command = [sys.executable, "-m", "tests.benchmarks.ingest", "client", str(port), str(rate), str(requests)]
     found: dict[str, float] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)

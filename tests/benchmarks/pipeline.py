@@ -1,25 +1,32 @@
-"""Events through `dest_transform` for WEBHOOK, in process."""
+"""Events through the stages, one by one and in process, beside a JSON round trip of the event."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from time import perf_counter
+from typing import Any
 
 from svctoolkit import Pipeline, Workspace, events
 from svctoolkit.pipeline import Stages
+from tests.benchmarks._figures import Figure, Options, per_second
 
-SECONDS = 2.0
+STAGES = {
+    "dest_transform (WEBHOOK)": Stages.of("dest_transform"),
+    "user_transform (Python function), dest_transform": Stages(),
+    "all three stages, to the recorder": Stages(send_to_destination=True),
+}
 
 
-def run() -> Iterator[str]:
+def run(options: Options) -> Iterator[Figure]:
     workspace = Workspace()
-    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
-    pipeline, event, stages = Pipeline(workspace), events.sample("track"), Stages.of("dest_transform")
-    pipeline.test_destination("hook", event, stages=stages)
-    count, started = 0, perf_counter()
-    while perf_counter() - started < SECONDS:
-        for _ in range(100):
-            pipeline.test_destination("hook", event, stages=stages)
-        count += 100
-    rate = count / (perf_counter() - started)
-    yield f"{rate:10,.0f} events/s  ({1e6 / rate:.0f} us an event, route and result included)"
+    workspace.transformation("keep", _keep)
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"}, transformation="keep")
+    pipeline, event = Pipeline(workspace), events.sample("track")
+    floor = per_second(lambda: json.loads(json.dumps(event)), options)
+    for name, stages in STAGES.items():
+        rate = per_second(lambda stages=stages: pipeline.test_destination("hook", event, stages=stages), options)
+        yield Figure(name, rate, "events/s", "a JSON round trip of the event", floor)
+
+
+def _keep(event: dict[str, Any]) -> dict[str, Any]:
+    return event

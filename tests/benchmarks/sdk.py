@@ -1,14 +1,9 @@
 """`ServiceClient` beside `segment-analytics-python` and `rudder-sdk-python`: the same events, server and run.
 
-The peers are no dependency of ours. Install them anywhere and name the directory:
-
-    pip install --target peers segment-analytics-python rudder-sdk-python
-    SVCTOOLKIT_PEERS=peers python -m tests.benchmarks.sdk
-
-Without it only our own figures are printed. Every figure comes from a fresh process. `track` is timed while the client
-sends, in wall time and in the calling thread's CPU time (which neighbours on a shared machine disturb less); for us the
-event is then in SQLite's write-ahead log (`synchronous=NORMAL`: it survives kill -9, a power cut may take the last
-moments). `drain` begins with 100,000 events waiting and ends when the server has them.
+Every figure comes from a fresh process. `track` is timed while the client sends, in wall time and in the calling
+thread's CPU time (which neighbours on a shared machine disturb less); for us the event is then in SQLite's write-ahead
+log (`synchronous=NORMAL`: it survives kill -9, a power cut may take the last moments). `drain` begins when all events
+are waiting and ends when the server has them.
 """
 
 from __future__ import annotations
@@ -22,62 +17,66 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.benchmarks._figures import Figure, Options
 
 ROOT = Path(__file__).parents[2]
-EVENTS = 100_000
-CALLS = 20_000
+MODULES = {"svctoolkit": "svctoolkit.sdk", "segment": "segment.analytics", "rudder": "rudderstack.analytics"}
+PACKAGES = {"segment": "segment-analytics-python", "rudder": "rudder-sdk-python"}
 PROPERTIES = {"order_id": "o-90017", "revenue": 128.0, "currency": "EUR", "products": [{"id": 7, "price": 79.0}] * 3}
 Track = Callable[[], object]
 
 
-def run() -> Iterator[str]:
-    """One line per figure."""
-    names = ["ours"]
-    if os.environ.get("SVCTOOLKIT_PEERS"):
-        names += ["segment", "rudder"]
-    else:
-        yield "SVCTOOLKIT_PEERS is not set: no peers (the module's docstring says how)"
-    found = {name: {task: _measured(task, name) for task in ("imported", "tracked", "drained")} for name in names}
-    for name, figures in found.items():
-        imported, tracked, drained = (figures[task] for task in ("imported", "tracked", "drained"))
-        yield (
-            f"{name:8} import {imported['ms']:5.0f} ms CPU | track {tracked['wall']:5.0f} us median, "
-            f"{tracked['p99'] / 1000:6.2f} ms p99; CPU {tracked['cpu']:4.0f} us, {tracked['cpu99']:4.0f} us p99 | "
-            f"drain {drained['rate']:8,.0f} events/s | {drained['mib']:6.1f} MiB with {EVENTS:,} waiting"
-        )
-    for name in names[1:]:
-        call = found["ours"]["tracked"]["wall"] / found[name]["tracked"]["wall"]
-        drain = found["ours"]["drained"]["rate"] / found[name]["drained"]["rate"]
-        yield f"ours : {name:8} time of a call {call:4.2f}x (at most 3) | drain rate {drain:5.2f}x (at least 3)"
+def run(options: Options) -> Iterator[Figure]:
+    from tests.benchmarks._figures import Figure  # this file is a script, too, which loads nothing but a client
+    from tests.benchmarks._processes import peers
+
+    ours = _measured("svctoolkit", {}, options)
+    for peer, package in PACKAGES.items():
+        environment = peers(MODULES[peer])
+        theirs = _measured(peer, environment, options) if environment is not None else {}
+        note = "" if theirs else f"not installed: pip install {package}"
+        for name, (value, unit) in ours.items():
+            yield Figure(name, value, unit, package, theirs.get(name, (None, ""))[0], note=note)
 
 
-def main() -> None:
-    for line in run():
-        print(line, flush=True)
+def _measured(name: str, environment: dict[str, str], options: Options) -> dict[str, tuple[float, str]]:
+    calls, events = options.many(20_000, 200), options.many(100_000, 500)
+    many = f"with {events:,} waiting"
+    sizes = {"imported": options.many(7, 1), "tracked": calls, "drained": events}
+    tasks = {task: _task(task, name, size, environment) for task, size in sizes.items()}
+    return {
+        "import": (tasks["imported"]["ms"], "ms CPU"),
+        "track, median": (tasks["tracked"]["wall"], "us"),
+        "track, p99": (tasks["tracked"]["p99"], "us"),
+        "track, median of the thread's CPU": (tasks["tracked"]["cpu"], "us"),
+        f"drain {many}": (tasks["drained"]["rate"], "events/s"),
+        f"memory {many}": (tasks["drained"]["mib"], "MiB"),
+    }
 
 
 # In a process of its own
 
 
-def _measured(task: str, name: str) -> dict[str, float]:
-    paths = [str(ROOT)] if name == "ours" else [os.environ["SVCTOOLKIT_PEERS"]]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "SVCTOOLKIT_BENCHMARK": __file__}
-    done = subprocess.run([sys.executable, __file__, task, name], env=environment, stdout=subprocess.PIPE, check=True)
+def _task(task: str, name: str, size: int, peer: dict[str, str]) -> dict[str, float]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **peer}
+    command = [sys.executable, __file__, task, name, str(size)]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
-def imported(name: str) -> dict[str, float]:
-    module = {"ours": "svctoolkit.sdk", "segment": "segment.analytics", "rudder": "rudderstack.analytics"}[name]
-    return {"ms": (_cpu(f"import {module}") - _cpu("pass")) * 1000}
+def imported(name: str, times: int) -> dict[str, float]:
+    return {"ms": (_cpu(f"import {MODULES[name]}", times) - _cpu("pass", times)) * 1000}
 
 
-def _cpu(program: str) -> float:
+def _cpu(program: str, times: int) -> float:
     import resource
 
     best = 9.0
-    for _ in range(7):
+    for _ in range(times):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", program], check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -85,36 +84,36 @@ def _cpu(program: str) -> float:
     return best
 
 
-def tracked(name: str) -> dict[str, float]:
+def tracked(name: str, calls: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as directory, _Server() as server:
         server.go()
         track, _ = _client(name, server.url, directory)
         wall, cpu = [], []
-        for _ in range(CALLS):
+        for _ in range(calls):
             began, spent = time.perf_counter(), time.thread_time()
             track()
             cpu.append(time.thread_time() - spent)
             wall.append(time.perf_counter() - began)
         wall.sort()
         cpu.sort()
-        middle, last = CALLS // 2, CALLS * 99 // 100
+        middle, last = calls // 2, calls * 99 // 100
         figures = {"wall": wall[middle], "p99": wall[last], "cpu": cpu[middle], "cpu99": cpu[last]}
         return {key: value * 1e6 for key, value in figures.items()}
 
 
-def drained(name: str) -> dict[str, float]:
+def drained(name: str, events: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as directory, _Server() as server:
         bare = _resident(0)
         track, flush = _client(name, server.url, directory)
-        for _ in range(EVENTS):
+        for _ in range(events):
             track()
         waiting = _resident(os.getpid())
         began = time.perf_counter()
         server.go()
         flush()
-        while server.count() < EVENTS:
+        while server.count() < events:
             time.sleep(0.01)
-        return {"rate": EVENTS / (time.perf_counter() - began), "mib": waiting - bare}
+        return {"rate": events / (time.perf_counter() - began), "mib": waiting - bare}
 
 
 def _resident(process: int) -> float:
@@ -128,7 +127,7 @@ def _resident(process: int) -> float:
 
 
 def _client(name: str, url: str, directory: str) -> tuple[Track, Track]:
-    if name == "ours":
+    if name == "svctoolkit":
         from svctoolkit.sdk import ServiceClient
 
         client = ServiceClient(data_plane_url=url, data_directory=directory, db_threshold_count=1_000_000)
@@ -139,7 +138,7 @@ def _client(name: str, url: str, directory: str) -> tuple[Track, Track]:
         from segment.analytics.client import Client
     else:
         from rudderstack.analytics.client import Client
-    peer = Client("key", host=url, max_queue_size=EVENTS * 2, timeout=600)
+    peer = Client("key", host=url, max_queue_size=1_000_000, timeout=600)
     return lambda: peer.track(user_id="u-1", event="Order Completed", properties=PROPERTIES), peer.flush
 
 
@@ -148,7 +147,7 @@ class _Server:
 
     def __enter__(self) -> _Server:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, "serve", ""], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, "serve", "", "0"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.url = f"http://127.0.0.1:{int(self._ask(''))}"
         return self
@@ -171,7 +170,7 @@ class _Server:
         return self._process.stdout.readline()
 
 
-def serve(_: str) -> None:
+def serve(_: str, __: int) -> None:
     import gzip
     import socketserver
 
@@ -206,10 +205,6 @@ def serve(_: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        result = {"imported": imported, "tracked": tracked, "drained": drained, "serve": serve}[sys.argv[1]](
-            sys.argv[2]
-        )
-        print(json.dumps(result), flush=True)
-        os._exit(0)  # the peers would wait for their threads
-    main()
+    task = {"imported": imported, "tracked": tracked, "drained": drained, "serve": serve}[sys.argv[1]]
+    print(json.dumps(task(sys.argv[2], int(sys.argv[3]))), flush=True)
+    os._exit(0)  # the peers would wait for their threads

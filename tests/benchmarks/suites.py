@@ -1,27 +1,25 @@
 """`svctoolkit run` and the pytest plugin, beside plain pytest+httpx and Tavern (if installed), with the same scenarios.
 
-CPU seconds and peak memory of the whole process, medians. The peers ask a server of the Test API on this machine, which
-runs in this process and is not counted.
+CPU seconds and peak memory of the whole command, the best of some runs. The peers ask a server of the Test API on this
+machine, which runs in this process and is not counted.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import resource
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 
 from svctoolkit import Workspace
 from svctoolkit.server import running
 from svctoolkit.workspace import Person
+from tests.benchmarks._figures import Figure, Options
+from tests.benchmarks._processes import Spent, best, peers
 
-COUNT = 500
-RUNS = 3
+PYTEST_COMMAND = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+PLUGIN = ("-p", "svctoolkit.pytest_plugin")
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # whatever else is installed does not count
 WORKSPACE = "destinations:\n  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}\n"
 SCENARIO = """\
   - name: order {n}
@@ -68,53 +66,50 @@ stages:
 """
 
 
-def run() -> Iterator[str]:
+def run(options: Options) -> Iterator[Figure]:
+    count, runs = options.many(500, 10), options.many(3, 1)
+    rows = options.many(10_000, 100)
     workspace = Workspace.loads(WORKSPACE)
     workspace.people.append(Person.with_token("bench@example.com", "token"))
     with tempfile.TemporaryDirectory() as name, running(workspace) as server:
         folder = Path(name)
-        _write(folder, server.url)
-        pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        ours = [sys.executable, "-m", "svctoolkit", "run"]
-        yield _line("svctoolkit run, 1 scenario", [*ours, "one.suite.yaml"], folder)
-        yield _line(f"svctoolkit run, {COUNT} scenarios", [*ours, "all.suite.yaml"], folder)
-        yield _line("svctoolkit run, 10,000 rows", [*ours, "rows.suite.yaml"], folder)
-        yield _line("pytest alone, 1 test", [*pytest, "test_nothing.py"], folder)
-        yield _line(f"pytest with {COUNT} scenarios", [*pytest, "all.suite.yaml"], folder)
-        yield _line(f"pytest+httpx, {COUNT} tests", [*pytest, "test_all.py"], folder)
-        if importlib.util.find_spec("tavern"):
-            yield _line(f"Tavern, {COUNT} documents", [*pytest, "test_all.tavern.yaml"], folder)
-        else:
-            yield "Tavern: not installed (pip install tavern)"
+        _write(folder, server.url, count, rows)
+
+        def svctoolkit(file: str) -> Spent:
+            return best([sys.executable, "-m", "svctoolkit", "run", file], runs, folder)
+
+        def pytest(file: str, *plugin: str) -> Spent:
+            return best([*PYTEST_COMMAND, *plugin, file], runs, folder, ALONE)
+
+        nothing, httpx = pytest("test_nothing.py"), pytest("test_all.py")
+        many = svctoolkit("all.suite.yaml")
+        tests = f"pytest+httpx, {count:,} tests"
+        yield Figure("1 scenario", svctoolkit("one.suite.yaml").cpu, "s CPU", "pytest with 1 empty test", nothing.cpu)
+        yield Figure(f"{count:,} scenarios", many.cpu, "s CPU", tests, httpx.cpu)
+        yield _beside_tavern(f"{count:,} scenarios", many, count, runs, folder)
+        yield Figure(f"{count:,} scenarios by pytest", pytest("all.suite.yaml", *PLUGIN).cpu, "s CPU", tests, httpx.cpu)
+        yield Figure(f"{rows:,} rows", svctoolkit("rows.suite.yaml").cpu, "s CPU", f"{count:,} scenarios", many.cpu)
+        yield Figure(f"memory with {count:,} scenarios", many.peak, "MiB", tests, httpx.peak)
 
 
-def _write(folder: Path, url: str) -> None:
+def _beside_tavern(name: str, ours: Spent, count: int, runs: int, folder: Path) -> Figure:
+    environment = peers("tavern")
+    if environment is None:
+        return Figure(name, ours.cpu, "s CPU", "Tavern", note="not installed: pip install tavern")
+    command = [*PYTEST_COMMAND, "-p", "tavern._core.pytest", "test_all.tavern.yaml"]
+    try:
+        theirs = best(command, runs, folder, {**ALONE, **environment}).cpu
+    except RuntimeError as error:
+        return Figure(name, ours.cpu, "s CPU", "Tavern", note=f"does not run here: {str(error).splitlines()[-1]}")
+    return Figure(name, ours.cpu, "s CPU", f"Tavern, {count:,} documents", theirs)
+
+
+def _write(folder: Path, url: str, count: int, rows: int) -> None:
     head = f"{WORKSPACE}scenarios:\n"
     (folder / "one.suite.yaml").write_text(head + SCENARIO.format(n=1))
-    (folder / "all.suite.yaml").write_text(head + "".join(SCENARIO.format(n=n) for n in range(COUNT)))
+    (folder / "all.suite.yaml").write_text(head + "".join(SCENARIO.format(n=n) for n in range(count)))
     (folder / "rows.suite.yaml").write_text(head + ROWS)
-    (folder / "rows.ndjson").write_text("".join(f'{{"n": {n}}}\n' for n in range(10_000)))
+    (folder / "rows.ndjson").write_text("".join(f'{{"n": {n}}}\n' for n in range(rows)))
     (folder / "test_nothing.py").write_text("def test_nothing(): pass\n")
-    (folder / "test_all.py").write_text(PYTEST.format(url=url, count=COUNT))
-    (folder / "test_all.tavern.yaml").write_text("".join(TAVERN.format(url=url, n=n) for n in range(COUNT)))
-
-
-def _line(what: str, command: Sequence[str], folder: Path) -> str:
-    measured = [_measured(command, folder) for _ in range(RUNS)]
-    seconds, peak = (median(one[i] for one in measured) for i in (0, 1))
-    return f"{what:<34} {seconds:6.2f} s CPU  {peak:5.0f} MiB peak"
-
-
-def _measured(command: Sequence[str], folder: Path) -> tuple[float, float]:
-    """CPU seconds and peak MiB of one process, which must succeed."""
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        assert process.stderr is not None
-        raise RuntimeError(f"{' '.join(command)}: {process.stderr.read().decode()[-500:]}")
-    return usage.ru_utime + usage.ru_stime, _mebibytes(usage)
-
-
-def _mebibytes(usage: resource.struct_rusage) -> float:
-    return usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    (folder / "test_all.py").write_text(PYTEST.format(url=url, count=count))
+    (folder / "test_all.tavern.yaml").write_text("".join(TAVERN.format(url=url, n=n) for n in range(count)))

@@ -1,8 +1,7 @@
-"""How fast user transformations are, beside the same code in isolated-vm under node and in plain Python.
+"""User transformations, beside the same code in plain node and Python, and in node's isolated-vm.
 
-`SVCTOOLKIT_ISOLATED_VM` names a folder that has isolated-vm in its node_modules (`npm install isolated-vm`); without it
-that row is left out. Everything is measured in one run, so the ratios hold on
-a busy machine as well. `events/s per core` counts the CPU time of both sides.
+One event has 1.7 KB of JSON. `SVCTOOLKIT_ISOLATED_VM` names a folder that has isolated-vm in its node_modules.
+`per core` counts the processor time of both sides, the other figures are by the clock.
 """
 
 from __future__ import annotations
@@ -12,11 +11,13 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from svctoolkit import transformations
 from svctoolkit.transformations import SandboxedTransformation
+from tests.benchmarks._figures import Figure, Options
 
 EVENT: dict[str, Any] = {
     "type": "track",
@@ -76,41 +77,56 @@ def transformEvent(event, metadata):
     event["context"]["ip"] = "0.0.0.0"
     return event
 """
-# A fresh context for each call, as the contract has it; JSON in and out, as a server needs it.
-ISOLATED_VM = """
+_TIMED = """
+const { code, event, calls, batches } = JSON.parse(require('fs').readFileSync(0, 'utf8'));
+const plain = code.replace('export ', '');
+const now = () => Number(process.hrtime.bigint()) / 1e9;
+const timed = async (call, events, times) => {
+  let best = Infinity;
+  const before = process.cpuUsage();
+  for (let i = 0; i < times; i++) {
+    const at = now();
+    await call(events);
+    best = Math.min(best, now() - at);
+  }
+  const used = process.cpuUsage(before);
+  return [best, (used.user + used.system) / 1e6 / times];
+};
+const measured = async (start) => {
+  const begun = now();
+  const call = await start();
+  await call([event]);
+  const first = (now() - begun) * 1000;
+  const batch = new Array(200).fill(event);
+  await timed(call, batch, 3);
+  const warm = await timed(call, [event], calls);
+  console.log(JSON.stringify({ first, warm, batch: await timed(call, batch, batches) }));
+};
+"""
+# JSON in and out, as a server needs it.
+NODE = f"""{_TIMED}
+measured(async () => {{
+  const transformEvent = new Function(plain + '; return transformEvent')();
+  return (events) => JSON.parse(JSON.stringify(JSON.parse(JSON.stringify(events)).map((e) => transformEvent(e))));
+}});
+"""
+# A fresh context for each call, as the contract has it.
+ISOLATED_VM = f"""{_TIMED}
 const ivm = require('isolated-vm');
-const { code, event } = JSON.parse(require('fs').readFileSync(0, 'utf8'));
-const text = code.replace('export ', '') + `
+measured(async () => {{
+  const isolate = new ivm.Isolate({{ memoryLimit: 128 }});
+  const text = plain + `
 ;globalThis.__run = (input) => JSON.stringify(JSON.parse(input).map((e) => transformEvent(e)));`;
-(async () => {
-  const begun = process.hrtime.bigint();
-  const isolate = new ivm.Isolate({ memoryLimit: 128 });
   const script = await isolate.compileScript(text);
-  const call = async (events) => {
+  return async (events) => {{
     const context = await isolate.createContext();
     await script.run(context);
-    const run = await context.global.get('__run', { reference: true });
-    const out = JSON.parse(await run.apply(undefined, [JSON.stringify(events)], { timeout: 4000 }));
+    const run = await context.global.get('__run', {{ reference: true }});
+    const out = JSON.parse(await run.apply(undefined, [JSON.stringify(events)], {{ timeout: 4000 }}));
     context.release();
     return out;
-  };
-  await call([event]);
-  const first = Number(process.hrtime.bigint() - begun) / 1e6;
-  const timed = async (events, times) => {
-    let best = Infinity;
-    const before = process.cpuUsage();
-    for (let i = 0; i < times; i++) {
-      const at = process.hrtime.bigint();
-      await call(events);
-      best = Math.min(best, Number(process.hrtime.bigint() - at) / 1e9);
-    }
-    const used = process.cpuUsage(before);
-    return [best, (used.user + used.system) / 1e6 / times];
-  };
-  const batch = new Array(200).fill(event);
-  await timed(batch, 3);
-  console.log(JSON.stringify({ first, warm: await timed([event], 300), batch: await timed(batch, 20) }));
-})();
+  }};
+}});
 """
 
 
@@ -131,56 +147,79 @@ def _timed(call: Callable[[], object], times: int, process: int | None = None) -
     return best, (time.process_time() + (_cpu(process) if process else 0.0) - before) / times
 
 
-def sandboxed(code: str, language: str) -> dict[str, Any]:
-    """Of this package, the first call with everything that it starts and imports."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Milliseconds of the first call; seconds by the clock and of processors for one event, and for a batch of 200."""
+
+    first: float
+    warm: Sequence[float]
+    batch: Sequence[float]
+
+
+def sandboxed(code: str, language: str, options: Options) -> Measured:
+    """Of this package; the first call with everything that it starts and imports."""
     begun = time.perf_counter()
     loaded: SandboxedTransformation = transformations.load(code, language, scope="benchmark")
     loaded.run([EVENT], [{}])
     first = (time.perf_counter() - begun) * 1e3
     process = loaded.workers._free[-1]._process.pid
     batch, metadata = [EVENT] * 200, [{}] * 200
-    _timed(lambda: loaded.run(batch, metadata), 5)
-    warm = _timed(lambda: loaded.run([EVENT], [{}]), 500, process)
-    return {"first": first, "warm": warm, "batch": _timed(lambda: loaded.run(batch, metadata), 40, process)}
+    _timed(lambda: loaded.run(batch, metadata), options.many(5, 1))
+    warm = _timed(lambda: loaded.run([EVENT], [{}]), options.many(500, 5), process)
+    return Measured(first, warm, _timed(lambda: loaded.run(batch, metadata), options.many(40, 5), process))
 
 
-def plain_python(code: str) -> dict[str, Any]:
+def plain_python(options: Options) -> Measured:
     """The same function without a sandbox; JSON in and out, as a server needs it."""
     names: dict[str, Any] = {}
-    exec(code, names)
-    one, many = json.dumps([EVENT]), json.dumps([EVENT] * 200)
+    begun = time.perf_counter()
+    exec(PYTHON, names)
 
-    def call(text: str) -> str:
-        return json.dumps([names["transformEvent"](event, None) for event in json.loads(text)])
+    def call(events: Sequence[Any]) -> Any:
+        given = json.loads(json.dumps(events))
+        return json.loads(json.dumps([names["transformEvent"](event, None) for event in given]))
 
-    return {"first": 0.0, "warm": _timed(lambda: call(one), 300), "batch": _timed(lambda: call(many), 20)}
+    call([EVENT])
+    first = (time.perf_counter() - begun) * 1e3
+    warm = _timed(lambda: call([EVENT]), options.many(300, 5))
+    return Measured(first, warm, _timed(lambda: call([EVENT] * 200), options.many(20, 2)))
 
 
-def isolated_vm(folder: str) -> dict[str, Any] | None:
-    """Of isolated-vm under node, or None where it is not there."""
-    if shutil.which("node") is None or not os.path.isdir(os.path.join(folder, "node_modules", "isolated-vm")):
-        return None
-    given = json.dumps({"code": JAVASCRIPT, "event": EVENT})
-    command = ["node", "--no-node-snapshot", "-e", ISOLATED_VM]
-    done = subprocess.run(command, cwd=folder, input=given, capture_output=True, text=True, check=True)
-    measured: dict[str, Any] = json.loads(done.stdout)
-    node = time.perf_counter()
+def in_node(script: str, options: Options, folder: str = ".") -> Measured:
+    """What a script for node measures."""
+    given = {"code": JAVASCRIPT, "event": EVENT, "calls": options.many(300, 5), "batches": options.many(20, 2)}
+    command = ["node", "--no-node-snapshot", "-e", script]
+    done = subprocess.run(command, cwd=folder, input=json.dumps(given), capture_output=True, text=True, check=True)
+    begun = time.perf_counter()
     subprocess.run(["node", "-e", "0"], check=True)
-    measured["first"] += (time.perf_counter() - node) * 1e3  # node itself has to start as well
-    return measured
+    started = (time.perf_counter() - begun) * 1e3  # node itself has to start as well
+    found = json.loads(done.stdout)
+    return Measured(found["first"] + started, found["warm"], found["batch"])
 
 
-def run() -> Iterator[str]:
-    """The table, line by line."""
-    rows = {"JavaScript, svctoolkit": sandboxed(JAVASCRIPT, "javascript")}
-    if beside := isolated_vm(os.environ.get("SVCTOOLKIT_ISOLATED_VM", ".")):
-        rows["JavaScript, isolated-vm"] = beside
-    rows |= {"Python, svctoolkit": sandboxed(PYTHON, "python"), "Python, no sandbox": plain_python(PYTHON)}
-    yield f"one event is {len(json.dumps(EVENT))} bytes of JSON; a batch is 200 of them"
-    yield f"{'':26}{'first ms':>9}{'warm us':>9}{'ratio':>7}{'events/s':>10}{'ratio':>7}{'events/s per core':>19}"
-    for name, row in rows.items():
-        base = next((rows[other] for other in rows if other[:5] == name[:5] and "svctoolkit" not in other), row)
-        warm, rate, per_core = row["warm"][0], 200 / row["batch"][0], 200 / row["batch"][1]
-        warm_ratio, rate_ratio = warm / base["warm"][0], rate * base["batch"][0] / 200
-        line = f"{name:26}{row['first']:9.0f}{warm * 1e6:9.0f}{warm_ratio:7.2f}{rate:10.0f}{rate_ratio:7.2f}"
-        yield f"{line}{per_core:19.0f}"
+def run(options: Options) -> Iterator[Figure]:
+    javascript = sandboxed(JAVASCRIPT, "javascript", options)
+    node = in_node(NODE, options) if shutil.which("node") else None
+    yield from _figures("JavaScript", javascript, "node without a sandbox", node, "node is not installed")
+    folder = os.environ.get("SVCTOOLKIT_ISOLATED_VM", ".")
+    there = node is not None and os.path.isdir(os.path.join(folder, "node_modules", "isolated-vm"))
+    isolated = in_node(ISOLATED_VM, options, folder) if there else None
+    yield from _figures("JavaScript", javascript, "isolated-vm", isolated, "not installed: npm install isolated-vm")
+    yield from _figures(
+        "Python", sandboxed(PYTHON, "python", options), "Python without a sandbox", plain_python(options), ""
+    )
+
+
+def _figures(language: str, ours: Measured, beside: str, theirs: Measured | None, why: str) -> Iterator[Figure]:
+    def other(number: Callable[[Measured], float]) -> float | None:
+        return None if theirs is None else number(theirs)
+
+    figures: dict[tuple[str, str], Callable[[Measured], float]] = {
+        ("first call", "ms"): lambda of: of.first,
+        ("one event a call", "us"): lambda of: of.warm[0] * 1e6,
+        ("200 events a call", "events/s"): lambda of: 200 / of.batch[0],
+        ("200 events a call, per core", "events/s"): lambda of: 200 / of.batch[1],
+    }
+    for (name, unit), number in figures.items():
+        note = "" if theirs is not None else why
+        yield Figure(f"{language}, {name}", number(ours), unit, beside, other(number), note)

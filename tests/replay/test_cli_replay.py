@@ -73,6 +73,16 @@ def test_paths_are_sides_too(project: Path, tmp_path: Path, capsys: pytest.Captu
     assert json.loads(capsys.readouterr().out)["counts"] == {"hook": {"newly dropped": 5}}
 
 
+def test_two_paths_are_all_that_is_needed(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With both sides named, there need be no workspace where the command is run."""
+    monkeypatch.chdir(project.parent)
+    code = main(["replay", "shop/events.ndjson", "--before", "shop", "--after", "shop/workspace.yaml"])
+
+    assert (code, capsys.readouterr().out) == (0, "5 events, 1 destination: 5 same\n")
+
+
 def test_everything_can_be_written(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rows as Parquet and a page; the folder can be resumed, and is not overwritten."""
     code = main(["replay", "events.ndjson", "--before", "HEAD", "--out", "out", "--html", "page.html"])

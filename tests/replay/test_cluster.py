@@ -79,6 +79,22 @@ def test_a_dask_frame_goes_partition_by_partition(client: Any, tmp_path: Path) -
 
 
 @pytest.mark.filterwarnings("default")
+def test_a_killed_worker_loses_no_partition(client: Any, tmp_path: Path) -> None:
+    """The same for a Dask DataFrame: numbers, rows and partitioned Parquet have every event once."""
+    marker = tmp_path / "kill"
+    marker.touch()
+    events = [order(n, kill=str(marker) if n == 4 else "") for n in range(12)]
+    frame = pd.DataFrame({"payload": [json.dumps(event) for event in events]})
+    given = dd.from_pandas(frame, npartitions=4)
+    result = replay(given, shop(killing_once), scheduler=client, out=tmp_path / "out")
+
+    assert not marker.exists()
+    assert dict(result.counts["hook"]) == {"delivered": 12}
+    assert list(result.frame().event_id[::2]) == [f"m{n}" for n in range(12)]
+    assert sorted(pd.read_parquet(tmp_path / "out").event_id[::2]) == sorted(f"m{n}" for n in range(12))
+
+
+@pytest.mark.filterwarnings("default")
 def test_a_bag_can_be_compared(client: Any, tmp_path: Path) -> None:
     """A Dask Bag of events through two workspaces; partitioned Parquet comes out."""
     import dask.bag

@@ -193,7 +193,7 @@ def test_anything_that_gives_events_is_an_input() -> None:
     ("name", "said"),
     [
         ("gone.ndjson", "gone.ndjson: there is no such file"),
-        ("notes.txt", "notes.txt: has no ending of a known format: .csv, .json"),
+        ("notes.txt", "notes.txt: has no ending of a known format: .csv, .db, .json"),
         ("empty", "empty: there is no file of a known format in this folder"),
     ],
 )

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from svctoolkit import Pipeline, Recorder, Workspace, events
-from svctoolkit.delivery import Answer
+from svctoolkit.delivery import Answer, Cassette
 from svctoolkit.errors import ConfigError, UnknownName, Unsupported
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.pipeline import Stages
@@ -87,6 +87,39 @@ def test_a_recorder_answers_what_is_sent() -> None:
 
     assert dict(result.counts["hook"]) == {"delivered": 1, "failed": 2}
     assert len(recorder.requests) == 3
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_cassette_answers_what_is_sent(tmp_path: Path, workers: int) -> None:
+    """With the file that an earlier run has made, mode cassette sends nothing; without it, the replay is refused."""
+    workspace = shop()
+    workspace.delivery.mode, workspace.delivery.cassette = "cassette", tmp_path / "answers.json"
+    stages = Stages(send_to_destination=True)
+    with pytest.raises(ConfigError, match="delivery of workspace 'shop' is cassette, and there is no"):
+        replay(orders(1), workspace, stages=stages)
+    recorder = Recorder()
+    recorder.answer("*", Answer(200), Answer(503))
+    once = Pipeline(workspace, transport=Cassette(tmp_path / "answers.json", recorder.exchange))
+    for event in orders(2):
+        once.test_destination("hook", event, stages=stages)
+    result = replay(orders(3), workspace, stages=stages, workers=workers)
+
+    assert dict(result.counts["hook"]) == {"delivered": 1, "failed": 2}
+    errors = result.frame().query("stage == 'send_to_destination'").output
+    assert "has no answer of hook.example to this request" in errors.iloc[-1]
+
+
+def test_look_ups_are_answered_as_in_the_pipeline() -> None:
+    """A mapping that asks its destination something gets the answer that a single event would get."""
+    workspace = Workspace()
+    workspace.destination("intercom", "INTERCOM", config={"apiKey": "s3cr3t"})
+    event = events.identify("u1", traits={"email": "mira@mail.example"})
+    result = replay([event], workspace)
+    alone = Pipeline(workspace).test_destination("intercom", event)
+
+    assert dict(result.counts["intercom"]) == {"delivered": 1}
+    payload = json.loads(result.frame().output.iloc[-1])
+    assert payload["body"] == alone.data[0].dest_transformed_payload[0]["body"]
 
 
 def test_the_destinations_are_chosen() -> None:

@@ -117,3 +117,23 @@ def test_calls_of_the_sdk_touch_event_types_and_names(tmp_path: Path, monkeypatc
 
     assert "hook track" in found["event types"][0]
     assert "Order" in found["event names"][0]
+
+
+def test_fields_are_what_destinations_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A field counts once, whether its payload or its request is looked at; an error is no field."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("s.suite.yaml")
+    scenarios = [
+        f"{{name: a, destination: hook, event: {EVENT}, "
+        "expect: {dest_transform: {body: {JSON: {event: Order}}}}}",
+        f"{{name: b, send: {EVENT}, expect: {{delivered: [{{method: POST, body: {{userId: u1}}}}]}}}}",
+        "{name: c, destination: hook, event: {type: track, event: Test}, "
+        "expect: {user_transform: {error: {$contains: dropped}}}}",
+    ]
+    head = HEAD.format(language="python", code=CODE["python"])
+    path.write_text(head + "".join(f"  - {scenario}\n" for scenario in scenarios), encoding="utf-8")
+    found = covered(path)["fields"]
+
+    assert {"hook body.event", "hook body.userId", "hook method"} <= found[0]
+    assert "hook url" in found[1]
+    assert not {name for name in found[0] | found[1] if "error" in name or "JSON" in name}

@@ -14,22 +14,33 @@ def run(events: Sequence[Mapping[str, Any]], route: Route, source: Source | None
     """What became of each event, or None where the destination has no user transformation. One call of the code."""
     if route.code is None:
         return None
-    return route.code.run(events, [metadata(event, route, source) for event in events])
+    shared = _shared(route, source)
+    return route.code.run(events, [{**shared, **_own(event)} for event in events])
 
 
-def metadata(event: Mapping[str, Any], route: Route, source: Source | None) -> dict[str, Any]:
-    """What `metadata(event)` gives to the user's code: where the event comes from and goes to, as far as known."""
+#: Member of the metadata -> member of the event.
+_OF_EVENT = {
+    "messageId": "messageId",
+    "rudderId": "rudderId",
+    "receivedAt": "receivedAt",
+    "eventName": "event",
+    "eventType": "type",
+}
+
+
+def _own(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What `metadata(event)` says about the event."""
+    return {name: value for name, member in _OF_EVENT.items() if (value := event.get(member)) is not None}
+
+
+def _shared(route: Route, source: Source | None) -> dict[str, Any]:
+    """What it says about where all these events come from and go to, as far as known."""
     destination, transformation = route.destination, route.transformation
     found = {
         "workspaceId": route.workspace.name,
         "destinationId": destination.id,
         "destinationName": destination.name,
         "destinationType": destination.type,
-        "messageId": event.get("messageId"),
-        "rudderId": event.get("rudderId"),
-        "receivedAt": event.get("receivedAt"),
-        "eventName": event.get("event"),
-        "eventType": event.get("type"),
     }
     if source is not None:
         found |= {"sourceId": source.id, "sourceName": source.name, "sourceType": source.type}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from svctoolkit.replay._columns import Columns
 from svctoolkit.replay._files import Opened
@@ -18,10 +20,13 @@ class Format:
     - `split(file)`: pieces of about `PIECE_BYTES`, cut without looking into the records more than is needed; a
       `Reject` for what cannot be cut. It runs in one process for the whole input
     - `records(name, piece, columns)`: the records in a piece. It runs where the work is done
-    - `stream`: whether `split` reads `file.read`; else it opens `file.path` by itself, and there is no compression
+    - `stream`: whether `split` reads `file.read`; else it opens `file.path` by itself, and there is no compression.
+      Then it sets `file.share`, how much of the file is in the pieces that it has given
+    - `identity(path)`: as JSON, what tells the content from another where size and time of the file do not
     """
 
     suffixes: tuple[str, ...]
     split: Callable[[Opened], Iterator[Piece | Reject]]
     records: Callable[[str, Piece, Columns], Iterator[Record | Reject]]
     stream: bool = True
+    identity: Callable[[Path], Any] | None = None

@@ -22,6 +22,7 @@ def split(file: Opened) -> Iterator[Piece | Reject]:
     try:
         with pq.ParquetFile(file.path) as opened:
             for batch in opened.iter_batches(batch_size=PIECE_RECORDS):
+                file.share = (row - 1 + batch.num_rows) / opened.metadata.num_rows
                 yield Piece(row, batch)
                 row += batch.num_rows
     except FileNotFoundError as error:

@@ -16,7 +16,7 @@ _INPUT = ("destination", "source", "transformation", "event", "send", "calls", "
 
 
 def outcome(told: Outcome) -> dict[str, Any]:
-    """One outcome. `differences` have `where` (file:line:col), `path`, `expected`, `got`."""
+    """One outcome. `differences` have `step` (from 1), `where` (file:line:col), `path`, `expected`, `got`."""
     scenario, document = told.scenario, told.scenario.suite.document
     made = {
         "name": scenario.name,
@@ -32,12 +32,13 @@ def outcome(told: Outcome) -> dict[str, Any]:
         "diverged": next((stage for step in told.steps if (stage := diverged(step))), ""),
         "differences": [
             {
+                "step": number,
                 "where": document.where(step.place(d)),
                 "path": ".".join(map(str, d.path)),
                 "expected": d.expected,
                 "got": d.got,
             }
-            for step in told.steps
+            for number, step in enumerate(told.steps, 1)
             for d in step.differences
         ],
         "explanation": "" if told.ok else explanation(told),

@@ -1,9 +1,11 @@
 const hidden = new Set(), search = document.querySelector('input');
-const scenarios = [...document.querySelectorAll('details[data-status]')];
 function show() {
   const text = search.value.toLowerCase();
-  for (const one of scenarios)
-    one.hidden = hidden.has(one.dataset.status) || (text && !one.textContent.toLowerCase().includes(text));
+  for (const suite of document.querySelectorAll('.suite')) {
+    for (const one of suite.querySelectorAll('.scenario'))
+      one.hidden = hidden.has(one.dataset.status) || (text && !one.textContent.toLowerCase().includes(text));
+    suite.hidden = !suite.querySelector('.scenario:not([hidden])');
+  }
 }
 search.addEventListener('input', show);
 for (const button of document.querySelectorAll('button[data-status]'))

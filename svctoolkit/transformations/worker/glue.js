@@ -65,9 +65,9 @@
   // ------------------------------------------------------------------ one call
   let program = null, limits = null, run = null, pending = null, asked = 0;
 
-  const fresh = (inputs) => ({
-    __proto__: null, inputs, at: -1, current: 0, left: inputs.length, call: undefined, legacy: false, batch: undefined, size: 0,
-    chosen: undefined, thrown: undefined, exports: {}, libraries: [], events: [], calls: [],
+  const fresh = (events, told) => ({
+    __proto__: null, events, told, known: undefined, ids: [], size: 0, at: -1, current: 0, left: events.length, call: undefined, legacy: false, batch: undefined,
+    chosen: undefined, thrown: undefined, exports: {}, libraries: [], calls: [],
     out: { __proto__: null }, logs: { __proto__: null }, bytes: { __proto__: null }, dropped: { __proto__: null },
   });
 
@@ -140,8 +140,11 @@
   };
   const metadata = (event) => {
     if (event !== null && typeof event === 'object' && run !== null)
-      for (let i = 0; i < run.inputs.length; i++)
-        if (run.inputs[i].id === event.messageId) return known(run.inputs[i].metadata); // undefined: an event without one
+      for (let i = 0; i < run.ids.length; i++)
+        if (run.ids[i] === event.messageId) { // undefined: an event without one
+          if (run.known === undefined) run.known = parse(run.told); // most code never asks
+          return known(run.known[i]);
+        }
     return known(undefined);
   };
 
@@ -198,7 +201,7 @@
     run.out[index] = text;
     run.left--;
   };
-  const failAll = (text) => { for (let i = 0; i < run.inputs.length; i++) record(i, '"error":' + text) };
+  const failAll = (text) => { for (let i = 0; i < run.ids.length; i++) record(i, '"error":' + text) };
   const fitting = (text) => {
     run.size += text.length;
     if (run.size > limits.output_bytes) throw new RangeFailure('the output is larger than ' + limits.output_bytes + ' bytes');
@@ -218,7 +221,7 @@
   };
   const isThenable = (value) => value !== null && typeof value === 'object' && typeof value.then === 'function';
   const startFrom = (index) => {
-    for (; index < run.inputs.length; index++) {
+    for (; index < run.ids.length; index++) {
       const i = run.at = run.current = index;
       try {
         const value = run.call(run.events[i], metadata);
@@ -255,15 +258,11 @@
       else batched(value);
     } catch (thrown) { failAll(failure(thrown)) }
   };
-  const start = (inputs, go) => {
-    run = fresh(inputs);
+  const start = (events, told, go) => {
+    run = fresh(events, told);
     pending = { __proto__: null };
     asked = 0;
-    for (let i = 0; i < inputs.length; i++) {
-      const { event } = inputs[i];
-      inputs[i].id = event === null ? undefined : event.messageId; // as it came: user code may change it
-      put(run.events, event);
-    }
+    for (let i = 0; i < events.length; i++) put(run.ids, events[i] === null ? undefined : events[i].messageId); // as they came: user code may change them
     const failed = (thrown) => { run.thrown = failure(thrown); failAll(run.thrown) };
     try {
       const state = begin(0);
@@ -283,7 +282,7 @@
 
   const results = () => {
     const parts = [];
-    for (let i = 0; i < run.inputs.length; i++) {
+    for (let i = 0; i < run.ids.length; i++) {
       const logs = run.logs[i] === undefined ? '' : ',"logs":[' + run.logs[i] + ']' + (run.dropped[i] ? ',"dropped":' + run.dropped[i] : '');
       put(parts, '{' + (run.batch === undefined ? run.out[i] : '"events":[]') + logs + '}');
     }
@@ -308,7 +307,7 @@
   // done, or the requests to answer, or nothing yet: more events to start
   const state = () => {
     if (run.left <= 0) return results();
-    if (run.at >= 0 && run.at < run.inputs.length - 1 && run.out[run.at] === undefined) {
+    if (run.at >= 0 && run.at < run.ids.length - 1 && run.out[run.at] === undefined) {
       startFrom(run.at + 1); // this event waits for an answer; the next may ask meanwhile
       return run.left <= 0 ? results() : '';
     }
@@ -367,9 +366,9 @@
   const commands = {
     __proto__: null,
     load: (text) => { load(text); return '' },
-    check: () => { start([], (legacy) => { run.chosen = chosen(legacy) }); return '' },
+    check: () => { start([], '', (legacy) => { run.chosen = chosen(legacy) }); return '' },
     checked,
-    run: (text) => { start(parse(text), ready); return run.left <= 0 ? results() : '' },
+    run: (text) => { const cut = indexOf(text, '\n'); start(parse(slice(text, 0, cut)), slice(text, cut + 1), ready); return run.left <= 0 ? results() : '' },
     state,
     answer: (text) => { answer(text); return '' },
     pristine: () => (pristine() ? 'yes' : 'no'),

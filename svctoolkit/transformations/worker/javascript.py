@@ -82,10 +82,13 @@ class Engine:
         checked: dict[str, Any] = json.loads(self._v8.call(self._step, b"checked"))
         return checked
 
-    def run(self, events: bytes, ask: Ask) -> bytes:
-        """The results, as JSON text. `ask` sends requests to the host and gives its answers."""
+    def run(self, given: bytes, ask: Ask) -> bytes:
+        """The results, as JSON text. `given` is a line with the events and one with their metadata.
+
+        `ask` sends requests to the host and gives its answers.
+        """
         try:
-            answer: bytes = self._v8.call(self._step, b"run " + events)
+            answer: bytes = self._v8.call(self._step, b"run " + given)
             while not answer.startswith(b'{"results"'):
                 if answer:
                     for one in ask(answer):

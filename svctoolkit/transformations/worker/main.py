@@ -1,7 +1,8 @@
 """The process that runs a transformation: imports what it needs, locks itself, then serves one host.
 
 Started as `python -I -S -B main.py CONFIG`. Frames on the channel are a length (4 bytes, little-endian) and that many
-bytes; the host's begin with one letter: L (a program to load), R (events to run), A (answers to requests).
+bytes; the host's begin with one letter: L (a program to load), R (events to run: a line with the events, and one with
+their metadata), A (answers to requests).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 OUT_OF_MEMORY = 3  # exit status
 
 
-def _channel(descriptor: int, share: str) -> tuple[Callable[[], bytes], Callable[[bytes], None]]:
+def _channel(descriptor: int, share: str) -> tuple[Callable[[], tuple[bytes, bytes]], Callable[[bytes], None]]:
     """Reads and writes frames. They are closures: user code has no module to patch them in."""
     read, write, pack, unpack, leave = os.read, os.write, struct.pack, struct.unpack, os._exit
     if share:  # Windows passes no descriptors
@@ -36,8 +37,9 @@ def _channel(descriptor: int, share: str) -> tuple[Callable[[], bytes], Callable
             size -= len(part)
         return b"".join(parts)
 
-    def receive() -> bytes:
-        return exactly(unpack("<I", exactly(4))[0])
+    def receive() -> tuple[bytes, bytes]:
+        size, kind = unpack("<Ic", exactly(5))
+        return kind, exactly(size - 1)
 
     def send(frame: bytes) -> None:
         rest = memoryview(pack("<I", len(frame)) + frame)
@@ -98,17 +100,17 @@ def main() -> None:
 
     def ask(calls: bytes) -> list[dict[str, Any]]:
         send(calls)
-        answers: list[dict[str, Any]] = decode(receive()[1:])
+        answers: list[dict[str, Any]] = decode(receive()[1])
         return answers
 
     while True:
-        frame = receive()
+        kind, payload = receive()
         try:
-            if frame[:1] == b"R":
-                send(engine.run(frame[1:], ask))
+            if kind == b"R":
+                send(engine.run(payload, ask))
                 engine.clean()
             else:
-                send(encode(engine.load(decode(frame[1:]))).encode())
+                send(encode(engine.load(decode(payload))).encode())
         except MemoryError:
             leave(OUT_OF_MEMORY)
 

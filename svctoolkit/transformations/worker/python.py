@@ -261,10 +261,13 @@ class Engine:
             raise TypeError(f"Expected one of {','.join(_BOTH)}. Found {','.join(found)}")
         return found[0]
 
-    def run(self, events: bytes, ask: Ask) -> bytes:
-        """The results, as JSON text. `ask` sends requests to the host and gives its answers."""
-        inputs = self._decode(events)
-        self._logs.start(len(inputs))
+    def run(self, given: bytes, ask: Ask) -> bytes:
+        """The results, as JSON text. `given` is a line with the events and one with their metadata.
+
+        `ask` sends requests to the host and gives its answers.
+        """
+        events, told = map(self._decode, given.split(b"\n"))
+        self._logs.start(len(events))
         self._size = self._asked = 0
         sys.setrecursionlimit(1000)
         batch = None
@@ -274,15 +277,15 @@ class Engine:
             self._used = [name for name in names.values() if isinstance(name, types.ModuleType)]
             chosen = self._chosen(names)
             function = names[chosen]
+            metadata = _metadata(events, told)
             if chosen == "transformEvent":
-                metadata = _metadata(inputs)
-                outputs = [self._one(function, index, each["event"], metadata) for index, each in enumerate(inputs)]
+                outputs = [self._one(function, index, event, metadata) for index, event in enumerate(events)]
             else:
-                batch = self._batch(function, inputs)
-                outputs = ['{"events":[]'] * len(inputs)
+                batch = self._batch(function, [*events], metadata)  # which code may change
+                outputs = ['{"events":[]'] * len(events)
         except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
             self._raise_if_memory(error)
-            outputs = ['{"error":' + json.dumps(self._failure(error))] * len(inputs)
+            outputs = ['{"error":' + json.dumps(self._failure(error))] * len(events)
         self._logs.end_line()
         return self._results(outputs, batch).encode()
 
@@ -304,9 +307,8 @@ class Engine:
             self._raise_if_memory(error)
             return '{"error":' + json.dumps(self._failure(error))
 
-    def _batch(self, function: Callable[..., Any], inputs: list[dict[str, Any]]) -> str:
-        metadata = _metadata(inputs)
-        returned = self._called(function, [each["event"] for each in inputs], metadata)
+    def _batch(self, function: Callable[..., Any], events: list[Any], metadata: Callable[..., Any]) -> str:
+        returned = self._called(function, events, metadata)
         if not isinstance(returned, list):
             raise TypeError("returned events from transformBatch(event) is not an array")
         bad = '"returned event in events array from transformBatch(events) is not an object"'
@@ -415,8 +417,8 @@ def _lines(code: types.CodeType) -> set[int]:
     return found
 
 
-def _metadata(inputs: list[dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    known = {each["event"].get("messageId"): each["metadata"] for each in reversed(inputs)}
+def _metadata(events: list[dict[str, Any]], told: list[dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    known = {event.get("messageId"): about for event, about in zip(reversed(events), reversed(told), strict=True)}
 
     def metadata(event: Any = None) -> dict[str, Any]:
         """What is known about an event, by its messageId."""

@@ -1,0 +1,43 @@
+"""Write YAML that this package reads back as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from svctoolkit.yamlfile._build import scalar
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """PyYAML's, with quotes around what our reader would not take as text, and code as a block."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
+
+
+def _text(dumper: Any, text: str) -> Any:
+    style = "|" if "\n" in text else None if _stays_text(text) else "'"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _stays_text(text: str) -> bool:
+    try:
+        return isinstance(scalar(text), str)
+    except ValueError:
+        return False
+
+
+_Dumper.add_representer(str, _text)
+
+
+def dumped(data: Any) -> str:
+    """Plain JSON values as YAML text, in their order. Texts that would be read as something else are quoted.
+
+    >>> print(dumped({"name": "x", "zip": "123", "live": True}), end="")
+    name: x
+    zip: '123'
+    live: true
+    """
+    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return text

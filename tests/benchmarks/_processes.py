@@ -1,0 +1,60 @@
+"""What commands take: time, processor time and memory, with every process that they start."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+_WATCH = Path(__file__).with_name("_watch.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds by the clock and of processors, MiB of the largest process, and what the command printed."""
+
+    wall: float
+    cpu: float
+    peak: float
+    output: str
+
+
+def spent(command: Sequence[str], *, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Spent:
+    """Run a command to its end. Raises `RuntimeError` with its last words if it fails."""
+    with tempfile.NamedTemporaryFile() as told:
+        watched = [sys.executable, "-S", str(_WATCH), told.name, *command]
+        done = subprocess.run(
+            watched, cwd=folder, env={**os.environ, **(environment or {})}, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()[-500:]}")
+        wall, cpu, peak = json.loads(Path(told.name).read_text())
+    return Spent(wall, cpu, peak, done.stdout)
+
+
+def best(
+    command: Sequence[str], times: int, folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Spent:
+    """The run with the least processor time."""
+    runs = (spent(command, folder=folder, environment=environment) for _ in range(times))
+    return min(runs, key=lambda one: one.cpu)
+
+
+def peers(module: str) -> dict[str, str] | None:
+    """The environment in which a peer's module can be imported; None where it is not installed.
+
+    Peers may be in the environment of these tests, or in the folder that `SVCTOOLKIT_PEERS` names.
+    """
+    folder = os.environ.get("SVCTOOLKIT_PEERS", "")
+    if folder and Path(folder, *module.split(".")).is_dir():
+        return {"PYTHONPATH": os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))}
+    try:
+        return {} if find_spec(module) else None
+    except ModuleNotFoundError:
+        return None

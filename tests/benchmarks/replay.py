@@ -1,0 +1,124 @@
+"""A replay of two-KB events through one JavaScript transformation and one destination, and where its time goes.
+
+Beside it stands a script for node that reads the same file, runs the same code, and makes the same payloads. Each
+run is a new process; `per core` is by the processor time of all processes, with their start. `--events` says how many.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks._figures import Figure, Options
+from tests.benchmarks._processes import Spent, spent
+from tests.benchmarks.transformations import EVENT, JAVASCRIPT
+
+NODE = f"""
+{JAVASCRIPT.replace("export ", "")}
+const lines = require('readline').createInterface({{ input: require('fs').createReadStream(process.argv[1]) }});
+let size = 0;
+lines.on('line', (line) => {{
+  const event = transformEvent(JSON.parse(line));
+  size += JSON.stringify({{ method: 'POST', endpoint: 'https://hook.example/in', body: {{ JSON: event }} }}).length;
+}});
+"""
+STEPS = ("read", "user_transform", "dest_transform", "rows", "write")
+Task = tuple[Spent, dict[str, Any]]
+
+
+def run(options: Options) -> Iterator[Figure]:
+    count = options.large
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file, half = written(folder / "events.ndjson", count), written(folder / "half.ndjson", count // 2)
+        one, small = task(file), task(half)
+        node = spent(["node", "-e", NODE, str(file)]) if shutil.which("node") else None
+        script = "a script for node"
+        note = "" if node else "node is not installed"
+        yield Figure("1 process", rate(one, count), "events/s", script, node and count / node.wall, note)
+        yield Figure("1 process, per core", per_core(one, count), "events/s", script, node and count / node.cpu, note)
+        yield from steps(one[1], count)
+        rows = task(file, out=folder / "out")
+        yield Figure(
+            "with rows as Parquet, per core", per_core(rows, count), "events/s", "numbers only", per_core(one, count)
+        )
+        yield from steps(rows[1], count, "rows", "write")
+        two = task(file, workers=2)
+        yield Figure("2 processes", rate(two, count), "events/s", "1 process", rate(one, count))
+        yield Figure("2 processes, per core", per_core(two, count), "events/s", "1 process", per_core(one, count))
+        yield _with_dask(file, count, rate(two, count))
+        yield Figure(f"largest process, {count:,} events", one[0].peak, "MiB", f"{count // 2:,} events", small[0].peak)
+
+
+def _with_dask(file: Path, count: int, beside: float) -> Figure:
+    if find_spec("distributed") is None:
+        return Figure("Dask, 2 processes", None, "events/s", note="not installed: pip install 'svctoolkit[dask]'")
+    return Figure("Dask, 2 processes", rate(task(file, dask=True), count), "events/s", "2 processes", beside)
+
+
+def rate(of: Task, count: int) -> float:
+    return count / float(of[1]["elapsed"])
+
+
+def per_core(of: Task, count: int) -> float:
+    return count / of[0].cpu
+
+
+def steps(told: dict[str, Any], count: int, *names: str) -> Iterator[Figure]:
+    """Time of each step by the clock, for one event."""
+    seconds = told["seconds"]
+    for name in names or STEPS:
+        if name in seconds:
+            yield Figure(
+                f"  {name}", seconds[name] / count * 1e6, "us", "all steps", sum(seconds.values()) / count * 1e6
+            )
+
+
+def written(file: Path, count: int) -> Path:
+    """A file with events of two kilobytes that differ in their ids and prices."""
+    product = {"product_id": "p-NUMBER", "name": "A thing, number N", "price": "PRICE", "quantity": 1, "brand": "Acme"}
+    properties = {**EVENT["properties"], "products": [product] * 12}
+    event = {**EVENT, "messageId": "6f0c3a52-6f0d-4a3e-9a51-NUMBER", "userId": "u-NUMBER", "properties": properties}
+    text = json.dumps(event).replace('"PRICE"', "PRICE") + "\n"
+    with file.open("w", encoding="ascii") as lines:
+        for number in range(count):
+            lines.write(text.replace("NUMBER", f"{number:012d}").replace("PRICE", f"{number % 9973 / 100}"))
+    return file
+
+
+def task(file: Path, *, workers: int = 1, dask: bool = False, out: Path | None = None) -> Task:
+    """What a replay of a file took, and what it says about itself."""
+    given = json.dumps({"file": str(file), "workers": workers, "dask": dask, "out": out and str(out)})
+    done = spent([sys.executable, "-m", "tests.benchmarks.replay", given])
+    return done, json.loads(done.output)
+
+
+def main(file: str, workers: int, dask: bool, out: str | None) -> None:
+    """In a process of its own."""
+    from svctoolkit import Workspace
+    from svctoolkit.replay import replay
+
+    workspace = Workspace("shop")
+    workspace.transformation("order", language="javascript", code=JAVASCRIPT)
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"}, transformation="order")
+    with _cluster() if dask else nullcontext() as cluster:
+        scheduler = cluster.scheduler_address if dask else None
+        done = replay(file, workspace, rows=False, out=out, workers=workers, scheduler=scheduler, progress=False)
+    print(json.dumps({"elapsed": done.elapsed, "seconds": dict(done.seconds)}))
+
+
+def _cluster() -> Any:
+    from distributed import LocalCluster
+
+    return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+
+
+if __name__ == "__main__":
+    main(**json.loads(sys.argv[1]))

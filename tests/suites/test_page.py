@@ -1,0 +1,112 @@
+"""The page that `--report html` writes, in a browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from svctoolkit.cli import main
+
+SUITE = """\
+suite: Orders
+tags: [orders]
+transformations:
+  clean:
+    language: python
+    code: |
+      def transformEvent(event, metadata):
+          event["properties"]["revenue"] = float(event["properties"]["revenue"])
+          return event
+destinations:
+  hook: {type: WEBHOOK, transformation: clean, config: {webhookUrl: https://hook.example/in}}
+sources:
+  web: {destinations: [hook]}
+scenarios:
+  - name: revenue is a number, whatever the software of the shop has made of it before it came here
+    destination: hook
+    event:
+      {type: track, event: Order, userId: u1, properties: {revenue: "22.5", note: a-text-without-any-space-in-it}}
+    expect: {user_transform: {properties: {revenue: 22}}, dest_transform: {method: PUT}}
+  - {name: it arrives, send: {type: track, event: Order, userId: u1, properties: {revenue: 1}}, expect: {attempts: 1}}
+  - {name: later, skip: there is no time yet, destination: hook, event: {type: track}, expect: {status: 200}}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert found, "these tests need a browser: install chromium"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run with a failure and coverage."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "s.suite.yaml").write_text(SUITE, encoding="utf-8")
+    assert main(["run", str(folder), "--coverage", "--report", f"html={folder / 'r.html'}"]) == 1
+    return folder / "r.html"
+
+
+def opened(browser: Browser, report: Path, width: int, scheme: str) -> Page:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.on("pageerror", lambda error: pytest.fail(str(error)))
+    page.goto(report.as_uri())
+    return page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 700, 360])
+def test_the_page_fits_and_can_be_read(browser: Browser, report: Path, width: int, scheme: str) -> None:
+    """Wide, narrow and on a phone, light and dark: nothing sticks out, and text stands out from its ground."""
+    page = opened(browser, report, width, scheme)
+    ground, ink = page.evaluate(
+        "() => { const s = getComputedStyle(document.querySelector('.scenario')); return [s.backgroundColor, s.color] }"
+    )
+
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert abs(_light(ground) - _light(ink)) > 150
+    assert (_light(ground) < 128) == (scheme == "dark")
+    page.context.close()
+
+
+def _light(colour: str) -> float:
+    red, green, blue = (float(part) for part in colour[colour.index("(") + 1 :].rstrip(")").split(",")[:3])
+    return 0.3 * red + 0.59 * green + 0.11 * blue
+
+
+def test_what_failed_stands_open_and_first(browser: Browser, report: Path) -> None:
+    """Its differences, the stages with what came out of each, and what the user's code has changed are in sight."""
+    page = opened(browser, report, 1280, "light")
+    first = page.locator("details.scenario").first
+
+    assert page.locator("h1").inner_text() == "Not as expected"
+    assert first.get_attribute("open") is not None
+    assert first.locator("table.rows tbody tr").count() == 2
+    assert first.locator("ol.strip li.error").all_inner_texts()[0].startswith("user_transform")
+    assert first.locator("table.diff del").first.is_visible()
+    assert page.locator("details.scenario").nth(1).get_attribute("open") is None
+    page.context.close()
+
+
+def test_scenarios_are_filtered_and_searched(browser: Browser, report: Path) -> None:
+    """By status with one click, by any word in them; a suite without any is hidden, too."""
+    page = opened(browser, report, 1280, "light")
+    shown = page.locator("details.scenario:visible")
+
+    page.get_by_role("button", name="1 failed").click()
+    assert shown.count() == 2
+    page.get_by_role("searchbox").fill("no time yet")
+    assert shown.count() == 1
+    page.get_by_role("searchbox").fill("nowhere to be found")
+    assert page.locator("section.suite:visible").count() == 0
+    page.context.close()

@@ -1,0 +1,64 @@
+"""`python -m tests.benchmarks` works: with small sizes, its numbers mean nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.benchmarks.__main__ import NAMES, main
+
+
+def figures(file: Path) -> dict[str, list[dict[str, Any]]]:
+    """What a run has written."""
+    found: dict[str, list[dict[str, Any]]] = json.loads(file.read_text())["figures"]
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_benchmark_gives_figures(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each prints a table, and writes every figure with its ratio; what is not installed is said, and no failure."""
+    assert main([name, "--quick", "--json", str(tmp_path / "results.json")]) == 0
+
+    made = figures(tmp_path / "results.json")[name]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == name
+    assert [line.split()[0] for line in lines[1:]] == [figure["name"].split()[0] for figure in made]
+    assert all(figure["value"] > 0 for figure in made)
+    assert any(figure["ratio"] for figure in made) or "(not installed: " in lines[1]
+
+
+def test_a_ratio_that_moved_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside other results, each ratio shows what it was; one that is off by more than a fifth stands out."""
+    file, other = tmp_path / "results.json", tmp_path / "other.json"
+    main(["pipeline", "--quick", "--json", str(other)])
+    told = json.loads(other.read_text())
+    told["figures"]["pipeline"][0]["ratio"] *= 1000
+    told["figures"]["elsewhere"] = []
+    other.write_text(json.dumps(told))
+    capsys.readouterr()
+    main(["pipeline", "--quick", "--compare", str(other), "--json", str(file)])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].endswith("<-- moved")
+    assert "; was " in lines[2]
+    assert lines[-1].endswith("moved by more than 20%")
+
+
+def test_a_run_keeps_the_figures_of_what_it_did_not_run(tmp_path: Path) -> None:
+    """Benchmarks can be run one by one, and the file has all of them."""
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps({"figures": {"other": []}}))
+    main(["pipeline", "--quick", "--json", str(file)])
+
+    assert sorted(figures(file)) == ["other", "pipeline"]
+
+
+def test_a_name_that_is_no_benchmark_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names those that there are."""
+    with pytest.raises(SystemExit):
+        main(["replays"])
+
+    assert "no benchmark is called 'replays'; there are destinations" in capsys.readouterr().err
