@@ -72,6 +72,7 @@ __all__ = [
     "explanation",
     "find",
     "github_commands",
+    "hints",
     "load",
     "loads",
     "of",

@@ -28,12 +28,12 @@ CHROMIUM = "/usr/bin/chromium"
 EXPLORER = ".svc-explorer"
 _FLAGS = ("--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
 _LAB = ("--ip=127.0.0.1", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True")
+_VOILA = ("--Voila.ip=127.0.0.1", "--show_tracebacks=True")
 _ROOT = os.geteuid() == 0  # of whom Chromium and Jupyter want to be told that it is meant
 _SECONDS = 60.0
 #: Files from other hosts, which the browser refuses, and other extensions of JupyterLab that happen to be installed.
 _NOT_OURS = re.compile(r"favicon|Failed to load resource|font-awesome|/labextensions/(?!@jupyter-widgets)")
 _SETTINGS: dict[str, dict[str, Any]] = {
-    "apputils-extension/themes": {"theme": "JupyterLab Light"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
     "docmanager-extension/plugin": {"autosave": False},
     "notebook-extension/tracker": {"windowingMode": "none", "scrollPastEnd": False},
@@ -74,9 +74,10 @@ class Server:
             assert monotonic() < deadline, f"the server does not answer: {self._log.read_text()[-2000:]}"
             Event().wait(0.05)
 
-    def configure(self) -> None:
+    def configure(self, theme: str) -> None:
         """JupyterLab as a test wants it: no pop-ups, nothing saved behind one's back, every cell in the page."""
-        for name, settings in _SETTINGS.items():
+        themes = {"apputils-extension/themes": {"theme": f"JupyterLab {theme.title()}"}}
+        for name, settings in (_SETTINGS | themes).items():
             file = self._settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(settings))
@@ -116,9 +117,9 @@ class Jupyter:
         self._contexts: dict[str, BrowserContext] = {}
 
     @contextmanager
-    def lab(self, name: str, shots: Path, **context: Any) -> Iterator[Sheet]:
+    def lab(self, name: str, shots: Path, *, theme: str = "light", **context: Any) -> Iterator[Sheet]:
         """The notebook in JupyterLab, all cells run. `context` are settings of the page, such as `viewport`."""
-        self._lab.configure()
+        self._lab.configure(theme)
         try:
             with self._sheet(f"{self._lab.url}/doc/tree/{name}.ipynb?token={self._lab.token}", shots, context) as sheet:
                 sheet.page.wait_for_function(_READY, timeout=_SECONDS * 1000)
@@ -136,6 +137,15 @@ class Jupyter:
         with self._sheet(url, shots, context) as sheet:
             sheet.shown()
             yield sheet
+
+    @contextmanager
+    def blank(self, html: str) -> Iterator[Sheet]:
+        """A page with nothing but this HTML."""
+        page = self._context({}).new_page()
+        sheet = Sheet(page)
+        page.set_content(html)
+        yield sheet
+        page.close()
 
     @contextmanager
     def _sheet(self, url: str, shots: Path, context: dict[str, Any]) -> Iterator[Sheet]:
@@ -185,7 +195,7 @@ class Sheet:
 
     def shown(self) -> None:
         """Return when the explorer is there, or fail with what the notebook says instead."""
-        failed = self.page.locator('[data-mime-type="application/vnd.jupyter.error"], .voila-notebook-error')
+        failed = self.page.locator('[data-mime-type="application/vnd.jupyter.error"]')
         self.explorer.or_(failed).first.wait_for(timeout=_SECONDS * 1000)
         assert failed.count() == 0, f"a cell failed: {failed.first.inner_text()}"
 
@@ -204,6 +214,10 @@ class Sheet:
         """Choose JupyterLab's dark theme."""
         self.menu("Settings", "Theme", "JupyterLab Dark")
         self.page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
+
+    def settle(self) -> None:
+        """Return when nothing has changed in the explorer for a moment."""
+        self.page.evaluate(_SETTLED, EXPLORER)
 
     def unrendered(self) -> list[str]:
         """What stands where a widget should be."""
@@ -238,7 +252,7 @@ def jupyter(folder: Path, state: Path) -> Iterator[Jupyter]:
     """Servers for the notebooks of `folder`, and a browser. They end with the `with`."""
     root = ["--allow-root"] if _ROOT else []
     lab = Server(folder, state / "lab", "jupyterlab", *_LAB, *root)
-    voila = Server(folder, state / "voila", "voila", str(folder), "--Voila.ip=127.0.0.1")
+    voila = Server(folder, state / "voila", "voila", str(folder), *_VOILA)
     try:
         with sync_playwright() as playwright:
             flags = [*_FLAGS, *(["--no-sandbox"] if _ROOT else [])]
@@ -263,6 +277,12 @@ _READY = """() => {
   const context = window.jupyterapp?.shell.currentWidget?.sessionContext, kernel = context?.session?.kernel;
   return context?.isReady && kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
 }"""
+_SETTLED = """root => new Promise(done => {
+  let waiting = setTimeout(finish, 400);
+  const seen = new MutationObserver(() => { clearTimeout(waiting); waiting = setTimeout(finish, 400); });
+  function finish() { seen.disconnect(); done(); }
+  seen.observe(document.querySelector(root), {subtree: true, childList: true, attributes: true, characterData: true});
+})"""
 _UNRENDERED = """() => [...document.querySelectorAll('.jp-OutputArea-output, .jupyter-widgets')]
   .filter(e => /Error displaying widget|Loading widget|[Mm]odel not found|^\\w+\\(children=/.test(e.innerText))
   .map(e => e.innerText.slice(0, 200))"""

@@ -6,19 +6,14 @@ that the Tab key does not reach, texts with little contrast, and parts that do n
 
 from __future__ import annotations
 
-import json
-import re
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
 
 from tests.notebooks import gallery
 from tests.notebooks.browser import Jupyter, Sheet, jupyter
-
-expect.set_options(timeout=20_000)
+from tests.notebooks.visits import VISITS
 
 
 @pytest.fixture(scope="module")
@@ -29,117 +24,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
         yield running
 
 
-def live_events(page: Locator) -> None:
-    """Events of an application arrive; one is looked up, the list is filtered and paused."""
-    url = re.search(r"http://127.0.0.1:\d+", page.get_by_text("The data plane listens at").inner_text())
-    assert url
-
-    def send(name: str) -> None:
-        body = {"writeKey": "web-key", "batch": [{"type": "track", "event": name, "userId": "u-1"}]}
-        headers = {"Content-Type": "application/json"}
-        asked = urllib.request.Request(f"{url[0]}/v1/batch", json.dumps(body).encode(), headers)
-        urllib.request.urlopen(asked, timeout=20).close()
-
-    for name in ("Signed Up", "Order Completed", "Order Refunded"):
-        send(name)
-    events = page.get_by_label("Newest events")
-    expect(events.locator("option")).to_have_count(3)
-    expect(page.get_by_role("img", name="Events per second")).to_be_visible()
-    page.get_by_label("Fate").select_option("failed")
-    expect(events.locator("option")).to_have_count(1)
-    events.select_option(index=0)
-    expect(page.get_by_text("the destination answered 400: no such list")).to_be_visible()
-    page.get_by_text("mail, attempt 1").click()
-    expect(page.get_by_text("https://mail.example/events")).to_be_visible()
-    page.get_by_label("Fate").select_option("all")
-    expect(events.locator("option")).to_have_count(3)
-    page.get_by_label("Pause the list").check()
-    send("Meanwhile")
-    expect(page.get_by_text("1 since the pause")).to_be_visible()
-    expect(events.locator("option")).to_have_count(3)
-    page.get_by_label("Pause the list").uncheck()
-    expect(events.locator("option")).to_have_count(4)
-
-
-def sdk_playground(page: Locator) -> None:
-    """Calls are made offline, seen in the queue, sent, and seen as received."""
-    page.get_by_label("Offline").check()
-    page.get_by_label("User ID").fill("ada")
-    page.get_by_label("User ID").press("Enter")
-    page.get_by_role("button", name="identify").click()
-    page.get_by_label("Track properties").fill('{"revenue": }')
-    page.get_by_role("button", name="track").click()
-    expect(page.get_by_role("alert")).to_contain_text("the track properties is no JSON, line 1, column 13")
-    page.get_by_label("Track properties").fill('{"revenue": 12}')
-    page.get_by_role("button", name="track").click()
-    queue = page.get_by_role("table").filter(has_text="stored at")
-    expect(queue.get_by_role("row").filter(has_text="ada")).to_have_count(2)
-    page.get_by_label("Offline").uncheck()
-    expect(page.get_by_text("The queue is empty.")).to_be_visible()
-    page.get_by_role("tab", name="Code").click()
-    expect(page.get_by_text("client.identify('ada'")).to_be_visible()
-    page.get_by_role("tab", name="Received").click()
-    events = page.get_by_label("Newest events")
-    expect(events.locator("option").filter(has_text="Order")).to_have_count(1)
-    events.select_option(index=0)
-    expect(page.get_by_text('"Order Completed"').first).to_be_visible()
-
-
-def destination_explorer(page: Locator) -> None:
-    """A destination is run, looked at from every side, configured wrong and right; then another one is picked."""
-    page.get_by_role("button", name="Run", exact=False).first.click()
-    expect(page.get_by_role("list", name="stages").first).to_contain_text("dest_transform")
-    for tab, seen in (("HTTP", page.get_by_text("POST")), ("Diff", page.get_by_label("From", exact=True))):
-        page.get_by_role("tab", name=tab).click()
-        expect(seen.locator("visible=true").first).to_be_visible()
-    page.get_by_label("Event (JSON)").fill('{"type": "track",}')
-    page.get_by_label("Event (JSON)").press("Tab")
-    expect(page.get_by_role("alert").first).to_contain_text("line 1, column 18")
-    page.get_by_label("Start from a sample event").select_option(index=1)
-    page.get_by_label("Search destinations").fill("mixpanel")
-    expect(page.get_by_label("Destination", exact=True).locator("option")).to_have_count(1)
-    page.get_by_label("Destination", exact=True).select_option(index=0)
-    expect(page.get_by_label("Project token")).to_be_visible()
-
-
-def transformation_editor(page: Locator) -> None:
-    """Code is edited; its output follows, a mistake is shown at its line, and it is saved."""
-    code = page.get_by_label("Code", exact=True)
-    expect(page.get_by_text("saw").first).to_be_visible()
-    code.fill('def transformEvent(event, metadata):\n    event["event"] = "SHOUTED"\n    return event\n')
-    expect(page.get_by_text("SHOUTED").locator("visible=true").first).to_be_visible()
-    code.fill("def transformEvent(event, metadata):\n    return evnt\n")
-    expect(page.get_by_text("evnt").locator("visible=true").first).to_be_visible()
-    expect(page.get_by_text("is not defined").locator("visible=true").first).to_be_visible()
-    code.fill("def transformEvent(event, metadata):\n    return event\n")
-    page.get_by_role("button", name="Save to workspace").click()
-    expect(page.get_by_role("status").filter(has_text="aved").first).to_be_visible()
-
-
-def suite_explorer(page: Locator) -> None:
-    """Suites are run with coverage, and a failure is looked at."""
-    page.get_by_label("With coverage").check()
-    page.get_by_role("button", name="Run all").click()
-    expect(page.get_by_text("1 failed, 3 passed").first).to_be_visible()
-    expect(page.get_by_text("coverage", exact=False).locator("visible=true").first).to_be_visible()
-    page.get_by_label("Only failed").check()
-    failed = page.get_by_label("Scenarios").locator("option").filter(has_text="revenue is a number")
-    page.get_by_label("Scenarios").select_option(label=failed.inner_text())
-    expect(page.get_by_text("orders.suite.yaml:11:67")).to_be_visible()
-    expect(page.get_by_role("button", name="Run failed")).to_be_enabled()
-
-
-USE: dict[str, Callable[[Locator], None]] = {
-    "destination_explorer": destination_explorer,
-    "live_events": live_events,
-    "sdk_playground": sdk_playground,
-    "suite_explorer": suite_explorer,
-    "transformation_editor": transformation_editor,
-}
-
-
 def well_made(sheet: Sheet) -> None:
     """What holds for every explorer at any time."""
+    sheet.settle()
     assert sheet.unrendered() == []
     assert sheet.nameless() == []
     assert sheet.skipped() == []
@@ -153,7 +40,7 @@ def well_made(sheet: Sheet) -> None:
 def test_in_jupyterlab(servers: Jupyter, tmp_path: Path, name: str) -> None:
     """In JupyterLab it does what its user wants, in the light theme and in the dark one."""
     with servers.lab(name, tmp_path) as sheet:
-        USE[name](sheet.explorer)
+        VISITS[name](sheet.explorer)
         well_made(sheet)
         sheet.dark()
         assert sheet.faint() == []
@@ -163,5 +50,43 @@ def test_in_jupyterlab(servers: Jupyter, tmp_path: Path, name: str) -> None:
 def test_as_a_dashboard(servers: Jupyter, tmp_path: Path, name: str) -> None:
     """As a Voila dashboard, in the dark theme, it does the same."""
     with servers.voila(name, tmp_path, theme="dark", color_scheme="dark") as sheet:
-        USE[name](sheet.explorer)
+        VISITS[name](sheet.explorer)
         well_made(sheet)
+
+
+GOOD = '<button>Run</button><label>Name <input></label><div style="width: 300px; overflow: auto">text</div>'
+
+
+@pytest.mark.parametrize(
+    ("part", "check", "found"),
+    [
+        (GOOD, Sheet.nameless, []),
+        ("<input>", Sheet.nameless, ["textbox"]),
+        ("<button aria-label=' '></button>", Sheet.nameless, ["button"]),
+        ("<svg role=img></svg>", Sheet.nameless, ["img"]),
+        (GOOD, Sheet.skipped, []),
+        ("<button>1</button><button tabindex=2>2</button>", Sheet.skipped, ["BUTTON 2"]),
+        ('<button>1</button><button onfocus="this.blur()">2</button>', Sheet.skipped, ["BUTTON 2"]),
+        (GOOD, Sheet.faint, []),
+        ('<p style="color: #888">grey on white</p>', Sheet.faint, ["3.5: grey on white"]),
+        ('<p style="background: #000">black on black</p>', Sheet.faint, ["1.0: black on black"]),
+        ('<p style="color: #888; font-size: 24px">large</p>', Sheet.faint, []),
+        (GOOD, Sheet.overflowing, []),
+        ('<div style="width: 101%">wide</div>', Sheet.overflowing, ["DIV.: wide"]),
+        (GOOD, Sheet.unrendered, []),
+        ("<p class=jp-OutputArea-output>Error displaying widget</p>", Sheet.unrendered, ["Error displaying widget"]),
+        ("<p class=jp-OutputArea-output>VBox(children=(...))</p>", Sheet.unrendered, ["VBox(children=(...))"]),
+    ],
+)
+def test_the_checks_see(servers: Jupyter, part: str, check: Callable[[Sheet], list[str]], found: list[str]) -> None:
+    """Each check finds what is wrong, and only that."""
+    with servers.blank(f'<div class="svc-explorer">{part}</div>') as sheet:
+        assert check(sheet) == found
+
+
+def test_what_the_console_says(servers: Jupyter) -> None:
+    """Errors of scripts and of the console are noticed; a picture that another host does not give is none."""
+    with servers.blank("<script>console.error('said')</script><script>undefined.x</script>") as sheet:
+        assert sheet.errors == ["said", "Cannot read properties of undefined (reading 'x')"]
+    with servers.blank("<img src='http://cdn.example/x.png'>") as sheet:
+        assert sheet.errors == []
