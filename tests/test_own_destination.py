@@ -114,7 +114,8 @@ def package(tmp_path: Path) -> Path:
 def python(package: Path, *args: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(package), str(ROOT)])
     command = [sys.executable, *args]
-    return subprocess.run(command, cwd=package, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+    alone = {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins only take their time to load
+    return subprocess.run(command, cwd=package, env={**os.environ, **alone}, capture_output=True, text=True)
 
 
 def test_a_type_of_a_package_is_found_by_its_entry_point(package: Path) -> None:
