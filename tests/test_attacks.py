@@ -142,7 +142,7 @@ def test_an_attack_gains_nothing(attack: dict[str, Any], bench: Bench, listener:
     assert outcome(data) in attack["expect"], data
     assert spent < 2 * LIMITS.time + MANIFEST["conventions"]["limits"]["grace_s"]
     assert not any("breach" in entry["user_transformed_payload"] for entry in data)
-    assert bench.answered > answered or spent < 0.2
+    assert bench.answered > answered or spent < 1  # a short one may be over between two questions
     assert bench.refused == []
     assert bench.transformed(FINE[attack["lang"]], attack["lang"], "fine")[0]["user_transformed_payload"]["fine"]
     if "then" in attack:

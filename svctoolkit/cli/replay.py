@@ -22,7 +22,12 @@ _STAGES = ("user_transform", "dest_transform", "send_to_destination")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders with events; - is NDJSON from stdin")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="files or folders with events, stores of data planes (.db); - is NDJSON from stdin",
+    )
     sides = parser.add_argument_group("what they go through")
     sides.add_argument("--workspace", metavar="FILE", help="the workspace (default: workspace.yaml)")
     sides.add_argument("--before", metavar="REF", help="compare with this: a path, or a git revision of the workspace")
@@ -169,6 +174,7 @@ command = Command(
         "svctoolkit replay events/ --workers 4 --out replayed",
         "svctoolkit replay orders.ndjson.gz --before HEAD --fail-on newly-dropped,newly-failing",
         "svctoolkit replay events.ndjson --before main --html changes.html --mask-personal",
+        "svctoolkit replay events.db --source web --html delivered.html",
         "svctoolkit replay orders.csv --column type==track --column event==Order --column userId=user_id",
     ),
     add_arguments=_add_arguments,

@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 
 from svctoolkit.results import flatten
-
-COUNT = 100_000
+from tests.benchmarks._figures import Figure, Options
 
 
 def event(number: int) -> dict[str, Any]:
@@ -35,13 +34,14 @@ def event(number: int) -> dict[str, Any]:
     return made
 
 
-def run() -> Iterator[str]:
-    events = [event(number) for number in range(COUNT)]
+def run(options: Options) -> Iterator[Figure]:
+    events = [event(number) for number in range(options.large)]
     size = sum(len(json.dumps(one)) for one in events)
     flatten(events[:1000])
     started = process_time()
-    table = flatten(events)
-    yield f"{process_time() - started:10.2f} s for {COUNT:,} events, {size / 1e6:.0f} MB, {len(table.columns)} columns"
-    started = process_time()
+    flatten(events)
+    ours, started = process_time() - started, process_time()
     pd.json_normalize(events)
-    yield f"{process_time() - started:10.2f} s for json_normalize"
+    yield Figure(
+        f"{len(events):,} events, {size / 1e6:.0f} MB", ours, "s CPU", "json_normalize", process_time() - started
+    )

@@ -29,7 +29,7 @@ lines.on('line', (line) => {{
   size += JSON.stringify({{ method: 'POST', endpoint: 'https://hook.example/in', body: {{ JSON: event }} }}).length;
 }});
 """
-STEPS = ("read", "user_transform", "dest_transform", "rows", "write")
+STEPS = ("read", "user_transform", "dest_transform", "rows")
 Task = tuple[Spent, dict[str, Any]]
 
 
@@ -44,12 +44,12 @@ def run(options: Options) -> Iterator[Figure]:
         note = "" if node else "node is not installed"
         yield Figure("1 process", rate(one, count), "events/s", script, node and count / node.wall, note)
         yield Figure("1 process, per core", per_core(one, count), "events/s", script, node and count / node.cpu, note)
-        yield from steps(one[1], count)
+        yield from steps("1 process", one[1], count, *STEPS)
         rows = task(file, out=folder / "out")
         yield Figure(
             "with rows as Parquet, per core", per_core(rows, count), "events/s", "numbers only", per_core(one, count)
         )
-        yield from steps(rows[1], count, "rows", "write")
+        yield from steps("with rows as Parquet", rows[1], count, "rows", "write")
         two = task(file, workers=2)
         yield Figure("2 processes", rate(two, count), "events/s", "1 process", rate(one, count))
         yield Figure("2 processes, per core", per_core(two, count), "events/s", "1 process", per_core(one, count))
@@ -71,14 +71,11 @@ def per_core(of: Task, count: int) -> float:
     return count / of[0].cpu
 
 
-def steps(told: dict[str, Any], count: int, *names: str) -> Iterator[Figure]:
-    """Time of each step by the clock, for one event."""
-    seconds = told["seconds"]
-    for name in names or STEPS:
-        if name in seconds:
-            yield Figure(
-                f"  {name}", seconds[name] / count * 1e6, "us", "all steps", sum(seconds.values()) / count * 1e6
-            )
+def steps(run: str, told: dict[str, Any], count: int, *names: str) -> Iterator[Figure]:
+    """Time of steps by the clock, for one event."""
+    spent = {name: seconds / count * 1e6 for name, seconds in told["seconds"].items()}
+    for name in names:
+        yield Figure(f"{run}: {name}", spent[name], "us", "all steps", sum(spent.values()))
 
 
 def written(file: Path, count: int) -> Path:
