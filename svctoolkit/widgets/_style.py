@@ -27,6 +27,10 @@ align-items:start;overflow:visible}
 height:auto;white-space:normal;font-weight:600}
 .svc-explorer .svc-labelled>:is(input,select,textarea){min-height:28px;border-radius:4px;width:100%}
 .svc-explorer .widget-dropdown.svc-labelled>select{flex:0 0 auto;height:28px}
+.svc-explorer .widget-dropdown>select{background-repeat:no-repeat;background-size:5px 5px;
+background-position:right 13px center,right 8px center;
+background-image:linear-gradient(45deg,transparent 50%,currentColor 50%),
+linear-gradient(135deg,currentColor 50%,transparent 50%)}
 .svc-explorer .widget-select.svc-labelled>select{font:inherit;padding:2px}
 .svc-explorer .svc-fields:empty{display:none}
 .svc-explorer .svc-bar>.svc-labelled{flex:1 1 150px;min-width:0}
@@ -40,7 +44,8 @@ height:auto;white-space:normal;font-weight:600}
 .svc-explorer .svc-bar>*{margin:0}
 .svc-explorer .widget-gridbox{overflow:visible;align-items:start}
 .svc-explorer .widget-tab>.lm-TabBar .lm-TabBar-tab{color:var(--jp-ui-font-color1,inherit)}
-.svc-explorer .widget-tab>.widget-tab-contents{padding:10px;overflow:auto}
+.svc-explorer .widget-tab>.widget-tab-contents{padding:10px;overflow:auto;
+background:var(--jp-layout-color0,transparent)}
 .svc-explorer :is(button,input,select,textarea,summary):focus-visible{outline:2px solid var(--jp-info-color1,#0969da);
 outline-offset:1px}
 """

@@ -62,7 +62,7 @@ class LiveEvents(_base.Explorer):
             "type": _base.choice("Type", [("all", ""), *((name, name) for name in EVENT_TYPES)]),
             "destination": _base.choice("Destination", [("all", "")]),
             "status": _base.choice("Fate", [("all", ""), *((name, name) for name in (*_STATUSES, REJECTED))]),
-            "text": _base.text("Search", placeholder="part of a name, a user, a message id"),
+            "text": _base.text("Search", placeholder="name, user, message id"),
         }
         for name, control in self._filters.items():
             control.observe(partial(self._chosen, name), "value")

@@ -31,7 +31,9 @@ LiveEvents(plane)
     "destination_explorer": f"""{_WORKSPACE}
 from svctoolkit.widgets import DestinationExplorer
 
-DestinationExplorer(workspace, "crm")
+order = {{"order_id": "A-1", "revenue": 12.5, "currency": "EUR"}}
+event = {{"type": "track", "event": "Order Completed", "userId": "u-1", "properties": order}}
+DestinationExplorer(workspace, "crm", event=event)
 """,
     "transformation_editor": f'''{_WORKSPACE}
 from svctoolkit.widgets import TransformationEditor

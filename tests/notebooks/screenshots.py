@@ -7,21 +7,74 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+
+from playwright.sync_api import Locator, expect
 
 from tests.notebooks import gallery
 from tests.notebooks.browser import Jupyter, jupyter
-from tests.notebooks.visits import VISITS
+from tests.notebooks.visits import sender
 
 IMAGES = Path(__file__).parent.parent.parent / "notebooks" / "images"
 _TALL = {"width": 1120, "height": 2400}  # the whole explorer, so that nothing is cut off
 
 
+def live_events(page: Locator) -> None:
+    """Some seconds of traffic, with one event looked up."""
+    send = sender(page)
+    for name in ("Signed Up", "Product Viewed", "Product Added", "Order Completed", "Product Viewed") * 3:
+        send(name)
+        page.page.wait_for_timeout(400)
+    events = page.get_by_label("Newest events")
+    expect(events.locator("option")).to_have_count(15)
+    failed = events.locator("option").filter(has_text="failed")
+    events.select_option(failed.get_attribute("value"))
+    expect(page.get_by_text("the destination answered 400: no such list")).to_be_visible()
+
+
+def sdk_playground(page: Locator) -> None:
+    """Calls that wait in the queue."""
+    expect(page.get_by_text("2 delivered")).to_be_visible()
+    page.get_by_label("Offline").check()
+    for call in ("identify", "track", "screen"):
+        page.get_by_role("button", name=call).click()
+    expect(page.get_by_text("3 waiting")).to_be_visible()
+    page.locator("summary").filter(has_text="Order Completed").click()
+
+
+def destination_explorer(page: Locator) -> None:
+    """A run, and what the mapping made of the event."""
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("list", name="stages").first).to_contain_text("HTTP 200")
+    page.get_by_role("tab", name="Diff").click()
+
+
+def transformation_editor(page: Locator) -> None:
+    """Code, and what it makes of an event."""
+    expect(page.get_by_text("order completed").locator("visible=true").first).to_be_visible()
+
+
+def suite_explorer(page: Locator) -> None:
+    """A run with a failure."""
+    page.get_by_role("button", name="Run all").click()
+    expect(page.get_by_text("orders.suite.yaml:11:67")).to_be_visible()
+
+
+POSES: dict[str, Callable[[Locator], None]] = {
+    "destination_explorer": destination_explorer,
+    "live_events": live_events,
+    "sdk_playground": sdk_playground,
+    "suite_explorer": suite_explorer,
+    "transformation_editor": transformation_editor,
+}
+
+
 def shoot(servers: Jupyter, name: str, theme: str, to: Path) -> Path:
-    """The picture of an explorer after a visit."""
+    """The picture of an explorer in its pose."""
     picture = to / f"{name.replace('_', '-')}-{theme}.png"
     with servers.lab(name, to, theme=theme, viewport=_TALL) as sheet:
-        VISITS[name](sheet.explorer)
+        POSES[name](sheet.explorer)
         sheet.settle()
         sheet.page.mouse.move(0, 0)
         sheet.explorer.screenshot(path=picture)
@@ -35,7 +88,7 @@ def main(to: Path) -> None:
         folder = Path(temporary)
         (folder / "notebooks").mkdir()
         with jupyter(gallery.written(folder / "notebooks"), folder / "state") as servers:
-            for name in VISITS:
+            for name in POSES:
                 for theme in ("light", "dark"):
                     made = shoot(servers, name, theme, to)
                     print(f"{made} {made.stat().st_size:,} bytes")

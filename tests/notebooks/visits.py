@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, expect
 expect.set_options(timeout=20_000)
 
 
-def live_events(page: Locator) -> None:
-    """Events of an application arrive; one is looked up, the list is filtered and paused."""
+def sender(page: Locator) -> Callable[[str], None]:
+    """Sends events of this name as an application would, to the data plane that the explorer names."""
     url = re.search(r"http://127.0.0.1:\d+", page.get_by_text("The data plane listens at").inner_text())
     assert url
 
@@ -23,6 +23,12 @@ def live_events(page: Locator) -> None:
         asked = urllib.request.Request(f"{url[0]}/v1/batch", json.dumps(body).encode(), headers)
         urllib.request.urlopen(asked, timeout=20).close()
 
+    return send
+
+
+def live_events(page: Locator) -> None:
+    """Events of an application arrive; one is looked up, the list is filtered and paused."""
+    send = sender(page)
     for name in ("Signed Up", "Order Completed", "Order Refunded"):
         send(name)
     events = page.get_by_label("Newest events")
