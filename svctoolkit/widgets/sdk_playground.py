@@ -40,6 +40,7 @@ class SdkPlayground(_base.Explorer):
     ) -> None:
         self._painter = _base.Painter(self._paint, failed=self._failed)
         self._stats, self._queue, self._code = _base.html(), _base.html(), _base.html()
+        self._shown = Html()
         self._again: Timer | None = None
         self.state = Playground(plane, source, configuration or {}, self._painter.poke)
         self.client, self.plane = self.state.client, self.state.plane
@@ -63,9 +64,8 @@ class SdkPlayground(_base.Explorer):
         return self._work.wait(timeout) and self._painter.wait(timeout) and self._live.wait(timeout)
 
     def static(self) -> Html:
-        """The counts, the queue, and what arrived."""
-        found = self.state.queue()
-        return display.page(_stats(found.stats), _queue(found), self._live.static())
+        """The counts, the queue as it was last shown (to read it takes pandas, and time), and what arrived."""
+        return display.page(_stats(self.client.stats()), self._shown, self._live.static())
 
     def __repr__(self) -> str:
         stats = self.client.stats()
@@ -134,7 +134,8 @@ class SdkPlayground(_base.Explorer):
     def _paint(self) -> None:
         found = self.state.queue()
         self._stats.value = display.page(_stats(found.stats))
-        self._queue.value = display.page(_queue(found))
+        self._shown = _queue(found)
+        self._queue.value = display.page(self._shown)
         self._code.value = display.page(_code(list(self.state.calls)))
         self._rest()
         if found.rows:

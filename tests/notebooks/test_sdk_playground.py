@@ -259,6 +259,7 @@ def test_other_views(playground: SdkPlayground) -> None:
     """A saved notebook shows counts, queue and what arrived; a terminal one line."""
     click(playground, "track")
     assert len(received(playground)) == 1
+    assert "The queue is empty." in text(playground)
 
     bundle = playground._repr_mimebundle_()
 
