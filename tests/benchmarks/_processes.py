@@ -30,12 +30,17 @@ def spent(command: Sequence[str], *, folder: Path | None = None, environment: Ma
     with tempfile.NamedTemporaryFile() as told:
         watched = [sys.executable, "-S", str(_WATCH), told.name, *command]
         done = subprocess.run(
-            watched, cwd=folder, env={**os.environ, **(environment or {})}, capture_output=True, text=True, check=False
+            watched, cwd=folder, env=_environment(environment or {}), capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()[-500:]}")
         wall, cpu, peak = json.loads(Path(told.name).read_text())
     return Spent(wall, cpu, peak, done.stdout)
+
+
+def _environment(given: Mapping[str, str]) -> dict[str, str]:
+    """That of this process, with bytecode: nobody compiles every module at every start."""
+    return {name: value for name, value in {**os.environ, **given}.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def best(
