@@ -18,17 +18,15 @@ SECONDS = 60.0
 _OWNERS: set[str] = set()
 
 
-class Row(NamedTuple):
-    """One event. IDs below zero are events that stand in memory, because the disk does not take them."""
-
-    id: int
-    body: bytes
+#: One event: its ID and its JSON. IDs below zero are events in memory, because the disk does not take them.
+Row = tuple[int, bytes]
 
 
 class Parked(NamedTuple):
-    """An event that the data plane refuses: its answer, and why."""
+    """An event that the data plane refuses, the status of its answer, and why."""
 
-    row: Row
+    id: int
+    body: bytes
     status: int
     reason: str
 
@@ -69,12 +67,12 @@ def settle(connection: sqlite3.Connection, token: str, kind: Kind, ids: set[int]
 
 
 def within_size(rows: list[Row]) -> list[Row]:
-    if sum([len(row.body) for row in rows]) + 40 * len(rows) < BATCH_BYTES - 64:
+    if sum([len(body) for _, body in rows]) + 40 * len(rows) < BATCH_BYTES - 64:
         return rows
     taken: list[Row] = []
     size = 0
     for row in rows:
-        size += len(row.body) + 40  # its sentAt and comma
+        size += len(row[1]) + 40  # its sentAt and comma
         if taken and size > BATCH_BYTES - 64:
             break
         taken.append(row)

@@ -85,9 +85,9 @@ class DeviceMode:
 
     def dump(self, rows: Sequence[Row]) -> None:
         with self._lock:
-            for row in rows:
+            for _, body in rows:
                 for place, (destination, integration) in self._running.items():
-                    event = json.loads(row.body)  # each its own: what one changes, the next does not see
+                    event = json.loads(body)  # each its own: what one changes, the next does not see
                     if _wanted(event.get("integrations"), destination) and destination.takes(event):
                         self._isolated(place, "dump", lambda i=integration, e=event: i.dump(e))
 

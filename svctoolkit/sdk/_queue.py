@@ -18,6 +18,7 @@ from svctoolkit.sdk._report import Reporter
 from svctoolkit.sdk._settings import MEMORY, LogLevel, new_id
 
 MEMORY_EVENTS = 1000
+_PAGE = 4096
 _FAILURES = (sqlite3.Error, StorageError)
 _T = TypeVar("_T")
 _UNFINISHED: Batch | None = Batch((), "cloud", "")
@@ -102,7 +103,7 @@ class Queue:
 
         With `then`, also what `claim` would give with this limit: the same transaction does both.
         """
-        ids = {row.id for row in done} | {p.row.id for p in parked}
+        ids = {id for id, _ in done} | {p.id for p in parked}
         with self._database.lock:
             if self._memory:
                 self._finish_in_memory(batch.kind, ids)
@@ -112,7 +113,7 @@ class Queue:
             if batch.kind == "cloud" and batch.token:
                 self._sent[batch.token] = ids
             if parked:
-                self._reporter.drop("refused", [p.row.body for p in parked if p.row.id < 0])
+                self._reporter.drop("refused", [p.body for p in parked if p.id < 0])
             return None
 
     @property
@@ -285,7 +286,7 @@ class Queue:
             self._reporter.drop("memory full", [self._memory.popleft().body])
 
     def _from_memory(self, kind: Kind, limit: int) -> Batch | None:
-        rows = within_size([Row(k.id, k.body) for k in self._memory if not getattr(k, kind)][:limit])
+        rows = within_size([(k.id, k.body) for k in self._memory if not getattr(k, kind)][:limit])
         return Batch(rows, kind, "") if rows else None
 
     def _finish_in_memory(self, kind: Kind, ids: set[int]) -> None:
@@ -338,12 +339,11 @@ class Queue:
         end_dead(connection, now)
         query = f"""SELECT id, body FROM events WHERE source=? AND {kind}=0 AND id >
             (SELECT coalesce(max(last), 0) FROM claims WHERE kind=? AND source=?) ORDER BY id LIMIT ?"""
-        found = connection.execute(query, (self.source, kind, self.source, limit)).fetchall()
-        rows = within_size(list(map(Row._make, found)))
+        rows = within_size(connection.execute(query, (self.source, kind, self.source, limit)).fetchall())
         if not rows:
             return None
         batch = Batch(rows, kind, new_id())
-        claim = (batch.token, kind, self.source, rows[-1].id, self._owner, now + CLAIM_SECONDS)
+        claim = (batch.token, kind, self.source, rows[-1][0], self._owner, now + CLAIM_SECONDS)
         connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", claim)
         return batch
 
@@ -359,13 +359,14 @@ class Queue:
                 self._park(connection, parked)
             following = self._claimed_in(connection, batch.kind, then) if then else None
         self.count -= gone
+        self._database.pages += sum([len(body) for _, body in batch.rows]) // _PAGE
         return following
 
     def _park(self, connection: sqlite3.Connection, parked: Sequence[Parked]) -> None:
         now = self._clock()
         connection.executemany(
             "INSERT INTO parked(source, at, status, reason, body) VALUES(?,?,?,?,?)",
-            [(self.source, now, p.status, p.reason, p.row.body) for p in parked],
+            [(self.source, now, p.status, p.reason, p.body) for p in parked],
         )
         statement = """DELETE FROM parked WHERE source=? AND id NOT IN
             (SELECT id FROM parked WHERE source=? ORDER BY id DESC LIMIT ?) RETURNING body"""

@@ -16,6 +16,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 from svctoolkit.errors import DeliveryError
@@ -23,7 +24,7 @@ from svctoolkit.sdk._claims import Batch, Parked, Row
 from svctoolkit.sdk._queue import Queue
 from svctoolkit.sdk._report import Reporter
 from svctoolkit.sdk._settings import LogLevel, Settings
-from svctoolkit.sdk._transport import Request, Response, Transport
+from svctoolkit.sdk._transport import Answering, HttpTransport, Request, Response, Transport
 from svctoolkit.sdk._values import iso
 
 TIMEOUT = 15.0
@@ -94,6 +95,14 @@ def basic(write_key: str) -> str:
     return "Basic " + base64.b64encode(f"{write_key}:".encode()).decode()
 
 
+class _Outcome(NamedTuple):
+    """What came of a batch so far; the rest of it waits for the next attempt."""
+
+    batch: Batch
+    done: list[Row]
+    parked: list[Parked]
+
+
 class Sender:
     """Sends the waiting events. `not_before` (monotonic) is when the next attempt is due after a failure."""
 
@@ -109,48 +118,63 @@ class Sender:
         self._settings, self._key = settings, write_key
         self._failures = 0
         self._following: Batch | None = None
+        self._last: _Outcome | None = None
 
     def step(self, timeout: float = TIMEOUT) -> Step:
         """Send a batch and settle it. Raises nothing for the network's or the disk's sake.
 
-        Where another full batch waits it is claimed with the same write to the disk: `release` gives it back.
+        In a run of full batches the disk works while the data plane does: with a batch on its way, what came of the
+        one before is stored and the one behind is claimed. `release` stores the last and gives back what is claimed.
         """
         if self.pause is not Pause.NO:
             return Step.PAUSED
         size = self._settings.flush_queue_size
-        batch, self._following = self._following or self._queue.claim("cloud", size), None
+        following, self._following = self._following, None
+        batch = following or self._queue.claim("cloud", size)
         if batch is None:
             return Step.NOTHING
-        done: list[Row] = []
-        parked: list[Parked] = []
-        following = 0
-        try:
-            answer = self._settle(batch, done, parked, timeout)
-            if answer.verdict is Verdict.DONE and self._queue.waiting >= len(batch.rows) + size:
-                following = size
-        finally:
-            self._following = self._queue.finish(batch, done, parked, then=following)
-        self._reporter.counts["delivered"] += len(done)
-        return self._concluded(answer, len(batch.rows) - len(done) - len(parked))
+        answering = self._begun(batch.rows, timeout)
+        self._following = self._store_last(size if following and batch.token else 0, len(batch.rows))
+        self._queue.checkpoint()
+        self._last = outcome = _Outcome(batch, [], [])
+        answer = self._settle(outcome, answering, timeout)
+        if answer.verdict is not Verdict.DONE:
+            self.release()
+        elif self._following is None:
+            self._following = self._store_last(size, 0)
+        return self._concluded(answer, len(batch.rows) - len(outcome.done) - len(outcome.parked))
 
     def after_fork(self) -> None:
-        self._following = None  # it is the parent's
+        self._following = self._last = None  # they are the parent's
 
     def release(self) -> None:
-        """Let other processes, and a later `step`, have what is claimed for the next one."""
-        if self._following is not None:
-            self._queue.finish(self._following, ())
-            self._following = None
+        """Store what came of the last batch; let others, and a later `step`, have what is claimed for the next one."""
+        self._store_last(0, 0)
+        following, self._following = self._following, None
+        if following is not None:
+            self._queue.finish(following, ())
 
-    def _settle(self, batch: Batch, done: list[Row], parked: list[Parked], timeout: float) -> _Answer:
-        parts: list[Sequence[Row]] = [batch.rows]
+    def _store_last(self, size: int, under_way: int) -> Batch | None:
+        """Store what came of the last batch; when `size` more wait behind those under way, claim and give them."""
+        last, self._last = self._last, None
+        before = 0 if last is None else len(last.batch.rows)
+        then = size if self._queue.waiting >= before + under_way + size else 0
+        if last is None:
+            return self._queue.claim("cloud", then) if then else None
+        following = self._queue.finish(last.batch, last.done, last.parked, then=then)
+        self._reporter.counts["delivered"] += len(last.done)
+        return following
+
+    def _settle(self, outcome: _Outcome, answering: Answering, timeout: float) -> _Answer:
+        """Wait for the answer; halve the batch as long as something in it is refused. The last answer."""
+        rows: Sequence[Row] = outcome.batch.rows
+        parts: list[Sequence[Row]] = []
         while True:
-            rows = parts.pop()
-            answer = self._post(rows, timeout)
+            answer = self._answer(answering)
             if answer.verdict is Verdict.DONE:
-                done.extend(rows)
+                outcome.done.extend(rows)
             elif answer.verdict is Verdict.REFUSED and len(rows) == 1:
-                parked.append(Parked(rows[0], answer.status, answer.text))
+                outcome.parked.append(Parked(*rows[0], answer.status, answer.text))
                 text = f"the data plane refuses an event ({answer.status} {answer.text}); it is parked"
                 self._reporter.error(DeliveryError(text, code="EREFUSED", status=answer.status), LogLevel.WARN)
             elif answer.verdict is Verdict.REFUSED:
@@ -160,7 +184,9 @@ class Sender:
                 return answer
             if not parts:
                 return answer
-            self._queue.renew(batch)
+            self._queue.renew(outcome.batch)
+            rows = parts.pop()
+            answering = self._begun(rows, timeout)
 
     def _concluded(self, answer: _Answer, left: int) -> Step:
         if answer.verdict in (Verdict.DONE, Verdict.REFUSED):
@@ -187,8 +213,8 @@ class Sender:
             self._queue.refuse_key(self._settings.application_name)
         self._reporter.error(DeliveryError(f"{pause.value} ({status} {why})", code="EPAUSED", status=status))
 
-    def _post(self, rows: Sequence[Row], timeout: float) -> _Answer:
-        body = _envelope([row.body for row in rows], self._settings.clock())
+    def _begun(self, rows: Sequence[Row], timeout: float) -> Answering:
+        body = _envelope([body for _, body in rows], self._settings.clock())
         headers = {
             "Authorization": basic(self._key),
             "Content-Type": "application/json",
@@ -199,13 +225,20 @@ class Sender:
 
             headers["Content-Encoding"] = "gzip"
             body = gzip.compress(body, compresslevel=1, mtime=0)  # events repeat one context; more effort gains little
+        request = Request("POST", f"{self.url}/v1/batch", headers, body, timeout)
+        self._reporter.log(LogLevel.VERBOSE, "%d bytes to %s", len(body), request.url)
+        if isinstance(self._transport, HttpTransport):
+            return self._transport.begin(request)
+        return partial(self._transport.send, request)
+
+    def _answer(self, answering: Answering) -> _Answer:
         try:
-            response = self._transport.send(Request("POST", f"{self.url}/v1/batch", headers, body, timeout))
+            response = answering()
         except Exception as error:  # noqa: BLE001 - whatever a transport raises, there was no answer
             return _Answer(Verdict.LATER, 0, str(error) or type(error).__name__, None)
         text = f"{response.status} {response.body[:200].decode('utf-8', 'replace').strip()}".strip()
         wait = retry_after(response.headers, self._settings.clock())
-        self._reporter.log(LogLevel.VERBOSE, "%d bytes sent, answer %d", len(body), response.status)
+        self._reporter.log(LogLevel.VERBOSE, "answer %d", response.status)
         return _Answer(verdict(response), response.status, text, wait)
 
 
@@ -214,4 +247,5 @@ def _envelope(events: list[bytes], now: float) -> bytes:
     from datetime import UTC, datetime
 
     sent = f'"sentAt":"{iso(datetime.fromtimestamp(now, UTC))}"'.encode()
-    return b"{" + sent + b',"batch":[' + b",".join([e[:-1] + b"," + sent + b"}" for e in events]) + b"]}"
+    ended = b"," + sent + b"}"
+    return b"{" + sent + b',"batch":[' + (ended + b",").join([event[:-1] for event in events]) + ended + b"]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection
 
 _LONGEST_ANSWER = 4 << 20
+Place = tuple[str, str]  # scheme, and host with port
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class Response:
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+
+
+#: Waits for the answer to a request that is under way.
+Answering = Callable[[], Response]
 
 
 class Transport(Protocol):
@@ -90,10 +95,14 @@ class HttpTransport:
     embedded = False
 
     def __init__(self) -> None:
-        self._connections: dict[tuple[str, str], HTTPConnection] = {}
+        self._connections: dict[Place, HTTPConnection] = {}
 
     def send(self, request: Request) -> Response:
         """The answer. Raises `DeliveryError` when there is none."""
+        return self.begin(request)()
+
+    def begin(self, request: Request) -> Answering:
+        """Send the request, and do not wait for its answer. One request at a time is under way to a place."""
         from http.client import HTTPException
         from urllib.parse import urlsplit
 
@@ -101,17 +110,29 @@ class HttpTransport:
         place = (parts.scheme, parts.netloc)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         kept = place in self._connections
+        failure: Exception | None = None
         try:
-            try:
-                return self._exchange(place, target, request)
-            except (HTTPException, ConnectionError):
-                if not kept:
-                    raise
-                return self._exchange(place, target, request)  # the server had closed the kept connection
+            self._write(place, target, request)
         except (HTTPException, OSError, ValueError) as error:
-            code = "ETIMEDOUT" if isinstance(error, TimeoutError) else "ECONNECTION"
-            reason = str(error) or type(error).__name__
-            raise DeliveryError(f"no answer from {parts.scheme}://{parts.hostname}: {reason}", code=code) from error
+            failure = error
+
+        def answer() -> Response:
+            try:
+                try:
+                    if failure is not None:
+                        raise failure
+                    return self._read(place)
+                except (HTTPException, ConnectionError):
+                    if not kept:
+                        raise
+                    self._write(place, target, request)  # the server had closed the kept connection
+                    return self._read(place)
+            except (HTTPException, OSError, ValueError) as error:
+                code = "ETIMEDOUT" if isinstance(error, TimeoutError) else "ECONNECTION"
+                reason = str(error) or type(error).__name__
+                raise DeliveryError(f"no answer from {parts.scheme}://{parts.hostname}: {reason}", code=code) from error
+
+        return answer
 
     def close(self) -> None:
         for place in list(self._connections):
@@ -120,7 +141,7 @@ class HttpTransport:
     def after_fork(self) -> None:
         self._connections.clear()
 
-    def _exchange(self, place: tuple[str, str], target: str, request: Request) -> Response:
+    def _write(self, place: Place, target: str, request: Request) -> None:
         connection = self._connections.get(place) or self._connected(place, request.timeout)
         connection.timeout = request.timeout
         if connection.sock is not None:
@@ -130,7 +151,13 @@ class HttpTransport:
             connection.request(
                 request.method, proxied + target, body=request.body or None, headers=dict(request.headers)
             )
-            answer = connection.getresponse()
+        except BaseException:
+            self._drop(place)
+            raise
+
+    def _read(self, place: Place) -> Response:
+        try:
+            answer = self._connections[place].getresponse()
             body = answer.read(_LONGEST_ANSWER)
             got = {name.lower(): value for name, value in answer.getheaders()}
             if answer.will_close or not answer.isclosed():
@@ -140,7 +167,7 @@ class HttpTransport:
             raise
         return Response(answer.status, got, body)
 
-    def _connected(self, place: tuple[str, str], timeout: float) -> HTTPConnection:
+    def _connected(self, place: Place, timeout: float) -> HTTPConnection:
         from http.client import HTTPConnection, HTTPSConnection
         from urllib.parse import urlsplit
         from urllib.request import getproxies, proxy_bypass
@@ -161,7 +188,7 @@ class HttpTransport:
         self._connections[place] = connection
         return connection
 
-    def _drop(self, place: tuple[str, str]) -> None:
+    def _drop(self, place: Place) -> None:
         connection = self._connections.pop(place, None)
         if connection is not None:
             with suppress(OSError):

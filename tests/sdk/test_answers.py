@@ -132,6 +132,57 @@ def test_one_bad_event_does_not_block_the_others(make, gateway: Gateway, status:
     assert (client.stats().parked, client.stats().waiting) == (len(bad), 0)
 
 
+def _backlog(make) -> ServiceClient:
+    """A client with the events 0 to 27 waiting, which it sends by fives."""
+    offline = make(data_plane_url="http://127.0.0.1:9")
+    for number in range(28):
+        offline.track(str(number))
+    offline.shutdown(0.1)
+    return make(flush_queue_size=5)
+
+
+@pytest.mark.parametrize("failure", [(503, {}, b"x"), "close", (429, {"Retry-After": "0"}, b"")])
+@pytest.mark.parametrize("place", range(6))
+def test_a_failure_in_a_run_of_batches_changes_no_order(make, gateway: Gateway, failure, place: int):
+    """Whichever of several full batches fails, all events arrive once, in the order of their calls."""
+    bodies: list[bytes] = []
+
+    def rule(events):
+        bodies.append(json.dumps(events).encode())
+        return failure if len(bodies) == place + 1 else None
+
+    gateway.rule = rule
+    client = _backlog(make)
+    assert client.flush()
+
+    assert gateway.names == [str(n) for n in range(28)]
+    assert len(bodies) == 7
+    assert (client.stats().delivered, client.stats().waiting) == (28, 0)
+
+
+@pytest.mark.parametrize("place", range(28))
+def test_a_refused_event_in_a_run_of_batches_is_parked_alone(make, gateway: Gateway, place: int):
+    """Wherever the refused event stands, the others arrive once, in order, and it is parked."""
+    gateway.rule = lambda events: (400, {}, b"no") if str(place) in {e["event"] for e in events} else None
+    client = _backlog(make)
+    assert client.flush()
+
+    assert gateway.names == [str(n) for n in range(28) if n != place]
+    assert list(client.frame()["event"]) == [str(place)]
+
+
+def test_a_wrong_key_in_a_run_of_batches_gives_back_what_is_claimed(make, gateway: Gateway):
+    """When the key is refused in the middle, another process can send the rest at once."""
+    gateway.rule = lambda events: (401, {}, b"invalid write key") if events[0]["event"] == "10" else None
+    client = _backlog(make)
+    assert not client.flush()
+    assert client.stats().waiting == 18
+    gateway.rule = None
+    assert make(flush_queue_size=5).flush()
+
+    assert gateway.names == [str(n) for n in range(28)]
+
+
 def test_parked_events_can_be_sent_again(make, gateway: Gateway):
     """`retry_parked` puts them back, and they are delivered when the data plane takes them."""
     gateway.rule = lambda events: (400, {}, b"no")
