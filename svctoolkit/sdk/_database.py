@@ -31,9 +31,10 @@ CREATE TABLE IF NOT EXISTS state(key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS refused(source TEXT PRIMARY KEY, application TEXT NOT NULL);
 """
 _BUSY_SECONDS = 2.0
-_CHECKPOINT_PAGES = 4000  # of 4 KB
-_PAGES_OF_A_TRANSACTION = 8
-_LOG_BYTES = 4 << 20
+_FORK_SECONDS = 5.0
+_CHECKPOINT_PAGES = 2000  # of 4 KB
+_PAGES_OF_A_TRANSACTION = 4
+_LOG_BYTES = 16 << 20
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 #: Connections that a forked child got from its parent. SQLite forbids to use them, and even to close them.
 _INHERITED: list[object] = []
@@ -42,12 +43,16 @@ _INHERITED: list[object] = []
 class Database:
     """One connection for all threads, used with `lock` held, and a second one for checkpoints."""
 
+    lock: threading.Lock
+    _held: list[threading.Lock]
+
     def __init__(self, path: str, reporter: Reporter) -> None:
         self.path = path
-        self.lock = threading.Lock()
+        self._new_locks()
         self._reporter = reporter
         self._connection: sqlite3.Connection | None = None
         self._checkpointer: sqlite3.Connection | None = None
+        self._copying: threading.Thread | None = None
         self.pages = 0  # written to the log since the last checkpoint, roughly
         self._inode = 0
         self._closed_until = 0.0
@@ -94,28 +99,60 @@ class Database:
         return True
 
     def checkpoint(self) -> None:
-        """Copy the log into the file when it is long. Runs beside writers: no call of the host waits for the disk."""
+        """Copy the log into the file when it is long, so that it starts over. No call of the host waits for the disk.
+
+        Most is copied on a thread of its own, beside writers; then the little that was written meanwhile, at once.
+        """
         if self.path == MEMORY or self.pages < _CHECKPOINT_PAGES:
             return
-        self.pages = 0
-        try:
-            if self._checkpointer is None:
-                self._checkpointer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-            self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        except sqlite3.Error:
-            return  # the writer's own checkpoint at 32 MB takes over
+        if self._copying is None:
+            copying = threading.Thread(target=self._copy, name="svctoolkit-sdk-disk")
+            try:
+                copying.start()
+            except RuntimeError:  # the interpreter ends: no new threads
+                self._copy()
+            self._copying = copying
+        elif not self._copying.is_alive():
+            self._copying = None
+            self.pages = 0
+            self._copy()
+
+    def _copy(self) -> None:
+        with self._copy_lock:
+            if self._connection is None:
+                return
+            try:
+                if self._checkpointer is None:
+                    self._checkpointer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+                self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            except sqlite3.Error:
+                return  # the writer's own checkpoint at 32 MB takes over
 
     def close(self) -> None:
-        for connection in (self._checkpointer, self._connection):
-            if connection is not None:
-                with suppress(sqlite3.Error):
-                    connection.close()
-        self._connection = self._checkpointer = None
+        with self._copy_lock:
+            for connection in (self._checkpointer, self._connection):
+                if connection is not None:
+                    with suppress(sqlite3.Error):
+                        connection.close()
+            self._connection = self._checkpointer = None
+
+    def hold(self) -> None:
+        """Keep every thread out of SQLite, which a fork would copy with its locks taken, for good in the child."""
+        self._held = [lock for lock in (self.lock, self._copy_lock) if lock.acquire(timeout=_FORK_SECONDS)]
+
+    def let_go(self) -> None:
+        for lock in self._held:
+            lock.release()
+        self._held = []
 
     def after_fork(self) -> None:
         _INHERITED.extend((self._connection, self._checkpointer))
-        self._connection = self._checkpointer = None
-        self.lock = threading.Lock()
+        self._connection = self._checkpointer = self._copying = None
+        self._new_locks()
+
+    def _new_locks(self) -> None:
+        self.lock, self._copy_lock = threading.Lock(), threading.Lock()
+        self._held = []
 
     def _opened(self) -> sqlite3.Connection:
         if self.path != MEMORY:

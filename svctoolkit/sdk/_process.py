@@ -1,4 +1,4 @@
-"""What every client has to do when the process ends or forks."""
+"""What has to be done when the process ends or forks, by whoever is still in use then."""
 
 from __future__ import annotations
 
@@ -11,29 +11,47 @@ from weakref import WeakKeyDictionary
 T = TypeVar("T")
 
 
-class _Duties(NamedTuple):
-    at_exit: Callable[[Any], None]
-    after_fork: Callable[[Any], None]
+class _Fork(NamedTuple):
+    before: Callable[[Any], None] | None
+    parent: Callable[[Any], None] | None
+    child: Callable[[Any], None] | None
 
 
-_MEMBERS: WeakKeyDictionary[Any, _Duties] = WeakKeyDictionary()
+_EXITS: WeakKeyDictionary[Any, Callable[[Any], None]] = WeakKeyDictionary()
+_FORKS: WeakKeyDictionary[Any, _Fork] = WeakKeyDictionary()
 
 
-def join(member: T, *, at_exit: Callable[[T], None], after_fork: Callable[[T], None]) -> None:
-    """Have these called with `member` when the interpreter ends, and in a forked child, as long as it is in use."""
-    _MEMBERS[member] = _Duties(at_exit, after_fork)
+def at_exit(member: T, call: Callable[[T], None]) -> None:
+    """Have this called with `member` when the interpreter ends."""
+    _EXITS[member] = call
 
 
-def _at_exit() -> None:
-    for member, duties in list(_MEMBERS.items()):
-        duties.at_exit(member)
+def at_fork(
+    member: T,
+    *,
+    child: Callable[[T], None],
+    before: Callable[[T], None] | None = None,
+    parent: Callable[[T], None] | None = None,
+) -> None:
+    """Have these called with `member` before the process is copied, then in the parent and in the child."""
+    _FORKS[member] = _Fork(before, parent, child)
 
 
-def _after_fork() -> None:
-    for member, duties in list(_MEMBERS.items()):
-        duties.after_fork(member)
+def _end() -> None:
+    for member, call in list(_EXITS.items()):
+        call(member)
 
 
-atexit.register(_at_exit)
+def _forking(moment: int) -> Callable[[], None]:
+    def tell() -> None:
+        for member, calls in list(_FORKS.items()):
+            call = calls[moment]
+            if call is not None:
+                call(member)
+
+    return tell
+
+
+atexit.register(_end)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_forking(0), after_in_parent=_forking(1), after_in_child=_forking(2))

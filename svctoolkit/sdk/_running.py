@@ -14,7 +14,7 @@ from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, NamedTuple
 
 from svctoolkit.errors import DeliveryError
-from svctoolkit.sdk import _lifecycle
+from svctoolkit.sdk import _lifecycle, _process
 from svctoolkit.sdk._context import Context
 from svctoolkit.sdk._database import Database
 from svctoolkit.sdk._device import DeviceMode
@@ -70,6 +70,9 @@ class Running:
         self._integrations = _integrations(options.integrations)
         self._load()
         self.worker = Worker(self, reporter, embedded=self._embedded)
+        _process.at_fork(
+            self, before=Running._before_fork, parent=Running._after_fork_in_parent, child=Running._after_fork
+        )
 
     def _load(self) -> None:
         self.queue.adopt(self.settings.application_name)
@@ -103,7 +106,13 @@ class Running:
             if isinstance(self._transport, HttpTransport):
                 self._transport.close()
 
-    def after_fork(self) -> None:
+    def _before_fork(self) -> None:
+        self._database.hold()
+
+    def _after_fork_in_parent(self) -> None:
+        self._database.let_go()
+
+    def _after_fork(self) -> None:
         self._lock = threading.RLock()
         self._database.after_fork()
         self.queue.after_fork()
@@ -207,9 +216,7 @@ class Running:
                 self._fetch_config(hopeful=True)
             if self.sender.asked_to_wait and self.wait() > 0:
                 return Step.LATER
-        step = self.sender.step(timeout)
-        self.queue.checkpoint()
-        return step
+        return self.sender.step(timeout)
 
     def release(self) -> None:
         self.sender.release()

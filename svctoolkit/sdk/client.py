@@ -90,7 +90,8 @@ class ServiceClient:
         self._launched = False
         self._in_background = False
         self._scope: ContextVar[Identity | None] = ContextVar("svctoolkit_identity", default=None)
-        _process.join(self, at_exit=ServiceClient._at_exit, after_fork=ServiceClient._after_fork)
+        _process.at_exit(self, ServiceClient._at_exit)
+        _process.at_fork(self, child=ServiceClient._after_fork)
 
     def initialize(
         self, write_key: str, configuration: Mapping[str, Any] | None = None, options: _Options = None
@@ -391,8 +392,6 @@ class ServiceClient:
 
     def _after_fork(self) -> None:
         self._lock = threading.RLock()
-        if self._running is not None:
-            self._running.after_fork()
 
 
 def _visitor(anonymous_id: str, user_id: str) -> Identity:

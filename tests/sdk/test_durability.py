@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -236,6 +236,42 @@ except ChildProcessError: pass"""
 
 
 @posix
+def test_a_fork_in_the_middle_of_a_write_loses_nothing(make, tmp_path: Path):
+    """Children that are forked while other threads write store their events on disk, and none hangs."""
+    settings = {
+        "data_directory": str(tmp_path / "forked"),
+        "data_plane_url": "http://127.0.0.1:9",
+        "db_threshold_count": 1_000_000,
+    }
+    program = f"""
+import os, signal, sys, threading
+from svctoolkit.sdk import ServiceClient
+sys.setswitchinterval(0.0002)
+c = ServiceClient({", ".join(f"{k}={v!r}" for k, v in settings.items())})
+c.initialize({KEY!r}, {{"trackLifecycleEvents": False}})
+stop = threading.Event()
+def write():
+    while not stop.is_set(): c.track("parent")
+threads = [threading.Thread(target=write, daemon=True) for _ in range(2)]
+for thread in threads: thread.start()
+for number in range(50):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        c.track(f"child {{number}}")
+        os._exit(c.stats().in_memory)
+    assert os.waitpid(child, 0)[1] == 0, number
+stop.set()
+for thread in threads: thread.join()
+os._exit(0)"""
+    _python("-W", "ignore", "-c", program)
+
+    stored = Counter(make(**settings).frame()["event"])
+    assert stored.pop("parent") > 150
+    assert stored == {f"child {n}": 1 for n in range(50)}
+
+
+@posix
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_sends_its_own_events(make, gateway: Gateway):
     """After a fork the child's calls start a worker of its own: a pre-fork server loses nothing."""
@@ -264,6 +300,21 @@ for n in range(50): sdk.track(str(n))"""
     _python("-c", program)
 
     assert gateway.names == [str(n) for n in range(50)]
+
+
+def test_a_program_may_end_while_its_log_is_copied(tmp_path: Path):
+    """Scripts that end right after many events end cleanly, and every event is in the file."""
+    settings = {"dataPlaneUrl": "http://127.0.0.1:9", "dataDirectory": str(tmp_path / "long")}
+    program = f"""
+from svctoolkit import sdk
+sdk.initialize({KEY!r}, {settings | {"trackLifecycleEvents": False, "dbThresholdCount": 1_000_000}})
+for n in range(5_000): sdk.track(str(n), {{"pad": "x" * 2000}})"""
+    for _ in range(3):
+        _python("-c", program)
+
+    connection = sqlite3.connect(tmp_path / "long/queue-1.db")
+    assert connection.execute("SELECT count(*) FROM events").fetchone() == (15_000,)
+    connection.close()
 
 
 def test_the_end_of_the_program_does_not_wait_for_a_dead_network(tmp_path: Path):
