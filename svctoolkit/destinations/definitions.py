@@ -6,7 +6,7 @@
 Traceback (most recent call last):
 svctoolkit.errors.InvalidConfig: WEBHOOK has no configuration variable 'webhookUrll'. Did you mean 'webhookUrl'?
 
-The facts stand in `definitions.json`, one type a line. They are read at the first use, not at import.
+The facts stand in `definitions.json`, one type a line. Each is read at its first use, not at import.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _TEMPLATE = re.compile(r"^\{\{.*\}\}$|^env\..+", re.DOTALL)
 
 def names() -> list[str]:
     """The names of all types, sorted."""
-    return sorted({*_definitions(), *CATALOGUE.names()})
+    return sorted({*_written(), *CATALOGUE.names()})
 
 
 def get(name: str) -> Definition:
@@ -69,7 +69,7 @@ def get(name: str) -> Definition:
 
     Raises `UnknownName`; names are upper-case.
     """
-    found = _definitions().get(name)
+    found = _read(name)
     if found is None and name in CATALOGUE:
         return definition(name, CATALOGUE[name])
     if found is None:
@@ -141,15 +141,21 @@ def check_supported(type: str) -> None:
 
 def secret_values(type: str, config: Mapping[str, Any]) -> list[str]:
     """The texts in `config` that the definition marks secret, for masking. Empty for a type that nobody knows."""
-    if type not in _definitions() and type not in CATALOGUE:
+    if type not in _written() and type not in CATALOGUE:
         return []
     return [text for key in get(type).secret_keys for text in _texts(config, key.split("."))]
 
 
 @cache
-def _definitions() -> dict[str, Definition]:
+def _written() -> dict[str, msgspec.Raw]:
     text = (files("svctoolkit.destinations") / "definitions.json").read_bytes()
-    return {found.name: found for found in msgspec.json.decode(text, type=list[Definition])}
+    return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+
+
+@cache
+def _read(name: str) -> Definition | None:
+    written = _written().get(name)
+    return None if written is None else msgspec.json.decode(written, type=Definition)
 
 
 def _read_by_mapping(type: str) -> tuple[str, ...]:
@@ -157,7 +163,8 @@ def _read_by_mapping(type: str) -> tuple[str, ...]:
 
 
 def _misfits(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    known = _definitions()[type].variables if type in _definitions() else {}
+    written = _read(type)
+    known = written.variables if written else {}
     for key, value in config.items():
         variable = known.get(key)
         if variable is None or key in COMMON_VARIABLES or value is None or not variable.type:

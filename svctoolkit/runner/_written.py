@@ -29,6 +29,9 @@ def problems(expected: Any, path: Path = (), *, pending: bool = False) -> Iterat
         alone = is_matchers(expected)
         for key, value in expected.items():
             name = key[1:] if key[:1] == "$" else ""
+            if not name:
+                yield from problems(value, (*path, key), pending=pending)
+                continue
             if name in MATCHERS:
                 yield from (((*path, key), wrong) for wrong in _misused(key, value, expected, alone, pending))
             elif near := slip(name):
@@ -59,7 +62,7 @@ def slip(name: str) -> str:
     >>> slip("lenght"), slip("Regex"), slip("set"), slip("ltv")
     ('length', 'regex', '', '')
     """
-    return next((other for other in MATCHERS.names() if name and _one_slip(name.lower(), other)), "")
+    return next((other for other in MATCHERS.names() if _one_slip(name.lower(), other)), "")
 
 
 def _one_slip(name: str, other: str) -> bool:
