@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from svctoolkit import DataPlane, Workspace, events
-from svctoolkit.server import Running, banner, demo, running
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.server import Running, ask, banner, demo, running
 from svctoolkit.workspace import Person
 
 LOGIN = ("dev@example.com", "pass:word")
@@ -389,3 +390,55 @@ def test_sample_events_go_through(client: httpx.Client) -> None:
     for event in events.samples().values():
         entry = post(client, "testDestination/dst1", event).json()["data"][0]
         assert entry["dest_transformed_payload"][0]["body"]["JSON"] == json.loads(json.dumps(event))
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("testDestination/dst1", {"message": EVENT}),
+        ("testDestination/hook-2", {"message": EVENT, "stage": {"dest_transform": False}}),
+        ("testDestination/hook", {"message": EVENT, "stage": {"user_transform": False}}),
+        ("testDestination/twice", {"message": EVENT, "stage": {"user_transform": False}}),
+        ("testDestination/off", {"message": EVENT}),
+        ("testDestination/off?force=true", {"message": EVENT}),
+        ("testDestination/off?force=maybe", {"message": EVENT}),
+        ("testDestination/off?force=1&force=0", {"message": EVENT}),
+        ("testDestination/s3", {"message": EVENT}),
+        ("testDestination/no%20such%2Fone", {"message": EVENT}),
+        ("testDestination/hook", {"message": {"type": "tracked"}}),
+        ("testDestination/hook", {"message": []}),
+        ("testDestination/hook", {"message": EVENT, "stages": {}}),
+        ("testDestination/hook", [EVENT]),
+        ("testDestination/hook", None),
+        ("testSource/src1", {"message": EVENT}),
+        ("testSource/alone", {"message": EVENT}),
+        ("testSource/quiet", {"message": EVENT}),
+        ("testSource/nobody", {"message": EVENT}),
+    ],
+)
+def test_a_test_without_http_is_answered_as_over_http(client: httpx.Client, path: str, body: Any) -> None:
+    """What suites ask in their own process has the status, the headers and the body that HTTP gives."""
+    content = b"" if body is None else json.dumps(body).encode()
+    over = client.post(f"/v0/{path}", content=content, headers={"content-type": "application/json"})
+    direct = ask(Pipeline(workspace()), f"/v0/{path}", content)
+
+    assert direct is not None
+    assert (direct.status, direct.json) == (over.status_code, over.json())
+    assert direct.headers.items() <= over.headers.items()
+    assert direct.headers.keys() >= {"content-type", "content-length"}
+
+
+@pytest.mark.parametrize(
+    ("path", "members"),
+    [
+        ("testDestination/twice", {}),
+        ("testDestination/hook", {"stage": {"send_to_destination": True}}),
+        ("testDestination/hook", {"destinationConfig": {"webhookMethod": "PUT"}}),
+        ("testDestination/hook", {"message": {**EVENT, "properties": {"text": "x" * 70_000}}}),
+    ],
+)
+def test_a_test_that_may_take_long_is_left_to_the_application(path: str, members: dict[str, Any]) -> None:
+    """User code, deliveries, other settings and large events have a time limit, which only the application keeps."""
+    body = json.dumps({"message": EVENT, **members}).encode()
+
+    assert ask(Pipeline(workspace()), f"/v0/{path}", body) is None

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from svctoolkit.errors import DeliveryError, ToolkitError, UsageError
 from svctoolkit.runner._became import from_records
 from svctoolkit.runner._model import Scenario
-from svctoolkit.runner.plane import Answer, Plane, Planes, basic, parsed
+from svctoolkit.runner.plane import Answer, Plane, Planes, basic, parsed, posted
 
 _SECONDS = 60.0
 _DRAIN_SECONDS = 20
@@ -76,6 +76,9 @@ class RemotePlane:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise DeliveryError(f"{self.base_url} gave no answer: {error}", code="ENOANSWER") from error
         return Answer(got.status_code, {k.lower(): v for k, v in got.headers.items()}, parsed(got.content))
+
+    def test(self, path: str, body: bytes) -> Answer:
+        return posted(self, path, body)
 
     def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
         """What the data plane there tells under `/inspect`. Raises `ToolkitError` where there is no such thing."""

@@ -76,7 +76,7 @@ def done(scenario: Scenario, step: Step, plane: Plane, run: str) -> Verified | T
         body["stage"] = msgspec.to_builtins(given.stages)
     if given.destinationConfig is not UNSET:
         body["destinationConfig"] = given.destinationConfig
-    answer = _asked(plane, f"{path}?force=true" if given.force else path, body)
+    answer = plane.test(f"{path}?force=true" if given.force else path, json.dumps(body).encode())
     return Verified(scenario, answer)
 
 
@@ -88,11 +88,6 @@ def _connected(scenario: Scenario, step: Step) -> list[str]:
     return list(workspace.destinations)
 
 
-def _asked(plane: Plane, path: str, body: Mapping[str, Any]) -> Answer:
-    headers = {"authorization": plane.authorization, "content-type": "application/json"}
-    return plane.request("POST", path, headers, json.dumps(body).encode())
-
-
 def _transformed(step: Step, plane: Plane) -> Transformed:
     given = step.given
     assert given.transformation is not UNSET  # noqa: S101 - the caller asked
@@ -102,7 +97,7 @@ def _transformed(step: Step, plane: Plane) -> Transformed:
     errors: list[str] = []
     answer = Answer(0, {}, None)
     for event in listed(given.event):
-        answer = _asked(plane, path, {"message": event, "stage": stages})
+        answer = plane.test(path, json.dumps({"message": event, "stage": stages}).encode())
         body = answer.body if isinstance(answer.body, Mapping) else {}
         if answer.status != 200:
             errors.append(str(body.get("message", answer.body)))

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from svctoolkit.runner import _format
 from svctoolkit.runner._lines import Counts, Lines
-from svctoolkit.runner._loops import Loops
 from svctoolkit.workspace import Connection, Destination, Person, Workspace
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from svctoolkit.pipeline import Pipeline
+    from svctoolkit.runner._loops import Loops
     from svctoolkit.runner._model import Scenario, Suite
     from svctoolkit.server import DataPlane
 
@@ -48,6 +48,10 @@ class Plane(Protocol):
         """Its answer. `path` may have a query."""
         ...
 
+    def test(self, path: str, body: bytes) -> Answer:
+        """What its Test API answers to a POST of this JSON."""
+        ...
+
     def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
         """What became at the destinations `keys` of what was sent as `run`, once nothing of it is under way.
 
@@ -71,6 +75,12 @@ def parsed(content: bytes) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         return content.decode("utf-8", "replace")
+
+
+def posted(plane: Plane, path: str, body: bytes) -> Answer:
+    """The answer to a POST of JSON by someone who may use the Test API."""
+    headers = {"authorization": plane.authorization, "content-type": "application/json"}
+    return plane.request("POST", path, headers, body)
 
 
 def transformation_id(key: str) -> str:
@@ -109,7 +119,7 @@ class Planes:
             return
         if self._coverage:
             self._of(scenario.suite)  # what no scenario runs is counted there
-        own = EmbeddedPlane(scenario.suite.workspace, self._running(), scenario, coverage=self._coverage)
+        own = EmbeddedPlane(scenario.suite.workspace, self._running, scenario, coverage=self._coverage)
         try:
             yield own
         finally:
@@ -132,12 +142,14 @@ class Planes:
         with self._lock:
             found = self._planes.get(id(workspace))
         if found is None:
-            made = suite, EmbeddedPlane(workspace, self._running(), coverage=self._coverage)
+            made = suite, EmbeddedPlane(workspace, self._running, coverage=self._coverage)
             with self._lock:
                 found = self._planes.setdefault(id(workspace), made)
         return found[1]
 
     def _running(self) -> Loops:
+        from svctoolkit.runner._loops import Loops  # asyncio: 20 ms, and most tests of mappings need none
+
         with self._lock:
             self._loops = self._loops or Loops()
             return self._loops
@@ -158,7 +170,12 @@ class EmbeddedPlane:
     """
 
     def __init__(
-        self, workspace: Workspace, loops: Loops, scenario: Scenario | None = None, *, coverage: bool = False
+        self,
+        workspace: Workspace,
+        loops: Callable[[], Loops],
+        scenario: Scenario | None = None,
+        *,
+        coverage: bool = False,
     ) -> None:
         email, token = "suite@svctoolkit.invalid", secrets.token_urlsafe()
         self._workspace = prepared(workspace, scenario)
@@ -168,7 +185,8 @@ class EmbeddedPlane:
         self._only = verified.pop() if len(verified) == 1 else ""
         self._loops, self._lock = loops, threading.Lock()
         self._coverage = coverage
-        self._test_api: tuple[Starlette, Pipeline] | None = None
+        self._runs: Pipeline | None = None
+        self._test_api: Starlette | None = None
         self._data_plane: DataPlane | None = None
         self._answers: Mapping[str, Sequence[_format.RecorderAnswer]] = {}
         self.authorization = basic(email, token)
@@ -179,8 +197,14 @@ class EmbeddedPlane:
             return Answer(answer.status, answer.headers, parsed(answer.body))
         from svctoolkit.server import call
 
-        got = self._loops.run(call(self._app[0], method, path, headers, body))
+        got = self._loops().run(call(self._app, method, path, headers, body))
         return Answer(got.status, got.headers, parsed(got.body))
+
+    def test(self, path: str, body: bytes) -> Answer:
+        from svctoolkit.server import ask
+
+        got = ask(self._pipeline, path, body)
+        return posted(self, path, body) if got is None else Answer(got.status, got.headers, parsed(got.body))
 
     def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
         from svctoolkit.runner._became import became
@@ -193,22 +217,30 @@ class EmbeddedPlane:
         for key, script in answers.items():
             if self._data_plane:
                 self._data_plane.script(key, *_recorder_answers(script))
-            if self._test_api and key == self._only:
-                self._test_api[1].recorder.answer("*", *_recorder_answers(script))
+            if self._runs and key == self._only:
+                self._runs.recorder.answer("*", *_recorder_answers(script))
 
     @property
-    def _app(self) -> tuple[Starlette, Pipeline]:
-        """The Test API alone, and its pipeline: without a store and the threads that deliver."""
+    def _pipeline(self) -> Pipeline:
         with self._lock:
-            if self._test_api is None:
+            if self._runs is None:
                 from svctoolkit.destinations import Context
                 from svctoolkit.pipeline import Pipeline
-                from svctoolkit.server import app  # 0.1 s, and --list needs none of it
 
-                pipeline = Pipeline(self._workspace, context=Context(**self._frozen), coverage=self._coverage)
+                self._runs = Pipeline(self._workspace, context=Context(**self._frozen), coverage=self._coverage)
                 if self._only in self._answers:
-                    pipeline.recorder.answer("*", *_recorder_answers(self._answers[self._only]))
-                self._test_api = app(self._workspace, pipeline=pipeline), pipeline
+                    self._runs.recorder.answer("*", *_recorder_answers(self._answers[self._only]))
+            return self._runs
+
+    @property
+    def _app(self) -> Starlette:
+        """The Test API alone: without a store and the threads that deliver."""
+        pipeline = self._pipeline
+        with self._lock:
+            if self._test_api is None:
+                from svctoolkit.server import app  # 0.1 s, and most tests of mappings need none of it
+
+                self._test_api = app(self._workspace, pipeline=pipeline)
             return self._test_api
 
     @property
@@ -228,8 +260,8 @@ class EmbeddedPlane:
     def lines(self, *, all: bool = False) -> tuple[Counts, Counts]:
         """How often each line of user code ran, in the Test API and behind it. With `all` also of code that did not."""
         for transformation in self._workspace.transformations.values() if all else ():
-            self._app[1].user_code.runnable(transformation)
-        tested = self._test_api[1].user_code.coverage() if self._test_api else {}
+            self._pipeline.user_code.runnable(transformation)
+        tested = self._runs.user_code.coverage() if self._runs else {}
         return tested, self._data_plane.lines() if self._data_plane else {}
 
     def close(self) -> None:

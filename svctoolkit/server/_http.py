@@ -9,12 +9,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from svctoolkit.errors import ConfigError, RequestError, ToolkitError
-from svctoolkit.server._json import decoded, encoded, refuse
+from svctoolkit.errors import ToolkitError
+from svctoolkit.server._json import decoded_object, encoded, refusal, refuse
 
 #: Bytes of a request body. The service's own gateway has the same limit.
 MAX_BODY = 4_096_000
-_MAX_PROBLEMS = 20
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -25,11 +24,7 @@ async def json_object(request: Request) -> tuple[dict[str, Any], int]:
     """The JSON object in the request's body, and how many bytes it had. Raises `RequestError`: 400, 413 or 415."""
     body = await _body(request)
     _check_content_type(request)
-    value = decoded(body)
-    if not isinstance(value, dict):
-        kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-        refuse(f"the body must be a JSON object, not {kinds.get(type(value), 'a number')}")
-    return value, len(body)
+    return decoded_object(body), len(body)
 
 
 async def _body(request: Request) -> bytes:
@@ -64,15 +59,7 @@ def _check_content_type(request: Request) -> None:
 
 
 def on_refusal(_request: Request, error: ToolkitError) -> Response:
-    """The answer for a `RequestError`; any other error of this package is a mistake in the request."""
-    if isinstance(error, ConfigError):
-        more = len(error.problems) - _MAX_PROBLEMS
-        lines = [*map(str, error.problems[:_MAX_PROBLEMS]), *([f"and {more} more"] if more > 0 else [])]
-        return answer({"message": "\n".join(lines)}, 400)
-    if not isinstance(error, RequestError):
-        return answer({"message": str(error)}, 400)
-    challenge = {"WWW-Authenticate": 'Basic realm="svctoolkit", charset="UTF-8"'} if error.status == 401 else None
-    return answer(dict(error.body), error.status, challenge)
+    return answer(*refusal(error))
 
 
 def on_http_exception(request: Request, error: HTTPException) -> Response:

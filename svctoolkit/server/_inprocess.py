@@ -5,38 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from threading import Thread
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-import msgspec
 from starlette.types import ASGIApp, Message
 
 from svctoolkit.errors import ToolkitError
+from svctoolkit.server._answer import Answer
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a data plane answered. Header names are lower-case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        """The parsed body; None if it is no JSON."""
-        try:
-            return msgspec.json.decode(self.body)
-        except msgspec.DecodeError:
-            return None
-
-    @property
-    def text(self) -> str:
-        return self.body.decode("utf-8", "replace")
 
 
 async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:

@@ -14,9 +14,10 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from svctoolkit.errors import RequestError
+from svctoolkit.errors import ConfigError, RequestError, ToolkitError
 from svctoolkit.events import MAX_DEPTH, too_deep
 
+_MAX_PROBLEMS = 20
 _BOM = b"\xef\xbb\xbf"
 _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
@@ -37,6 +38,15 @@ def decoded(body: bytes) -> Any:
     return value
 
 
+def decoded_object(body: bytes) -> dict[str, Any]:
+    """The JSON object in a request body. Raises `RequestError` (400)."""
+    value = decoded(body)
+    if not isinstance(value, dict):
+        kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+        refuse(f"the body must be a JSON object, not {kinds.get(type(value), 'a number')}")
+    return value
+
+
 def encoded(value: Any) -> bytes:
     """`value` as JSON in UTF-8. Numbers that JSON cannot write are null, lone surrogates are escaped."""
     try:
@@ -44,6 +54,18 @@ def encoded(value: Any) -> bytes:
     except UnicodeEncodeError:
         plain = json.loads(json.dumps(msgspec.to_builtins(value)), parse_constant=lambda _: None)
         return json.dumps(plain, separators=(",", ":")).encode()
+
+
+def refusal(error: ToolkitError) -> tuple[dict[str, Any], int, dict[str, str]]:
+    """Body, status and headers for an error: those of a `RequestError`; any other is a mistake in the request."""
+    if isinstance(error, ConfigError):
+        more = len(error.problems) - _MAX_PROBLEMS
+        lines = [*map(str, error.problems[:_MAX_PROBLEMS]), *([f"and {more} more"] if more > 0 else [])]
+        return {"message": "\n".join(lines)}, 400, {}
+    if not isinstance(error, RequestError):
+        return {"message": str(error)}, 400, {}
+    challenge = {"WWW-Authenticate": 'Basic realm="svctoolkit", charset="UTF-8"'} if error.status == 401 else {}
+    return dict(error.body), error.status, challenge
 
 
 def refuse(message: str, *, status: int = 400) -> NoReturn:

@@ -21,8 +21,9 @@ from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server import _serve, newest
+from svctoolkit.server._answer import Answer
 from svctoolkit.server._gate import Gate
-from svctoolkit.server._inprocess import Answer, Loop, call
+from svctoolkit.server._inprocess import Loop, call
 from svctoolkit.server._keys import RUN_HEADER
 from svctoolkit.server.admin import Control, Reloader
 from svctoolkit.server.ingest import new_id as _new_id

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from svctoolkit import events
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.server._http import answer, json_object
-from svctoolkit.server._json import refuse
 from svctoolkit.server._operation import Answer, Operation, Parameter
+from svctoolkit.server._tests import Test, Tests
 from svctoolkit.server._threads import Lanes
 from svctoolkit.server.schemas import (
     DestinationError,
@@ -21,13 +20,7 @@ from svctoolkit.server.schemas import (
     Refusal,
     TestDestinationRequest,
     TestSourceRequest,
-    parsed,
 )
-from svctoolkit.workspace import Destination, Source
-
-T = TypeVar("T", Destination, Source)
-_FORCE = {"true": True, "1": True, "false": False, "0": False}
-_QUICK_BODY = 64_000  # bytes that the mappings get through in a millisecond or two
 
 
 class TestApi:
@@ -36,39 +29,21 @@ class TestApi:
     __test__ = False  # pytest would take it for a test class
 
     def __init__(self, pipeline: Pipeline, lanes: Lanes) -> None:
-        self._pipeline, self._workspace, self._lanes = pipeline, pipeline.workspace, lanes
+        self._tests, self._lanes = Tests(pipeline), lanes
 
     async def test_destination(self, request: Request) -> Response:
-        raw, size = await json_object(request)
-        found = _found("Destination", request, self._workspace.destinations)
-        events.check(raw.get("message"))
-        asked = parsed(raw, TestDestinationRequest)
-        stages, config = asked.stage.stages(), asked.destination_config
-        run = partial(
-            self._pipeline.test_destination,
-            found.key,
-            asked.message,
-            stages=stages,
-            config=config or None,
-            force=_force(request),
-        )
-        result = await self._run(run, found.id, quick=size <= _QUICK_BODY and not config and _quick(stages, [found]))
-        return answer(result.to_dict())
+        return await self._tested(request, self._tests.destination)
 
     async def test_source(self, request: Request) -> Response:
-        raw, size = await json_object(request)
-        found = _found("Source", request, self._workspace.sources)
-        events.check(raw.get("message"))
-        asked = parsed(raw, TestSourceRequest)
-        stages, connected = asked.stage.stages(), self._workspace.connected(found)
-        run = partial(self._pipeline.test_source, found.key, asked.message, stages=stages, force=_force(request))
-        quick = size * len(connected) <= _QUICK_BODY and _quick(stages, connected)
-        result = await self._run(run, f"source {found.id}", quick=quick)
-        return answer(result.to_dict())
+        return await self._tested(request, self._tests.source)
 
-    async def _run(self, work: Callable[[], Any], lane: str, *, quick: bool) -> Any:
-        """Work that cannot block runs right here: a thread would cost more than it."""
-        return work() if quick else await self._lanes.run(lane, work)
+    async def _tested(self, request: Request, make: Callable[[str, dict[str, Any], int, list[str]], Test]) -> Response:
+        raw, size = await json_object(request)
+        (id,) = request.path_params.values()
+        test = make(id, raw, size, request.query_params.getlist("force"))
+        # What cannot block runs right here: a thread would cost more than it.
+        result = test.run() if test.quick else await self._lanes.run(test.lane, test.run)
+        return answer(result.to_dict())
 
     def operations(self) -> list[Operation]:
         return [
@@ -116,35 +91,11 @@ class TestApi:
         ]
 
 
-def _found(what: str, request: Request, items: Mapping[str, T]) -> T:
-    """What the path names by id; by key where no id is the same. Raises `RequestError` (404)."""
-    given = next(iter(request.path_params.values()))
-    for item in items.values():
-        if item.id == given:
-            return item
-    if given not in items:
-        refuse(f"{what} with id {given} not found", status=404)
-    return items[given]
-
-
-def _force(request: Request) -> bool:
-    given = set(request.query_params.getlist("force")) or {"false"}
-    if len(given) > 1 or not given <= _FORCE.keys():
-        refuse("force must be true or false")
-    return _FORCE[given.pop()]
-
-
-def _quick(stages: Stages, destinations: Iterable[Destination]) -> bool:
-    """Whether nothing is sent and no user code runs."""
-    user_code = stages.user_transform and any(d.transformation for d in destinations)
-    return not stages.send_to_destination and not user_code
-
-
 _FORCE_PARAMETER = Parameter(
     "force",
     "query",
     "Also test what is disabled: `true` or `false` (`1` and `0` are taken, too).",
-    {"enum": [*_FORCE], "default": "false"},
+    {"enum": ["true", "1", "false", "0"], "default": "false"},
 )
 
 
