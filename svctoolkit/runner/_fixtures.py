@@ -34,6 +34,14 @@ class Fixtures:
     def names(self) -> list[str]:
         return list(self._written)
 
+    def check_unused(self) -> None:
+        """Find what is wrong in fixtures that no scenario uses. Files of these must be there, and are not read."""
+        used = set(self.used)
+        for name, written in self._written.items():
+            if name not in used and not (_is_file(written) and (self._folder / written).is_file()):
+                self._of(name, ["fixtures", name])
+        self.used = used
+
     def applied(self, value: Any, place: Sequence[str | int]) -> Any:
         """`value`, which stands at `place`, with every `$use` replaced. Nothing is copied where there is none."""
         if not self._needed:
@@ -88,7 +96,7 @@ class Fixtures:
 
     def _loaded(self, written: Any, place: list[str | int]) -> Any:
         """A fixture as it is written, or what stands in its file."""
-        if not isinstance(written, str) or not written.endswith(_FILES):
+        if not _is_file(written):
             return self.applied(written, place)
         path = self._folder / written
         self.files.append(path)
@@ -105,6 +113,10 @@ class Fixtures:
 
     def _problem(self, place: Sequence[str | int], message: str) -> None:
         self._problems.append(self._document.problem(list(place), message))
+
+
+def _is_file(written: Any) -> bool:
+    return isinstance(written, str) and written.endswith(_FILES)
 
 
 def read(path: Path) -> Any:

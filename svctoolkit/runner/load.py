@@ -133,6 +133,7 @@ class _Loader:
         self.problems += checked_suite(self.suite)
         for index, raw in enumerate(self.data["scenarios"]):
             self.suite.scenarios += self._scenarios(("scenarios", index), raw, known)
+        self.fixtures.check_unused()
         self.problems += _same_ids(self.suite)
         self.suite.files += self.fixtures.files
         self.suite.fixtures = {name: name in self.fixtures.used for name in self.fixtures.names}

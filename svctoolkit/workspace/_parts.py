@@ -146,7 +146,7 @@ class Library:
 
 
 def _file_name(made: Transformation | Library) -> str:
-    return made.file.name if made.file else f"{made.key}.{'py' if made.language == 'python' else 'js'}"
+    return made.file.as_posix() if made.file else f"{made.key}.{'py' if made.language == 'python' else 'js'}"
 
 
 @dataclass(slots=True)

@@ -71,12 +71,20 @@ def test_the_last_of_100_000_lines_has_its_place(told: Callable[..., str]) -> No
          "s.suite.yaml:1:37: this fixture uses itself: a -> b -> a"),
         ("fixtures: {a: none.json}\n" + HEAD + SCENARIO.replace("{type: track}", "{$use: a}"),
          "s.suite.yaml:1:15: none.json: cannot be read: No such file"),
+        ("fixtures: {a: {$use: b}, b: [{$use: a}]}\n" + HEAD + SCENARIO,
+         "s.suite.yaml:1:37: this fixture uses itself: a -> b -> a"),
+        ("fixtures: {a: 1, b: {$use: aa}}\n" + HEAD + SCENARIO,
+         "s.suite.yaml:1:28: no fixture is called 'aa'. Did you mean 'a'?"),
+        ("fixtures: {a: none.json}\n" + HEAD + SCENARIO, "s.suite.yaml:1:15: none.json: cannot be read: No such file"),
         (HEAD + SCENARIO.replace("- {", "- &a {").replace("track", "track, again: *a"),
          "s.suite.yaml:4:5: values nest more than 100 levels deep"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_with_its_place(told: Callable[..., str], text: str | bytes, said: str) -> None:
-    """Tabs, a byte-order mark with Windows line ends, other encodings, patterns, fixtures in a circle, absent files."""
+    """Tabs, a byte-order mark with Windows line ends, other encodings, patterns, fixtures in a circle, absent files.
+
+    Fixtures that nobody uses are looked at, too.
+    """
     assert said in told(text)
 
 

@@ -137,3 +137,24 @@ def test_fields_are_what_destinations_get(tmp_path: Path, monkeypatch: pytest.Mo
     assert {"hook body.event", "hook body.userId", "hook method"} <= found[0]
     assert "hook url" in found[1]
     assert not {name for name in found[0] | found[1] if "error" in name or "JSON" in name}
+
+
+def test_files_of_one_name_are_counted_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two transformations whose files have the same name in two folders each have their own lines."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("shop", "app"):
+        (tmp_path / folder).mkdir()
+        code = "\n".join(line[6:] for line in CODE["javascript"].splitlines())
+        (tmp_path / folder / "clean.js").write_text(code)
+    path = tmp_path / "two.suite.yaml"
+    path.write_text(f"""\
+transformations: {{shop: {{file: shop/clean.js}}, app: {{file: app/clean.js}}}}
+destinations: {{hook: {{type: WEBHOOK, config: {{webhookUrl: https://hook.example/in}}}}}}
+scenarios:
+  - {{name: a, transformation: shop, event: {EVENT}, expect: {{user_transform: {{event: Order}}}}}}
+  - {{name: b, transformation: app, event: {EVENT.replace("Order", "Test")}, expect: {{user_transform: []}}}}
+""")
+    lines, missing = covered(path)["lines"]
+
+    assert missing == {"shop/clean.js:3", "app/clean.js:4"}
+    assert {"shop/clean.js:4", "app/clean.js:3"} <= lines
