@@ -9,6 +9,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from svctoolkit.errors import StorageError
 from svctoolkit.sdk._claims import SECONDS as CLAIM_SECONDS
@@ -22,6 +23,7 @@ _PAGE = 4096
 _FAILURES = (sqlite3.Error, StorageError)
 _T = TypeVar("_T")
 _UNFINISHED: Batch | None = Batch((), "cloud", "")
+_IN_USE: WeakSet[Queue] = WeakSet()
 
 
 class _Kept:
@@ -216,32 +218,51 @@ class Queue:
         with self._database.lock:
             return self._guarded(exchanged, None)
 
+    def leave(self) -> None:
+        """No client uses it from now on: see `adopt`."""
+        _IN_USE.discard(self)
+
     def refuse_key(self, application: str) -> None:
-        """Remember that the data plane does not know this write key."""
+        """Remember that the data plane does not know this write key, and which others this process uses beside it."""
+
+        def refused() -> None:
+            beside = (f"beside {self.source}", " ".join(self._beside()))
+            with self._database.transaction() as connection:
+                connection.execute("INSERT OR REPLACE INTO refused VALUES(?,?)", (self.source, application))
+                connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", beside)
+
         with self._database.lock:
-            statement = "INSERT OR REPLACE INTO refused VALUES(?,?)"
-            self._guarded(lambda: self._execute(statement, (self.source, application)), None)
+            self._guarded(refused, None)
 
     def adopt(self, application: str) -> None:
-        """Take over what this application stored under write keys that were refused: a corrected key sends it."""
+        """Take over what this application stored under write keys that were refused: a corrected key sends it.
 
-        def adopted() -> None:
-            with self._database.transaction() as connection:
-                connection.execute("DELETE FROM refused WHERE source=?", (self.source,))
-                connection.execute(
-                    "UPDATE events SET source=? WHERE source IN (SELECT source FROM refused WHERE application=?)",
-                    (self.source, application),
-                )
-                connection.execute("DELETE FROM refused WHERE application=?", (application,))
-
+        A key that is in use beside the refused one, now or when that was refused, belongs to another source.
+        """
         with self._database.lock:
-            self._guarded(adopted, None)
+            self._guarded(lambda: self._adopted(application), None)
             self.count = self._guarded(self._counted, self.count)
 
     # Below: with the lock held.
 
     def _enlist(self) -> None:
         self._owner = owner()
+        _IN_USE.add(self)
+
+    def _beside(self) -> set[str]:
+        """The sources of other queues that clients in this process keep in the same file."""
+        path = self._database.path
+        return {queue.source for queue in list(_IN_USE) if queue is not self and queue._database.path == path}
+
+    def _adopted(self, application: str) -> None:
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM refused WHERE source=?", (self.source,))
+            query = """SELECT source, coalesce(value, '') FROM refused LEFT JOIN state ON key = 'beside ' || source
+                WHERE application=?"""
+            for source, beside in connection.execute(query, (application,)).fetchall():
+                if source not in self._beside() and self.source not in beside.split():
+                    connection.execute("UPDATE events SET source=? WHERE source=?", (self.source, source))
+                    connection.execute("DELETE FROM refused WHERE source=?", (source,))
 
     def _guarded(self, work: Callable[[], _T], otherwise: _T) -> _T:
         try:

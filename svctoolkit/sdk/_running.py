@@ -100,6 +100,7 @@ class Running:
             self.ready.set()
 
     def close(self, timeout: float) -> None:
+        self.queue.leave()
         self._save_session()
         if self.worker.stop(timeout):
             self.queue.close()
