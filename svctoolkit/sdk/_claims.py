@@ -44,7 +44,7 @@ def owner() -> str:
     return made
 
 
-def settle(connection: sqlite3.Connection, token: str, kind: Kind, ids: set[int]) -> int:
+def settle(connection: sqlite3.Connection, token: str, kind: Kind, ids: Sequence[int]) -> int:
     """End the claim, mark `ids` done for `kind`, delete those with nothing left to do; how many were deleted.
 
     If the claim had already ended, another process may have settled these events, and SQLite may have given their

@@ -105,15 +105,15 @@ class Queue:
 
         With `then`, also what `claim` would give with this limit: the same transaction does both.
         """
-        ids = {id for id, _ in done} | {p.id for p in parked}
+        ids = [id for id, _ in done] + [p.id for p in parked]
         with self._database.lock:
             if self._memory:
-                self._finish_in_memory(batch.kind, ids)
+                self._finish_in_memory(batch.kind, set(ids))
             found = self._guarded(lambda: self._finished(batch, ids, parked, then), _UNFINISHED)
             if found is not _UNFINISHED:
                 return found
             if batch.kind == "cloud" and batch.token:
-                self._sent[batch.token] = ids
+                self._sent[batch.token] = set(ids)
             if parked:
                 self._reporter.drop("refused", [p.body for p in parked if p.id < 0])
             return None
@@ -370,12 +370,12 @@ class Queue:
 
     def _forget_sent(self, connection: sqlite3.Connection) -> None:
         for token, ids in self._sent.items():
-            self.count -= settle(connection, token, "cloud", ids)
+            self.count -= settle(connection, token, "cloud", list(ids))
         self._sent.clear()
 
-    def _finished(self, batch: Batch, ids: set[int], parked: Sequence[Parked], then: int) -> Batch | None:
+    def _finished(self, batch: Batch, ids: Sequence[int], parked: Sequence[Parked], then: int) -> Batch | None:
         with self._database.transaction() as connection:
-            gone = settle(connection, batch.token, batch.kind, {id for id in ids if id > 0})
+            gone = settle(connection, batch.token, batch.kind, ids if batch.token else ())
             if parked:
                 self._park(connection, parked)
             following = self._claimed_in(connection, batch.kind, then) if then else None

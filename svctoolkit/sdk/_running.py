@@ -229,7 +229,7 @@ class Running:
         return self.queue.last_id()
 
     def pending(self, upto: int) -> bool:
-        return self.queue.pending(upto)
+        return self.sender.will_send(upto) or self.queue.pending(upto)
 
     def flush_devices(self) -> None:
         self.device.flush()

@@ -144,6 +144,10 @@ class Sender:
             self._following = self._store_last(size, 0)
         return self._concluded(answer, len(batch.rows) - len(outcome.done) - len(outcome.parked))
 
+    def will_send(self, upto: int) -> bool:
+        """Whether events not newer than `upto` are claimed for the next step."""
+        return self._following is not None and self._following.rows[0][0] <= upto
+
     def after_fork(self) -> None:
         self._following = self._last = None  # they are the parent's
 
