@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _TEST_API = ("/v0/", "/destination-definitions", "/openapi.json", "/docs")
 _DRAIN_SECONDS = 10.0
+_STOP_SECONDS = 0.5  # scenarios have waited for what they wanted; this is for an interrupt
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +268,7 @@ class EmbeddedPlane:
     def close(self) -> None:
         """End the data plane, if there is one."""
         if self._data_plane is not None:
-            self._data_plane.stop()
+            self._data_plane.stop(_STOP_SECONDS)
 
 
 def prepared(workspace: Workspace, scenario: Scenario | None = None) -> Workspace:

@@ -235,8 +235,8 @@ class DataPlane(View):
         """
         self._control.enable(source=source, destination=destination, enabled=enabled)
 
-    def stop(self) -> None:
-        """Stop listening and delivering; what is under way gets a few seconds. A `store` file keeps pending events."""
+    def stop(self, timeout: float = 5.0) -> None:
+        """Stop listening and delivering. What is under way gets `timeout` seconds; a `store` keeps what is pending."""
         if self._stopped:
             return
         self._stopped = True
@@ -247,7 +247,7 @@ class DataPlane(View):
         self._loop.close()
         if self._socket:
             self._socket.close()
-        self._engine.stop()
+        self._engine.stop(timeout)
 
     def __enter__(self) -> DataPlane:
         return self

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import HttpRequest, HttpResponse
 from svctoolkit.errors import InvalidWorkspace, ToolkitError, UnknownName
 from svctoolkit.server import Backoff, _connections
 from svctoolkit.workspace import Person
@@ -224,6 +225,33 @@ def test_it_stops_while_somebody_watches(workspace: Workspace) -> None:
     assert spent < 3
     with pytest.raises(ToolkitError, match="this data plane is stopped"):
         plane.send(EVENT, source="web")
+
+
+def test_it_stops_while_a_destination_does_not_answer(
+    workspace: Workspace, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is under way gets as long as was said; it is pending in the file, and delivered after the next start."""
+    asked, answers = threading.Event(), threading.Event()
+
+    def silent(request: HttpRequest, *, timeout: float) -> HttpResponse:
+        asked.set()
+        answers.wait(timeout)
+        return HttpResponse(200)
+
+    with DataPlane(workspace, listen=False, transport=silent, store=tmp_path / "events.db") as plane:
+        plane.send(EVENT, source="web")
+        assert asked.wait(10)
+        started = time.monotonic()
+        plane.stop(0.1)
+        spent = time.monotonic() - started
+    answers.set()
+    with DataPlane(workspace, listen=False, store=tmp_path / "events.db") as plane:
+        plane.drain()
+        delivered = {d.destination for d in plane.delivered}
+
+    assert spent < 3
+    assert "crm" in delivered
+    assert caplog.text == ""
 
 
 def test_a_configuration_changed_in_place(workspace: Workspace, plane: DataPlane) -> None:

@@ -27,7 +27,6 @@ from svctoolkit.server.worker.router import Routed, Router
 from svctoolkit.workspace import Source
 
 _CACHED_BLOCKS = 16
-_STOP = 5.0  # seconds that attempts under way get at the end
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
@@ -270,12 +269,12 @@ class Engine:
                 self._blocks.popitem(last=False)
         return block.events[seq - block.first]
 
-    def stop(self) -> None:
-        """End every thread. What is under way gets a few seconds; what waits is pending at the next start."""
+    def stop(self, timeout: float) -> None:
+        """End every thread. What is under way gets `timeout` seconds; what waits is pending at the next start."""
         self._stopped = True
         self._router.stop()
         self._timers.stop()
-        deadline = monotonic() + _STOP
+        deadline = monotonic() + timeout
         for lane in self._lanes.values():
             lane.stop(max(0.0, deadline - monotonic()))
         self.store.close()

@@ -130,7 +130,8 @@ class Lane:
         try:
             self._work_on()
         except Exception:  # noqa: BLE001 - a worker that ends in silence would stop the lane
-            _LOG.exception("a worker of %s failed; going on in a second", self._destination)
+            if not self._stopped:  # else the store is closed, and what came too late for it stays pending
+                _LOG.exception("a worker of %s failed; going on in a second", self._destination)
             with self._changed:
                 self._workers -= 1
                 self._changed.notify_all()
