@@ -208,7 +208,8 @@ def test_coverage_is_shown_where_it_is_asked_for(explorers: Any, folder: Path) -
 def test_a_long_run_shows_its_progress_and_can_be_cancelled(explorers: Any, folder: Path) -> None:
     """A progress bar stands where the summary will be; cancelled, the summary says how many have not run."""
     rows = "".join(f"      - {{id: c{number}}}\n" for number in range(2000))
-    suite = REFUNDS.replace("a refund goes out\n", f"a refund goes out\n    cases:\n{rows}")
+    slow = f"    recorder: {{hook: {{delay: 20ms}}}}\n    stages: {{send_to_destination: true}}\n    cases:\n{rows}"
+    suite = REFUNDS.replace("a refund goes out\n", f"a refund goes out\n{slow}")
     (folder / "many.suite.yaml").write_text(suite)
     explorer = explorers(folder / "many.suite.yaml")
     click(explorer, "Run all")
