@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -63,3 +64,8 @@ def peers(module: str) -> dict[str, str] | None:
         return {} if find_spec(module) else None
     except ModuleNotFoundError:
         return None
+
+
+def cpu_of(process: int) -> float:
+    """Seconds of processors that a running process has used, to the nanosecond; /proc counts hundredths."""
+    return time.clock_gettime((~process << 3) | 2)  # the ID of its clock, as Linux makes it: clock_getcpuclockid(3)

@@ -23,6 +23,7 @@ from time import monotonic, perf_counter, sleep
 
 from svctoolkit import events
 from tests.benchmarks._figures import Figure, Options
+from tests.benchmarks._processes import cpu_of
 
 CONNECTIONS, BATCH = 8, 50
 _KEY = base64.b64encode(b"web-key:").decode()
@@ -59,15 +60,10 @@ def _through(port: int, pid: int, events: int) -> Iterator[Figure]:
 
 def _rate(port: int, pid: int, requests: int) -> float:
     """Events in a second of the server's processor time."""
-    before = _seconds(pid)
+    before = cpu_of(pid)
     _measured(port, requests)
     sleep(0.3)  # the server still works on what it has taken
-    return requests * BATCH / (_seconds(pid) - before)
-
-
-def _seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return requests * BATCH / (cpu_of(pid) - before)
 
 
 def _drained(port: int) -> None:
