@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from svctoolkit.runner.compare import Path, is_matchers
-from svctoolkit.runner.matchers import MATCHERS
+from svctoolkit.runner.matchers import MATCHERS, Matcher
 
 _SHORT = 4  # letters: names below this have too many neighbours that payloads use
 
@@ -29,20 +29,19 @@ def problems(expected: Any, path: Path = (), *, pending: bool = False) -> Iterat
         alone = is_matchers(expected)
         for key, value in expected.items():
             name = key[1:] if key[:1] == "$" else ""
-            if not name:
-                yield from problems(value, (*path, key), pending=pending)
-                continue
-            if name in MATCHERS:
-                yield from (((*path, key), wrong) for wrong in _misused(key, value, expected, alone, pending))
-            elif near := slip(name):
+            matcher = MATCHERS[name] if name and name in MATCHERS else None
+            if matcher is not None:
+                yield from (((*path, key), wrong) for wrong in _misused(matcher, key, value, expected, alone, pending))
+            elif name and (near := slip(name)):
                 message = f"no matcher is called {key!r}. Did you mean ${near}? A key of this name goes into $literal"
                 yield (*path, key), message
-            if name not in MATCHERS or MATCHERS[name].nested:
+            if matcher is None or matcher.nested:
                 yield from problems(value, (*path, key), pending=pending)
 
 
-def _misused(key: str, operand: Any, beside: Mapping[str, Any], alone: bool, pending: bool) -> Iterator[str]:
-    matcher = MATCHERS[key[1:]]
+def _misused(
+    matcher: Matcher, key: str, operand: Any, beside: Mapping[str, Any], alone: bool, pending: bool
+) -> Iterator[str]:
     if not alone:
         yield f"the matcher {key} stands beside other keys. For a key of this name use $literal"
     elif not pending and (wrong := matcher.problem(operand)):

@@ -129,8 +129,9 @@ class HttpTransport:
                     return self._read(place)
             except (HTTPException, OSError, ValueError) as error:
                 code = "ETIMEDOUT" if isinstance(error, TimeoutError) else "ECONNECTION"
+                where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
                 reason = str(error) or type(error).__name__
-                raise DeliveryError(f"no answer from {parts.scheme}://{parts.hostname}: {reason}", code=code) from error
+                raise DeliveryError(f"no answer from {where}: {reason}", code=code) from error
 
         return answer
 

@@ -68,7 +68,7 @@ class _Converter:
                 {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, where, id(value)
             )
         found = _scalar(value)
-        return self._left_out(where, f"a {_kind(value)} cannot be sent") if found is _LEFT_OUT else found
+        return self._left_out(where, f"a value of type {_kind(value)} cannot be sent") if found is _LEFT_OUT else found
 
     def _container(self, value: Any, where: str, identity: int | None = None) -> Any:
         identity = id(value) if identity is None else identity

@@ -18,7 +18,8 @@ from svctoolkit.server.schemas import TestDestinationRequest, TestSourceRequest,
 from svctoolkit.workspace import Destination, Source
 
 T = TypeVar("T", Destination, Source)
-_FORCE = {"true": True, "1": True, "false": False, "0": False}
+#: What `force` may be in a query.
+FORCE = {"true": True, "1": True, "false": False, "0": False}
 _QUICK_BODY = 64_000  # bytes that the mappings get through in a millisecond or two
 
 
@@ -99,9 +100,9 @@ def _found(what: str, id: str, items: Mapping[str, T]) -> T:
 
 def _forced(written: Sequence[str]) -> bool:
     given = set(written) or {"false"}
-    if len(given) > 1 or not given <= _FORCE.keys():
+    if len(given) > 1 or not given <= FORCE.keys():
         refuse("force must be true or false")
-    return _FORCE[given.pop()]
+    return FORCE[given.pop()]
 
 
 def _quick(stages: Stages, destinations: Iterable[Destination]) -> bool:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.server._http import answer, json_object
 from svctoolkit.server._operation import Answer, Operation, Parameter
-from svctoolkit.server._tests import Test, Tests
+from svctoolkit.server._tests import FORCE, Test, Tests
 from svctoolkit.server._threads import Lanes
 from svctoolkit.server.schemas import (
     DestinationError,
@@ -95,7 +95,7 @@ _FORCE_PARAMETER = Parameter(
     "force",
     "query",
     "Also test what is disabled: `true` or `false` (`1` and `0` are taken, too).",
-    {"enum": ["true", "1", "false", "0"], "default": "false"},
+    {"enum": [*FORCE], "default": "false"},
 )
 
 

@@ -196,6 +196,17 @@ def test_parked_events_can_be_sent_again(make, gateway: Gateway):
     assert gateway.names == ["one"]
 
 
+def test_who_does_not_answer_is_told_without_credentials(make):
+    """The error has scheme, host and port of the data plane; what its address says of a login stays out."""
+    errors: list[Exception] = []
+    client = make(data_plane_url="http://user:pa55@127.0.0.1:9", on_error=errors.append)
+    client.track("one")
+    assert not client.flush(0.2)
+
+    assert "no answer from http://127.0.0.1:9: " in str(errors[0])
+    assert not any("pa55" in str(error) for error in errors)
+
+
 def test_a_wrong_key_pauses_until_another_one(make, gateway: Gateway):
     """401: one request, the events are kept, nothing more is sent; the right key delivers them."""
     gateway.config = (404, {}, b"")

@@ -114,6 +114,8 @@ def test_another_value_is_refused_by_the_name_of_its_field(make, gateway: Gatewa
 
     assert gateway.events[0]["properties"] == {"good": 1, "user": {}, "list": [1, None]}
     assert [error.field for error in errors] == ["properties.user.avatar", "properties.list[1]"]
+    assert "a value of type " in str(errors[0])
+    assert f"{type(value).__name__} cannot be sent" in str(errors[0])
     assert client.stats().refused_fields == 2
 
 
