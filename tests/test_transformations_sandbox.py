@@ -303,18 +303,18 @@ def test_a_missing_layer_is_no_hole(without: tuple[str, ...]) -> None:
 
     outputs = run(code, "python", [{}], workers=pool)
     (worker,) = pool._free
-    described = _layers.described(worker.held)
+    layers = _layers.layers_of(worker.layers)
     pool.close()
 
     assert outputs[0].events == ({"found": []},)
-    assert set(without) <= set(described.missing)
-    assert described.essential
+    assert set(without) <= set(layers.missing)
+    assert layers.essential
 
 
 @linux
 def test_a_worker_that_is_not_locked_gets_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host looks for itself: a worker that only says that it is locked is ended."""
-    monkeypatch.setattr("svctoolkit.transformations._worker.unlocked_threads", lambda _process: [1])
+    monkeypatch.setattr("svctoolkit.transformations._worker.threads_without_locks", lambda _process: [1])
 
     with pytest.raises(TransformationError, match="the kernel says that it is not") as caught:
         transformations.load(SAME["python"], "python", workers=Pool("python", 1))
@@ -328,9 +328,9 @@ def test_the_kernel_shows_the_locks(pools: dict[str, Pool]) -> None:
     for language in LANGUAGES:
         run(SAME[language], language, [{}], workers=pools[language])
         (worker,) = pools[language]._free
-        assert _layers.unlocked_threads(worker._process.pid) == []
+        assert _layers.threads_without_locks(worker._process.pid) == []
 
-    assert _layers.unlocked_threads(os.getpid()) != []
+    assert _layers.threads_without_locks(os.getpid()) != []
 
 
 def test_results_are_plain_json(pools: dict[str, Pool]) -> None:

@@ -15,7 +15,7 @@ from svctoolkit.delivery import Answer
 from svctoolkit.errors import ConfigError, InvalidWorkspace
 from svctoolkit.server import _serve
 from svctoolkit.transformations import layers
-from svctoolkit.transformations._layers import described
+from svctoolkit.transformations._layers import layers_of
 
 EVENT = events.sample("track")
 JS = """
@@ -181,7 +181,7 @@ def test_geolocation_asks_the_configured_service() -> None:
 
 def test_without_the_essential_layers_only_loopback_is_served() -> None:
     """The refusal says which layers are missing and what to do."""
-    weak = described({"limits": "set"})
+    weak = layers_of({"limits": "set"})
 
     with pytest.raises(ConfigError, match=r"--trust-code(.|\n)*missing: seccomp"):
         _serve.check_sandbox(lambda: weak)

@@ -80,7 +80,7 @@ def _delivery(workspace: Workspace) -> str:
 
 def _sandbox() -> list[str]:
     found = layers()
-    names = ", ".join(found.held).replace("_", " ")
+    names = ", ".join(found.active).replace("_", " ")
     lines = [f"  sandbox        user transformations run behind: {names}"]
     if found.missing:
         missing = ", ".join(found.missing).replace("_", " ")

@@ -129,18 +129,18 @@ def outputs(returned: Any) -> tuple[dict[str, Any], ...]:
     """
     if returned is None:
         return ()
-    found = returned if isinstance(returned, list) else [returned]
-    for item in found:
+    items = returned if isinstance(returned, list) else [returned]
+    for item in items:
         if not isinstance(item, dict):
             raise TransformationError(
                 f"a transformation returns an event (an object), a list of events, or nothing to drop the event; "
                 f"this one returned {type(item).__name__}",
                 name="TypeError",
             )
-    return tuple(map(_json, found))
+    return tuple(map(_json_copy, items))
 
 
-def _json(event: dict[str, Any]) -> dict[str, Any]:
+def _json_copy(event: dict[str, Any]) -> dict[str, Any]:
     """A copy that is JSON through and through: what is shared, or changed later, stays with the user's code."""
     if too_deep(event):
         raise TransformationError(f"an event is nested at most {MAX_DEPTH} levels deep", name="ValueError")

@@ -11,9 +11,6 @@ import msgspec
 from svctoolkit.errors import TransformationError
 from svctoolkit.transformations._contract import Limits
 
-_encode = msgspec.json.encode
-_decode = msgspec.json.decode
-
 
 class Result(msgspec.Struct):
     """What a worker says about one event."""
@@ -36,10 +33,10 @@ class Results(msgspec.Struct):
     last: bool = False
 
 
-def encoded(value: Any) -> bytes:
+def encode(value: Any) -> bytes:
     """JSON text. NaN and infinities become null, as JavaScript has it."""
     try:
-        return _encode(value)
+        return msgspec.json.encode(value)
     except (UnicodeEncodeError, OverflowError):  # lone surrogates, whole numbers over 64 bits
         return json.dumps(value).encode()
 
@@ -54,7 +51,7 @@ def results(frame: bytes, limits: Limits) -> Results:
     except msgspec.DecodeError:
         pass
     try:
-        return _RESULTS.decode(json.dumps(_repaired(frame, limits)))
+        return _RESULTS.decode(json.dumps(_repair(frame, limits)))
     except msgspec.DecodeError:
         raise _unreadable() from None
 
@@ -68,14 +65,14 @@ def event(text: msgspec.Raw, limits: Limits) -> Any:
     return value
 
 
-def decoded(frame: bytes, limits: Limits) -> dict[str, Any]:
+def message(frame: bytes, limits: Limits) -> dict[str, Any]:
     """Any other message in a frame. Raises `TransformationError` for one that is no JSON object."""
     _check_size(frame, limits)
-    message = _value(frame, limits)
-    if not isinstance(message, dict):
+    value = _value(frame, limits)
+    if not isinstance(value, dict):
         raise _unreadable()
-    _check_depth(message, limits)
-    return message
+    _check_depth(value, limits)
+    return value
 
 
 def _check_size(frame: bytes, limits: Limits) -> None:
@@ -88,14 +85,14 @@ def _check_size(frame: bytes, limits: Limits) -> None:
 
 def _value(text: bytes, limits: Limits) -> Any:
     try:
-        return _decode(text)
+        return msgspec.json.decode(text)
     except RecursionError:
         raise _too_deep(limits) from None
     except msgspec.DecodeError:
-        return _repaired(text, limits)
+        return _repair(text, limits)
 
 
-def _repaired(frame: bytes, limits: Limits) -> Any:
+def _repair(frame: bytes, limits: Limits) -> Any:
     """Lone surrogates, which JavaScript allows and UTF-8 does not, become U+FFFD."""
     try:
         value = json.loads(frame)

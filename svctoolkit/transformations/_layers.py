@@ -23,33 +23,33 @@ ESSENTIAL = ("seccomp", "no_new_privileges", "limits")
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The layers of the sandbox: `held` and `missing`, each with what it is for.
+    """The layers of the sandbox: `active` and `missing`, each with what it is for.
 
     `essential` is whether those hold that keep hostile code in: without them, serve on loopback only.
     """
 
-    held: Mapping[str, str]
+    active: Mapping[str, str]
     missing: Mapping[str, str]
     platform: str
 
     @property
     def essential(self) -> bool:
-        return all(name in self.held for name in ESSENTIAL)
+        return all(name in self.active for name in ESSENTIAL)
 
     def __str__(self) -> str:
-        words = [f"User code runs in a sandbox of {len(self.held)} layers ({self.platform}):"]
-        words += [f"  holds: {name.replace('_', ' ')}: {what}" for name, what in self.held.items()]
+        words = [f"User code runs in a sandbox of {len(self.active)} layers ({self.platform}):"]
+        words += [f"  holds: {name.replace('_', ' ')}: {what}" for name, what in self.active.items()]
         words += [f"  missing: {name.replace('_', ' ')}: {what}" for name, what in self.missing.items()]
         if not self.essential:
             words.append("  Without the essential layers, run only code that you trust.")
         return "\n".join(words)
 
 
-def described(held: Mapping[str, str]) -> Layers:
+def layers_of(reported: Mapping[str, str]) -> Layers:
     """The layers that a worker says it has."""
-    on = {name for name, how in held.items() if how} | {"process"}
+    on = {name for name, how in reported.items() if how} | {"process"}
     return Layers(
-        {name: _with_detail(name, held.get(name, "")) for name in LAYERS if name in on},
+        {name: _with_detail(name, reported.get(name, "")) for name in LAYERS if name in on},
         {name: what for name, what in LAYERS.items() if name not in on},
         f"{sys.platform}, {os.uname().release}" if hasattr(os, "uname") else sys.platform,
     )
@@ -66,14 +66,14 @@ def layers() -> Layers:
 
     worker = Worker("probe")
     try:
-        return described(worker.held)
+        return layers_of(worker.layers)
     finally:
         worker.end()
 
 
-def unlocked_threads(process: int) -> list[int]:
+def threads_without_locks(process: int) -> list[int]:
     """The threads of a worker that the kernel does not show as locked. Linux; elsewhere there is nothing to see."""
-    found = []
+    unlocked = []
     for thread in os.listdir(f"/proc/{process}/task"):
         try:
             with open(f"/proc/{process}/task/{thread}/status", encoding="ascii", errors="replace") as status:
@@ -81,5 +81,5 @@ def unlocked_threads(process: int) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # that thread has ended
         if "\nSeccomp:\t2\n" not in text or "\nNoNewPrivs:\t1\n" not in text:
-            found.append(int(thread))
-    return found
+            unlocked.append(int(thread))
+    return unlocked

@@ -16,11 +16,11 @@ from svctoolkit.transformations._contract import (
     Metadata,
     Output,
 )
-from svctoolkit.transformations._frames import Result, encoded
-from svctoolkit.transformations._frames import event as unpacked
-from svctoolkit.transformations._outside import Outside
+from svctoolkit.transformations._frames import Result, encode
+from svctoolkit.transformations._frames import event as decode_event
 from svctoolkit.transformations._pool import Pool, pool
 from svctoolkit.transformations._program import Program
+from svctoolkit.transformations._requests import Requests
 from svctoolkit.transformations._worker import CallError
 
 LANGUAGES = ("javascript", "python")
@@ -67,20 +67,20 @@ def load(
         scope=scope,
         coverage=coverage,
     )
-    loaded = SandboxedTransformation(program, Outside(fetch, geolocation), workers or pool(language))
+    loaded = SandboxedTransformation(program, Requests(fetch, geolocation), workers or pool(language))
     with loaded.workers.worker(program) as worker:
         program.units = worker.units
     if coverage:
-        loaded.count([[0] * len(unit["lines"]) for unit in program.units])
+        loaded.add_hits([[0] * len(unit["lines"]) for unit in program.units])
     return loaded
 
 
 class SandboxedTransformation:
     """The user's code in the sandbox. Safe to call from several threads at once."""
 
-    def __init__(self, program: Program, outside: Outside, workers: Pool) -> None:
+    def __init__(self, program: Program, requests: Requests, workers: Pool) -> None:
         self.program, self.workers = program, workers
-        self._outside = outside
+        self._requests = requests
         self._hits: dict[str, dict[int, int]] = {}
 
     def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
@@ -101,51 +101,51 @@ class SandboxedTransformation:
     def _one_by_one(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
         outputs: list[Output] = []
         breaches = 0
-        for event, known in zip(events, metadata, strict=True):
+        for event, about in zip(events, metadata, strict=True):
             if breaches >= _BREACHES:
                 text = f"not run: {breaches} events of this call have exceeded a limit already"
                 outputs.append(Output(error=_of_event(TransformationError(text, kind="time"), event)))
                 continue
             try:
-                outputs += self._run([event], [known])
+                outputs += self._run([event], [about])
             except TransformationError as breach:
                 breaches += 1
                 outputs.append(Output(error=_of_event(breach, event)))
         return outputs
 
     def _run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
-        payload = encoded(list(events)) + b"\n" + encoded(list(metadata))
+        payload = encode(list(events)) + b"\n" + encode(list(metadata))
         limits = self.program.limits
         try:
             with self.workers.worker(self.program) as worker:
-                answer = worker.run(payload, limits, self._outside.answers)
-        except CallError as failed:
-            raise self.program.error(failed.words) from None
+                answer = worker.run(payload, limits, self._requests.answers)
+        except CallError as failure:
+            raise self.program.error(failure.words) from None
         if len(answer.results) != len(events):
             raise TransformationError("the sandbox gave an answer that cannot be read", kind="output")
         if answer.hits is not None:
-            self.count(answer.hits)
+            self.add_hits(answer.hits)
         outputs = [self._output(result, event) for result, event in zip(answer.results, events, strict=True)]
         if answer.batch is None:
             return outputs
-        return _distributed([unpacked(item, limits) for item in answer.batch], outputs, events)
+        return _batch_outputs([decode_event(item, limits) for item in answer.batch], outputs, events)
 
     def _output(self, result: Result, event: Mapping[str, Any]) -> Output:
         logs = _logs(result) if result.logs else ()
         if result.events is None:
             return Output(error=_of_event(self.program.error(result.error), event), logs=logs)
         try:
-            returned = tuple([unpacked(item, self.program.limits) for item in result.events])
+            returned = tuple([decode_event(item, self.program.limits) for item in result.events])
         except TransformationError as breach:
             return Output(error=_of_event(breach, event), logs=logs)
         return Output(returned, logs=logs)
 
-    def count(self, hits: Any) -> None:
+    def add_hits(self, hits: Any) -> None:
         """Add how often each line has run, as the worker tells it."""
-        for file, lines in self.program.counted(hits).items():
-            known = self._hits.setdefault(file, {})
+        for file, lines in self.program.line_counts(hits).items():
+            total = self._hits.setdefault(file, {})
             for line, count in lines.items():
-                known[line] = known.get(line, 0) + count
+                total[line] = total.get(line, 0) + count
 
     def coverage(self) -> dict[str, dict[int, int]]:
         """How often each line that can run has run, by file, over all calls; empty without `coverage=True`."""
@@ -170,7 +170,7 @@ def _logs(result: Result) -> tuple[Log, ...]:
     return tuple(lines)
 
 
-def _distributed(returned: list[Any], outputs: list[Output], events: Sequence[Mapping[str, Any]]) -> list[Output]:
+def _batch_outputs(returned: list[Any], outputs: list[Output], events: Sequence[Mapping[str, Any]]) -> list[Output]:
     """Each event that a batch function returned goes to the input with its messageId.
 
     Without one there, it goes to the input at its place when that has none of its own, else to the first.
@@ -180,12 +180,12 @@ def _distributed(returned: list[Any], outputs: list[Output], events: Sequence[Ma
         place.get(item.get("messageId")) if isinstance(item, dict) and _is_key(item.get("messageId")) else None
         for item in returned
     ]
-    taken = set(owners)
+    owned = set(owners)
     events_of: list[list[tuple[int, dict[str, Any]]]] = [[] for _ in events]
     errors: list[TransformationError | None] = [None] * len(events)
     for at, (item, owner) in enumerate(zip(returned, owners, strict=True)):
         if owner is None:
-            owner = at if at < len(events) and at not in taken else 0
+            owner = at if at < len(events) and at not in owned else 0
         if isinstance(item, dict):
             events_of[owner].append((at, item))
         else:

@@ -43,7 +43,7 @@ class Pool:
         worker = self._take(program)
         try:
             if worker is None:
-                worker = self._started(program)
+                worker = self._start(program)
             if worker.program != program.digest:
                 program.load(worker)
             yield worker
@@ -60,22 +60,22 @@ class Pool:
         with self._changed:
             while True:
                 self._drop_dead()
-                found = next((w for w in reversed(self._free) if w.program == program.digest), None)
-                if found is None and self._count < self.size:
+                worker = next((w for w in reversed(self._free) if w.program == program.digest), None)
+                if worker is None and self._count < self.size:
                     self._count += 1
                     return None
                 # one that is busy with this very program is free sooner than another is made ready for it
                 soon = program.digest in self._busy.values() and time.monotonic() < patience
-                if found is None and self._free and not soon:
-                    found = self._free[0]
-                if found is None:
+                if worker is None and self._free and not soon:
+                    worker = self._free[0]
+                if worker is None:
                     self._changed.wait(_PATIENCE)
                     continue
-                self._free.remove(found)
-                if found.program == program.digest or self._can_change(found, program):
-                    self._busy[id(found)] = program.digest
-                    return found
-                found.end()
+                self._free.remove(worker)
+                if worker.program == program.digest or self._can_change(worker, program):
+                    self._busy[id(worker)] = program.digest
+                    return worker
+                worker.end()
                 return None
 
     def _can_change(self, worker: Worker, program: Program) -> bool:
@@ -90,7 +90,7 @@ class Pool:
                 self._free.remove(worker)
                 self._count -= 1
 
-    def _started(self, program: Program) -> Worker:
+    def _start(self, program: Program) -> Worker:
         # A worker ends with the thread that started it, so one thread that stays starts them all.
         with self._changed:
             if self._starter is None:
@@ -130,10 +130,10 @@ _lock = threading.Lock()
 def pool(language: str) -> Pool:
     """This process's pool for a language."""
     with _lock:
-        found = _pools.get(language)
-        if found is None:
-            found = _pools[language] = Pool(language, max(4, min(8, os.cpu_count() or 4)))
-        return found
+        worker = _pools.get(language)
+        if worker is None:
+            worker = _pools[language] = Pool(language, max(4, min(8, os.cpu_count() or 4)))
+        return worker
 
 
 def close() -> None:

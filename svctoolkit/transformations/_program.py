@@ -50,12 +50,12 @@ class Program:
             },
         }
         self._payload = json.dumps(message).encode()
-        told = json.dumps([language, scope, repr(limits)]).encode() + self._payload
-        self.digest = hashlib.sha256(told).hexdigest()
+        identity = json.dumps([language, scope, repr(limits)]).encode() + self._payload
+        self.digest = hashlib.sha256(identity).hexdigest()
         self.units: list[dict[str, Any]] = []
 
     def _source(self, file: str) -> dict[str, str]:
-        script = next(script for script, known in self._scripts.items() if known == file)
+        script = next(script for script, source in self._scripts.items() if source == file)
         return {"file": file, "script": script, "code": self._sources[file]}
 
     def load(self, worker: Worker) -> None:
@@ -73,9 +73,9 @@ class Program:
             return self._error("Error", f"import from {module} failed. Module not found.{meant}", answer["at"])
         if "syntax" in answer:
             return self._syntax(str(answer["syntax"]))
-        failed = answer.get("error") or answer.get("thrown")
-        if failed:
-            error = self.error(failed)
+        failure = answer.get("error") or answer.get("thrown")
+        if failure:
+            error = self.error(failure)
             error.kind = "syntax" if error.name == "SyntaxError" else "error"
             return error
         chosen = answer.get("chosen")
@@ -85,10 +85,10 @@ class Program:
 
     def _syntax(self, text: str) -> TransformationError:
         """V8's report: the place, the line, and a caret under the mistake."""
-        found = _SYNTAX.match(text)
-        if found is None:
+        report = _SYNTAX.match(text)
+        if report is None:
             return TransformationError(text.strip()[:500], name="SyntaxError", kind="syntax")
-        script, number, name, message, before = found.groups()
+        script, number, name, message, before = report.groups()
         file = self._scripts.get(script, next(iter(self._sources)))
         # the function that V8 compiles has three lines of its own before the user's
         line, column = int(number) - 3, len(before or "") + 1
@@ -109,21 +109,21 @@ class Program:
         where, source_line = self._place(at)
         return TransformationError(message, name=name, where=where, source_line=source_line, kind=kind)
 
-    def error(self, failed: Any) -> TransformationError:
+    def error(self, failure: Any) -> TransformationError:
         """The error in a worker's words, with its place in the user's files."""
-        if not isinstance(failed, dict):
+        if not isinstance(failure, dict):
             return TransformationError("the transformation failed", name="Error")
-        name, message = str(failed.get("name") or "Error"), str(failed.get("message", ""))
-        if failed.get("plain"):
+        name, message = str(failure.get("name") or "Error"), str(failure.get("message", ""))
+        if failure.get("plain"):
             message = f"{message or '(nothing)'} (thrown as it is; throw an Error to see where)"
-        where, line = self._place(failed.get("at") or self._first_frame(str(failed.get("stack", ""))))
+        where, line = self._place(failure.get("at") or self._first_frame(str(failure.get("stack", ""))))
         return TransformationError(message, name=name, where=where, source_line=line)
 
     def _first_frame(self, stack: str) -> list[Any] | None:
         for line in stack.split("\n")[:40]:
-            found = re.search(r"(?:\(|at (?:async )?)([^\s()]+):(\d{1,7}):(\d{1,7})\)?$", line)
-            if found and found[1] in self._scripts:
-                file, number, column = self._scripts[found[1]], int(found[2]), int(found[3])
+            frame = re.search(r"(?:\(|at (?:async )?)([^\s()]+):(\d{1,7}):(\d{1,7})\)?$", line)
+            if frame and frame[1] in self._scripts:
+                file, number, column = self._scripts[frame[1]], int(frame[2]), int(frame[3])
                 return [file, number, self._column(file, number, column)]
         return None
 
@@ -142,7 +142,7 @@ class Program:
             return "", ""
         return f"{file}:{line}:{column}", text.rstrip("\r")
 
-    def counted(self, hits: Any) -> dict[str, dict[int, int]]:
+    def line_counts(self, hits: Any) -> dict[str, dict[int, int]]:
         """Line coverage: how often each line that can run has run, by file."""
         counts: dict[str, dict[int, int]] = {}
         for unit, numbers in zip(self.units, hits, strict=False):

@@ -20,8 +20,8 @@ from typing import Any
 
 from svctoolkit.errors import TransformationError
 from svctoolkit.transformations._contract import Limits
-from svctoolkit.transformations._frames import Results, decoded, encoded, results
-from svctoolkit.transformations._layers import ESSENTIAL, unlocked_threads
+from svctoolkit.transformations._frames import Results, encode, message, results
+from svctoolkit.transformations._layers import ESSENTIAL, threads_without_locks
 
 _MAIN = Path(__file__).with_name("worker") / "main.py"
 _START_SECONDS = 30.0
@@ -67,7 +67,7 @@ class Worker:
         self.units: list[dict[str, Any]] = []
         self._start(without)
         try:
-            self.held: dict[str, str] = self._ready()
+            self.layers: dict[str, str] = self._ready()
             self._check(without)
         except (TransformationError, TimeoutError, KeyError) as error:
             self.end()
@@ -107,20 +107,20 @@ class Worker:
         theirs.close()
 
     def _ready(self) -> dict[str, str]:
-        message = decoded(self._receive(time.monotonic() + _START_SECONDS, _ANY), _ANY)
-        return {str(name): str(how) for name, how in message["ready"].items()}
+        ready = message(self._receive(time.monotonic() + _START_SECONDS, _ANY), _ANY)
+        return {str(name): str(how) for name, how in ready["ready"].items()}
 
     def _check(self, without: Collection[str]) -> None:
         """From outside, and only then is it trusted with code."""
         if not sys.platform.startswith("linux"):
             return
-        if self.held.get("seccomp") and unlocked_threads(self._process.pid):
+        if self.layers.get("seccomp") and threads_without_locks(self._process.pid):
             raise TransformationError("it says that it is locked, and the kernel says that it is not")
         if self.language == "probe" or without:
             return
         from svctoolkit.transformations._layers import layers
 
-        lost = [name for name in ESSENTIAL if name in layers().held and not self.held.get(name)]
+        lost = [name for name in ESSENTIAL if name in layers().active and not self.layers.get(name)]
         if lost:
             raise TransformationError(f"it could not be locked: {', '.join(lost)}")
 
@@ -134,35 +134,35 @@ class Worker:
 
     def load(self, payload: bytes, limits: Limits) -> dict[str, Any]:
         """The worker's answer to a program. Raises `TransformationError` for a breach; the worker has ended then."""
-        with self._bounded(limits) as deadline:
+        with self._within(limits) as deadline:
             self._send(b"L", payload, deadline)
-            return decoded(self._receive(deadline, _ANY), _ANY)
+            return message(self._receive(deadline, _ANY), _ANY)
 
     def run(self, payload: bytes, limits: Limits, answer: Answer) -> Results:
         """The results for events; `answer` answers the requests on the way. Raises like `load`.
 
         Raises `CallError` with the worker's words for a failure of the whole call.
         """
-        with self._bounded(limits) as deadline:
+        with self._within(limits) as deadline:
             self._send(b"R", payload, deadline)
             while True:
                 frame = self._receive(deadline, limits)
                 if frame.startswith(b'{"results"'):
-                    found = results(frame, limits)
-                    if found.last:
+                    outcome = results(frame, limits)
+                    if outcome.last:
                         self.end()
-                    return found
-                message = decoded(frame, limits)
-                if "error" in message:
-                    raise CallError(message["error"])
-                self._send(b"A", encoded(answer(message["calls"], deadline)), deadline)
+                    return outcome
+                words = message(frame, limits)
+                if "error" in words:
+                    raise CallError(words["error"])
+                self._send(b"A", encode(answer(words["calls"], deadline)), deadline)
 
     @contextlib.contextmanager
-    def _bounded(self, limits: Limits) -> Iterator[float]:
+    def _within(self, limits: Limits) -> Iterator[float]:
         try:
             yield time.monotonic() + limits.time
         except TimeoutError:
-            raise self._exceeded(limits) from None
+            raise self._timeout(limits) from None
         except (KeyError, TypeError, ValueError):
             self.end()
             raise TransformationError("the sandbox gave an answer that cannot be read", kind="output") from None
@@ -172,13 +172,13 @@ class Worker:
 
     def _send(self, kind: bytes, payload: bytes, deadline: float) -> None:
         head = struct.pack("<I", 1 + len(payload)) + kind
-        parts = [head + payload] if len(payload) < _SMALL else [head, payload]  # to copy much costs more than a call
+        pieces = [head + payload] if len(payload) < _SMALL else [head, payload]  # to copy much costs more than a call
         self._socket.settimeout(max(0.001, deadline - time.monotonic()))
         try:
-            for part in parts:
-                self._socket.sendall(part)
+            for piece in pieces:
+                self._socket.sendall(piece)
         except (BrokenPipeError, ConnectionError):
-            raise self._died() from None
+            raise self._death() from None
 
     def _receive(self, deadline: float, limits: Limits) -> bytes:
         most = 4 * limits.output_bytes + (4 << 20)
@@ -202,21 +202,21 @@ class Worker:
         """The next `size` bytes, in a buffer that is used again."""
         if len(self._buffer) < size:
             self._buffer = bytearray(size)
-        wanted = memoryview(self._buffer)[:size]
-        have = 0
-        while have < size:
-            got = self._part(wanted[have:], deadline)
-            if not got:
-                raise self._died()
-            have += got
-        return wanted
+        frame = memoryview(self._buffer)[:size]
+        size_now = 0
+        while size_now < size:
+            count = self._receive_into(frame[size_now:], deadline)
+            if not count:
+                raise self._death()
+            size_now += count
+        return frame
 
-    def _part(self, into: memoryview, deadline: float) -> int:
+    def _receive_into(self, into: memoryview, deadline: float) -> int:
         while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
                 raise TimeoutError
-            self._socket.settimeout(min(left, _WATCH_SECONDS) if self.language == "javascript" else left)
+            self._socket.settimeout(min(remaining, _WATCH_SECONDS) if self.language == "javascript" else remaining)
             try:
                 return self._socket.recv_into(into)
             except ConnectionError:
@@ -233,7 +233,7 @@ class Worker:
         except (OSError, IndexError):
             return 0
 
-    def _exceeded(self, limits: Limits) -> TransformationError:
+    def _timeout(self, limits: Limits) -> TransformationError:
         where = self._where()
         self.end()
         text = f"Script execution timed out. One call may take {limits.time:g} s."
@@ -265,7 +265,7 @@ class Worker:
         text = f"memory limit of {self.memory} MB exceeded"
         return TransformationError(text, name="RangeError", kind="memory")
 
-    def _died(self) -> TransformationError:
+    def _death(self) -> TransformationError:
         """Why it is gone. V8 ends its process when memory runs out."""
         try:
             status = self._process.wait(1.0)
@@ -273,7 +273,7 @@ class Worker:
             status = 0
         words = self._last_words()
         self.end()
-        # JavaScript has no other way to abort its process than to use up what V8 may have
+        # JavaScript has no other way to abort its process than to use up what V8 may size_now
         aborted = self.language == "javascript" and -status in _ABORTS
         if status == _OUT_OF_MEMORY or aborted or "MemoryError" in words:
             return self._out_of_memory()

@@ -23,20 +23,20 @@ class CallableTransformation:
         self._wants_metadata = len(inspect.signature(function).parameters) > 1
 
     def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
-        return [self._one(event, known) for event, known in zip(events, metadata, strict=True)]
+        return [self._transform(event, about) for event, about in zip(events, metadata, strict=True)]
 
-    def _one(self, event: Mapping[str, Any], known: Metadata) -> Output:
+    def _transform(self, event: Mapping[str, Any], about: Metadata) -> Output:
         copy = deepcopy(dict(event))
         try:
-            returned = self.function(copy, lambda _event: known) if self._wants_metadata else self.function(copy)
+            returned = self.function(copy, lambda _event: about) if self._wants_metadata else self.function(copy)
             return Output(outputs(returned))
         except TransformationError as error:
             return Output(error=error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises is the event's error
-            return Output(error=_located(error))
+            return Output(error=_error_with_place(error))
 
 
-def _located(error: BaseException) -> TransformationError:
+def _error_with_place(error: BaseException) -> TransformationError:
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1]
     where = f"{last.filename}:{last.lineno}" + (f":{last.colno + 1}" if last.colno is not None else "")

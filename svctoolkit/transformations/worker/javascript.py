@@ -19,10 +19,10 @@ class Engine:
 
     def __init__(self, config: dict[str, Any]) -> None:
         sys.path[:0] = config["packages"]
-        import link  # type: ignore[import-not-found]  # beside this file; the worker runs as a script
+        import linker  # type: ignore[import-not-found]  # beside this file; the worker runs as a script
         import v8  # type: ignore[import-not-found]
 
-        self._link, self._error = link, v8.JavaScriptError
+        self._linker, self._error = linker, v8.JavaScriptError
         self._memory = config["memory"]
         self._glue = Path(__file__).with_name("glue.js").read_text("utf-8")
         self._v8 = v8.V8(config["engine"], flags="--single-threaded")
@@ -44,11 +44,11 @@ class Engine:
         libraries, coverage, self._files, units = message["libraries"], message["coverage"], [], []
         names = {library["import"]: place for place, library in enumerate(libraries)}
         try:
-            for source, known in [*((library, {}) for library in libraries), (message["main"], names)]:
+            for source, importable in [*((library, {}) for library in libraries), (message["main"], names)]:
                 self._files.append(source["file"])
                 file, script = source["file"], source["script"]
-                units.append(self._link.link(source["code"], file, script, known, coverage=coverage))
-        except self._link.UnknownImportError as unknown:
+                units.append(self._linker.link(source["code"], file, script, importable, coverage=coverage))
+        except self._linker.UnknownImportError as unknown:
             at = [self._files[-1], unknown.line, unknown.column]
             return {"unknown_import": unknown.module, "at": at}
         main = units.pop()
@@ -65,11 +65,11 @@ class Engine:
         }
         self._program = json.dumps(program).encode()
         files = [message["main"]["file"], *(libraries[place]["file"] for place in used)]
-        told = [
+        placed = [
             {"file": file, "lines": unit["lines"], "inserted": unit["inserted"], "head": len(unit["head"])}
             for file, unit in zip(files, [main, *keep], strict=True)
         ]
-        return {"units": told, **self._check()}
+        return {"units": placed, **self._check()}
 
     def _check(self) -> dict[str, Any]:
         try:
@@ -91,8 +91,8 @@ class Engine:
             answer: bytes = self._v8.call(self._step, b"run " + given)
             while not answer.startswith(b'{"results"'):
                 if answer:
-                    for one in ask(answer):
-                        self._v8.call(self._step, b"answer " + json.dumps(one).encode())
+                    for reply in ask(answer):
+                        self._v8.call(self._step, b"answer " + json.dumps(reply).encode())
                 answer = self._v8.call(self._step, b"state")
         except self._error as error:
             if error.kind == "memory" or str(error).strip() in {"", "null"}:  # ended by force, not thrown

@@ -151,7 +151,7 @@ def _program(*, jit: bool, threads: bool) -> bytes:
         refuse()
         allow()
 
-    def read_limits_only() -> None:
+    def deny_new_limits() -> None:
         for half in (32, 36):  # both halves of the pointer to the new limits
             f.add(_LOAD, half)
             f.add(_EQUAL, 0, 1, 0)
@@ -182,7 +182,7 @@ def _program(*, jit: bool, threads: bool) -> bytes:
     f.on("mmap", allow if jit else not_executable)
     f.on("mprotect", allow if jit else not_executable)
     f.on("tgkill", own_process)
-    f.on("prlimit64", read_limits_only)
+    f.on("prlimit64", deny_new_limits)
     f.on("ioctl", lambda: f.end(_refuse(errno.ENOTTY)))
     f.on("clone3", lambda: f.end(_refuse(errno.ENOSYS)))  # its flags are in memory: libc then uses clone
     if threads:
@@ -201,10 +201,10 @@ def _seccomp(*, jit: bool, threads: bool) -> str:
     code = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
     pointer = ctypes.create_string_buffer(header, len(header))
-    done = _libc.syscall(
+    status = _libc.syscall(
         ctypes.c_long(_SECCOMP[platform.machine()]), ctypes.c_long(1), ctypes.c_long(1), ctypes.byref(pointer)
     )
-    return "on every thread" if done == 0 else ""
+    return "on every thread" if status == 0 else ""
 
 
 def _landlock() -> str:
@@ -220,27 +220,27 @@ def _landlock() -> str:
     ruleset = _libc.syscall(444, rules, ctypes.c_size_t(len(rules)), ctypes.c_uint(0))
     if ruleset < 0:
         return ""
-    done = _libc.syscall(446, ctypes.c_int(ruleset), ctypes.c_uint(0))
+    status = _libc.syscall(446, ctypes.c_int(ruleset), ctypes.c_uint(0))
     os.close(ruleset)
-    return f"version {version}" if done == 0 else ""
+    return f"version {version}" if status == 0 else ""
 
 
 def _privileges() -> str:
     for capability in range(64):
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
-    done = "no capabilities"
+    status = "no capabilities"
     if os.geteuid() == 0:
         try:
             os.setgroups([])
             os.setresgid(_NOBODY, _NOBODY, _NOBODY)
             os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-            done = "user nobody, no capabilities"
+            status = "user nobody, no capabilities"
         except OSError:
             pass
     header, nothing = struct.pack("Ii", 0x20080522, 0), b"\0" * 24
     if platform.machine() in _CAPSET and _libc.syscall(_CAPSET[platform.machine()], header, nothing) == 0:
-        return done
-    return done if done.startswith("user") else ""
+        return status
+    return status if status.startswith("user") else ""
 
 
 def _namespaces() -> str:
@@ -258,21 +258,21 @@ def before_threads(parent: int, without: Collection[str] = ()) -> dict[str, str]
 
     `parent` is the process that this one must not outlive.
     """
-    held: dict[str, str] = {}
+    active: dict[str, str] = {}
     if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
-        held["no_new_privileges"] = "set"
+        active["no_new_privileges"] = "set"
     steps = {"namespaces": _namespaces, "privileges": _privileges, "landlock": _landlock}
     for name, step in steps.items():
-        held[name] = "" if name in without else step()
+        active[name] = "" if name in without else step()
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     # after the change of user, which clears it
-    held["parent_death"] = "set" if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0 else ""
+    active["parent_death"] = "set" if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0 else ""
     if os.getppid() != parent:
         os._exit(0)
-    return held
+    return active
 
 
-def used_memory(status: int) -> dict[str, int]:
+def memory_use(status: int) -> dict[str, int]:
     """Bytes of address space and of private data in use, from a descriptor of /proc/self/status, which it closes.
 
     Landlock hides the file, so it is opened before and read when the engine has started: V8 takes half a gigabyte of
@@ -289,7 +289,7 @@ def after_start(memory: int, used: dict[str, int], *, jit: bool, without: Collec
     An engine with a JIT reserves terabytes of address space, so there the limit counts private data instead, and it
     may start threads.
     """
-    held: dict[str, str] = {}
+    active: dict[str, str] = {}
     if "limits" not in without:
         kind, base = (resource.RLIMIT_DATA, used["VmData"]) if jit else (resource.RLIMIT_AS, used["VmSize"])
         limits = {
@@ -304,6 +304,6 @@ def after_start(memory: int, used: dict[str, int], *, jit: bool, without: Collec
         for limit, value in limits.items():
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(limit, (value, value))
-        held["limits"] = "memory, files, processes"
-    held["seccomp"] = "" if "seccomp" in without else _seccomp(jit=jit, threads=jit)
-    return held
+        active["limits"] = "memory, files, processes"
+    active["seccomp"] = "" if "seccomp" in without else _seccomp(jit=jit, threads=jit)
+    return active

@@ -28,14 +28,14 @@ def _channel(descriptor: int, share: str) -> tuple[Callable[[], tuple[bytes, byt
         read, write = lambda _fd, size: peer.recv(size), lambda _fd, data: peer.send(data)
 
     def exactly(size: int) -> bytes:
-        parts = []
+        chunks = []
         while size:
-            part = read(descriptor, min(size, 1 << 20))
-            if not part:
+            chunk = read(descriptor, min(size, 1 << 20))
+            if not chunk:
                 leave(0)  # the host is gone
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
+            chunks.append(chunk)
+            size -= len(chunk)
+        return b"".join(chunks)
 
     def receive() -> tuple[bytes, bytes]:
         size, kind = unpack("<Ic", exactly(5))
@@ -49,7 +49,7 @@ def _channel(descriptor: int, share: str) -> tuple[Callable[[], tuple[bytes, byt
     return receive, send
 
 
-def _locked(config: dict[str, Any], engine: Any) -> dict[str, str]:
+def _lock(config: dict[str, Any], engine: Any) -> dict[str, str]:
     """Starts the engine inside the locks. Which of them hold, in words."""
     if not sys.platform.startswith("linux"):
         engine.start()
@@ -58,12 +58,12 @@ def _locked(config: dict[str, Any], engine: Any) -> dict[str, str]:
 
     without = config["without"]
     status = os.open("/proc/self/status", os.O_RDONLY)
-    held = lock.before_threads(config["parent"], without)
+    active = lock.before_threads(config["parent"], without)
     engine.start()
     gc.collect()
-    used = lock.used_memory(status)
+    used = lock.memory_use(status)
     memory = config["memory"] + engine.spare
-    return {**held, **lock.after_start(memory, used, jit=engine.jit, without=without)}
+    return {**active, **lock.after_start(memory, used, jit=engine.jit, without=without)}
 
 
 class _Probe:
@@ -96,7 +96,7 @@ def main() -> None:
     engine = _engine(config)
     os.environ.clear()
     encode, decode, leave = json.dumps, json.loads, os._exit
-    send(encode({"ready": _locked(config, engine)}).encode())
+    send(encode({"ready": _lock(config, engine)}).encode())
 
     def ask(calls: bytes) -> list[dict[str, Any]]:
         send(calls)

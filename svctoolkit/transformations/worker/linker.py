@@ -67,16 +67,16 @@ class _Edits:
 
     def apply(self) -> tuple[str, list[list[int]]]:
         """The changed text, and where it is longer: `[line, column in the changed line, by how much]`."""
-        parts, inserted, at = [], [], 0
+        pieces, inserted, at = [], [], 0
         for start, _, end, text in sorted(self._changes):
-            parts.append(self.source[at:start])
+            pieces.append(self.source[at:start])
             if start == end:
-                before = b"".join(parts)
+                before = b"".join(pieces)
                 column = before.rfind(b"\n") + 1
                 inserted.append([before.count(b"\n") + 1, _units(before[column:]) + 1, _units(text)])
-            parts.append(text)
+            pieces.append(text)
             at = end
-        return b"".join([*parts, self.source[at:]]).decode(), inserted
+        return b"".join([*pieces, self.source[at:]]).decode(), inserted
 
 
 def _units(text: bytes) -> int:
@@ -88,7 +88,7 @@ def _text(node: Node | None) -> str:
     return node.text.decode() if node is not None and node.text is not None else ""
 
 
-def _unquoted(node: Node | None) -> str:
+def _string(node: Node | None) -> str:
     return _text(node)[1:-1]
 
 
@@ -120,27 +120,27 @@ class _Module:
 
     def _import(self, node: Node, name: str, local: str) -> None:
         source = node.child_by_field_name("source")
-        module = _unquoted(source)
+        module = _string(source)
         if module not in self.libraries:
             at = source or node
             raise UnknownImportError(module, at.start_point.row + 1, at.start_point.column + 1)
-        known = {"from": module, "library": self.libraries[module], "name": name, "local": local}
-        self.imports.append({**known, "at": [self.file, node.start_point.row + 1, node.start_point.column + 1]})
+        binding = {"from": module, "library": self.libraries[module], "name": name, "local": local}
+        self.imports.append({**binding, "at": [self.file, node.start_point.row + 1, node.start_point.column + 1]})
 
     def import_statement(self, node: Node) -> None:
         clause = next((child for child in node.named_children if child.type == "import_clause"), None)
         self.edits.blank(node.start_byte, node.end_byte)
         if clause is None:
             return self._import(node, "*", f"__bare{len(self.imports)}")
-        for part in clause.named_children:
-            if part.type == "identifier":
-                self._import(node, "default", _text(part))
-            elif part.type == "namespace_import":
-                self._import(node, "*", _text(part.named_children[0]))
-            elif part.type == "named_imports":
-                for one in part.named_children:
-                    name = one.child_by_field_name("name")
-                    self._import(node, _text(name), _text(one.child_by_field_name("alias") or name))
+        for child in clause.named_children:
+            if child.type == "identifier":
+                self._import(node, "default", _text(child))
+            elif child.type == "namespace_import":
+                self._import(node, "*", _text(child.named_children[0]))
+            elif child.type == "named_imports":
+                for specifier in child.named_children:
+                    name = specifier.child_by_field_name("name")
+                    self._import(node, _text(name), _text(specifier.child_by_field_name("alias") or name))
         return None
 
     def export_statement(self, node: Node) -> None:
@@ -151,8 +151,8 @@ class _Module:
         elif declaration is not None:
             self.edits.blank(node.start_byte, declaration.start_byte)
             name = declaration.child_by_field_name("name")
-            for one in [name] if name else [d.child_by_field_name("name") for d in declaration.named_children]:
-                self.exports.update((bound, bound) for bound in _names(one))
+            for target in [name] if name else [d.child_by_field_name("name") for d in declaration.named_children]:
+                self.exports.update((bound, bound) for bound in _names(target))
         else:
             self._export_names(node)
 
@@ -171,13 +171,13 @@ class _Module:
         source = node.child_by_field_name("source")
         self.edits.blank(node.start_byte, node.end_byte)
         for clause in node.named_children:
-            for one in clause.named_children if clause.type == "export_clause" else ():
-                name = one.child_by_field_name("name")
+            for specifier in clause.named_children if clause.type == "export_clause" else ():
+                name = specifier.child_by_field_name("name")
                 local = _text(name)
                 if source is not None:
                     local = f"__again{len(self.imports)}"
                     self._import(node, _text(name), local)
-                self.exports[_text(one.child_by_field_name("alias") or name)] = local
+                self.exports[_text(specifier.child_by_field_name("alias") or name)] = local
 
 
 def _walk(node: Node, into: Callable[[Node], bool]) -> Iterator[Node]:
@@ -191,8 +191,8 @@ def _walk(node: Node, into: Callable[[Node], bool]) -> Iterator[Node]:
 
 def _awaits(root: Node) -> bool:
     """Whether there is an `await` outside every function."""
-    found = _walk(root, lambda node: node.type not in _FUNCTIONS)
-    return any(node.type == "await_expression" or (node.type == "await" and not node.is_named) for node in found)
+    nodes = _walk(root, lambda node: node.type not in _FUNCTIONS)
+    return any(node.type == "await_expression" or (node.type == "await" and not node.is_named) for node in nodes)
 
 
 def _count_statements(module: _Module) -> list[int]:

@@ -16,11 +16,11 @@ from svctoolkit.transformations._contract import Fetch, FetchRequest, FetchRespo
 _AT_ONCE = 8
 
 
-class _NotAskedError(ToolkitError):
+class _InvalidRequestError(ToolkitError):
     """A request that is not even tried."""
 
 
-class Outside:
+class Requests:
     """Answers requests, several at once. Without `fetch` or `geolocation` their requests fail with the reason."""
 
     def __init__(self, fetch: Fetch | None = None, geolocation: Geolocation | None = None) -> None:
@@ -35,8 +35,8 @@ class Outside:
         """`{id, value, error}` for each call, by `deadline` (monotonic seconds). Raises `TimeoutError`."""
         pool = ThreadPoolExecutor(min(len(calls), _AT_ONCE), thread_name_prefix="svctoolkit-fetch")
         try:
-            begun = [pool.submit(self._answer, call, deadline) for call in calls]
-            return [one.result(max(0.0, deadline - time.monotonic())) for one in begun]
+            futures = [pool.submit(self._answer, call, deadline) for call in calls]
+            return [future.result(max(0.0, deadline - time.monotonic())) for future in futures]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -44,10 +44,10 @@ class Outside:
         value, error = None, None
         try:
             value = self._kinds[call["kind"]](call["args"], deadline)
-        except ToolkitError as failed:
-            error = str(failed)
-        except Exception as failed:  # noqa: BLE001 - the transport is the caller's; user code gets its text
-            error = f"{type(failed).__name__}: {failed}"
+        except ToolkitError as failure:
+            error = str(failure)
+        except Exception as failure:  # noqa: BLE001 - the transport is the caller's; user code gets its text
+            error = f"{type(failure).__name__}: {failure}"
         return {"id": call["id"], "value": value, "error": error}
 
     def _fetch_v1(self, args: Sequence[Any], deadline: float) -> Any:
@@ -67,19 +67,19 @@ class Outside:
     def _response(self, args: Sequence[Any], deadline: float) -> tuple[FetchRequest, FetchResponse]:
         request = _request(args, max(0.001, deadline - time.monotonic()))
         if self._fetch is None:
-            raise _NotAskedError("fetch is not available here: nothing was given to answer it")
+            raise _InvalidRequestError("fetch is not available here: nothing was given to answer it")
         return request, self._fetch(request)
 
     def _locate(self, args: Sequence[Any], _deadline: float) -> Any:
         ip = args[0] if args else None
         if not ip:
-            raise _NotAskedError("ip address is required")
+            raise _InvalidRequestError("ip address is required")
         try:
             ipaddress.ip_address(ip)
         except ValueError:
-            raise _NotAskedError("invalid ip address") from None
+            raise _InvalidRequestError("invalid ip address") from None
         if self._geolocation is None:
-            raise _NotAskedError("geolocation is not available right now")
+            raise _InvalidRequestError("geolocation is not available right now")
         return self._geolocation(ip)
 
 
@@ -87,21 +87,21 @@ def _request(args: Sequence[Any], timeout: float) -> FetchRequest:
     url = args[0] if args else None
     options = args[1] if len(args) > 1 and isinstance(args[1], dict) else {}
     if not url:
-        raise _NotAskedError("fetch url is required")
+        raise _InvalidRequestError("fetch url is required")
     if not isinstance(url, str):
-        raise _NotAskedError("fetch url must be a text")
+        raise _InvalidRequestError("fetch url must be a text")
     try:
-        parts = urlsplit(url.strip())
+        address = urlsplit(url.strip())
     except ValueError:
-        raise _NotAskedError("invalid url, Invalid URL") from None
-    if not parts.scheme:
-        raise _NotAskedError("invalid url, Invalid URL")
-    if parts.scheme not in {"http", "https"}:
-        raise _NotAskedError("invalid protocol, only http and https are supported")
-    if not parts.hostname:
-        raise _NotAskedError("invalid url, Invalid URL")
+        raise _InvalidRequestError("invalid url, Invalid URL") from None
+    if not address.scheme:
+        raise _InvalidRequestError("invalid url, Invalid URL")
+    if address.scheme not in {"http", "https"}:
+        raise _InvalidRequestError("invalid protocol, only http and https are supported")
+    if not address.hostname:
+        raise _InvalidRequestError("invalid url, Invalid URL")
     body = options.get("body")
     data = b"" if body is None else (body if isinstance(body, str) else json.dumps(body)).encode("utf-8", "replace")
     headers = options.get("headers")
-    named = {str(name): str(value) for name, value in headers.items()} if isinstance(headers, dict) else {}
-    return FetchRequest(str(options.get("method") or "GET").upper(), url.strip(), named, data, timeout)
+    fields = {str(name): str(value) for name, value in headers.items()} if isinstance(headers, dict) else {}
+    return FetchRequest(str(options.get("method") or "GET").upper(), url.strip(), fields, data, timeout)
