@@ -19,8 +19,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: packages whose public modules are extensions that users name
 EXTENSIONS = {
     "svctoolkit.cli": "svctoolkit {name}",
-    "svctoolkit.runner.matchers": "${name}",
-    "svctoolkit.runner.reporters": "{name}",
+    "svctoolkit.runner.expect.matchers": "${name}",
+    "svctoolkit.runner.report.reporters": "{name}",
 }
 
 

@@ -550,7 +550,7 @@ def test_nothing_selected_names_the_tags(write: Callable[..., Path], capsys: pyt
 )
 def test_expressions(text: str, selects: set[str]) -> None:
     """`not` binds before `and`, `and` before `or`."""
-    from svctoolkit.runner._select import expression
+    from svctoolkit.runner.suite.select import expression
 
     assert {word for word in ("a", "b", "ab", "abc") if expression(text)(set(word).__contains__)} == selects
 
@@ -568,8 +568,9 @@ def test_a_run_imports_only_what_it_needs(write: Callable[..., Path]) -> None:
     code = (
         "import sys; from svctoolkit.cli import main; code = main(sys.argv[1:]);"
         "others = {'pandas', 'httpx', 'httpcore', 'uvicorn', 'pytest', 'IPython', 'mini_racer', 'tree_sitter'};"
-        "ours = {'delivery.live', 'server.plane', 'server.openapi', 'runner._coverage', 'runner._remote', "
-        " 'runner._send', 'runner._text', 'sdk', 'display', 'widgets', 'replay', 'transformations._worker'};"
+        "ours = {'delivery.live', 'server.plane', 'server.web.openapi', 'runner.coverage.collector', "
+        " 'runner.planes.remote', 'runner.attempts.send', 'runner.report.text', 'sdk', 'display', 'widgets', 'replay', "
+        " 'transformations._worker'};"
         "unused = others | {f'svctoolkit.{name}' for name in ours};"
         "print(sorted(unused & sys.modules.keys())); sys.exit(code)"
     )

@@ -15,8 +15,9 @@ from svctoolkit import runner
 from svctoolkit.cli import main
 from svctoolkit.delivery import HttpRequest, HttpResponse
 from svctoolkit.errors import ConfigError
-from svctoolkit.runner import Outcome, _live
-from svctoolkit.runner._rows import csv_rows
+from svctoolkit.runner import Outcome
+from svctoolkit.runner.attempts import live as _live
+from svctoolkit.runner.suite.cases import csv_rows
 
 HEAD = """\
 destinations:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import svctoolkit.runner.matchers
+import svctoolkit.runner.expect.matchers
 from svctoolkit import runner
 from svctoolkit.runner import differences
 from svctoolkit.secrets import Masker
@@ -24,7 +24,9 @@ JSON = st.recursive(
 )
 
 
-MODULES = [m.name for m in pkgutil.iter_modules(svctoolkit.runner.matchers.__path__) if not m.name.startswith("_")]
+MODULES = [
+    m.name for m in pkgutil.iter_modules(svctoolkit.runner.expect.matchers.__path__) if not m.name.startswith("_")
+]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import xmlschema
 from svctoolkit import runner
 from svctoolkit.cli import main
 from svctoolkit.runner import REPORTERS, Notice, Output
-from svctoolkit.runner._personal import Personal
+from svctoolkit.runner.record.personal import Personal
 
 SUITE = """\
 suite: All <of> it

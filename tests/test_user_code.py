@@ -13,7 +13,7 @@ import pytest
 from svctoolkit import Pipeline, Secret, Workspace, events
 from svctoolkit.delivery import Answer
 from svctoolkit.errors import ConfigError, InvalidWorkspace
-from svctoolkit.server import _serve
+from svctoolkit.server import serving
 from svctoolkit.transformations import layers
 from svctoolkit.transformations._layers import layers_of
 
@@ -184,7 +184,7 @@ def test_without_the_essential_layers_only_loopback_is_served() -> None:
     weak = layers_of({"limits": "set"})
 
     with pytest.raises(ConfigError, match=r"--trust-code(.|\n)*missing: seccomp"):
-        _serve.check_sandbox(lambda: weak)
+        serving.check_sandbox(lambda: weak)
 
 
 def test_this_machine_has_the_essential_layers() -> None:

@@ -14,7 +14,7 @@ from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from svctoolkit.runner.record import Heard
+    from svctoolkit.runner.record.writer import Heard
     from svctoolkit.workspace import Workspace
 
 
@@ -31,7 +31,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit import runner
     from svctoolkit.cli import _terminal
-    from svctoolkit.runner import record
+    from svctoolkit.runner.record import writer as record
     from svctoolkit.workspace import Workspace
 
     output = Path(args.output)
@@ -65,7 +65,7 @@ def _writable(path: Path) -> bool:
 def _listened(workspace: Workspace, port: int) -> list[Heard]:
     """What comes in until Ctrl-C. None of it is delivered, whatever the workspace says."""
     from svctoolkit.cli import _terminal
-    from svctoolkit.runner.record import Heard
+    from svctoolkit.runner.record.writer import Heard
     from svctoolkit.server import DataPlane
 
     recorded = replace(workspace, delivery=replace(workspace.delivery, mode="record"))

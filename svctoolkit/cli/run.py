@@ -134,11 +134,11 @@ def _chosen(scenarios: Sequence[Scenario], args: argparse.Namespace) -> list[Sce
 
     chosen = runner.select(scenarios, tags=args.tags, words=args.words)
     if args.changed:
-        from svctoolkit.runner.changed import changed
+        from svctoolkit.runner.suite.changed import changed
 
         chosen = changed(chosen, args.changed)
     if args.failed:
-        from svctoolkit.runner import last
+        from svctoolkit.runner.suite import last_run as last
 
         names = last.failed()
         chosen = [s for s in chosen if s.name in names] or chosen
@@ -153,7 +153,7 @@ def _reported(scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots
     """Run and report; the exit code says the worst that happened."""
     from svctoolkit import runner
     from svctoolkit.cli import _reports
-    from svctoolkit.runner import last
+    from svctoolkit.runner.suite import last_run as last
 
     ran: dict[str, bool] = {}
     code = Exit.OK

@@ -13,36 +13,36 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.runner._attempt import attempt
-from svctoolkit.runner._collect import collect, select
-from svctoolkit.runner._format import schema
-from svctoolkit.runner._model import Scenario, Step, Suite
-from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
-from svctoolkit.runner._select import find
-from svctoolkit.runner._written import problems
-from svctoolkit.runner.compare import Difference, differences
-from svctoolkit.runner.load import load, loads, of
-from svctoolkit.runner.plane import Planes, embedded
-from svctoolkit.runner.reporters import REPORTERS, Output, Reporter
+from svctoolkit.runner.attempts.attempt import attempt
+from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
+from svctoolkit.runner.expect.compare import Difference, differences
+from svctoolkit.runner.expect.expectation import problems
+from svctoolkit.runner.expect.snapshots import Snapshots, write
+from svctoolkit.runner.planes.embedded import Planes, embedded
+from svctoolkit.runner.report.reporters import REPORTERS, Output, Reporter
 from svctoolkit.runner.run import run, skipped
-from svctoolkit.runner.snapshots import Snapshots, write
+from svctoolkit.runner.suite.collect import collect, select
+from svctoolkit.runner.suite.format import schema
+from svctoolkit.runner.suite.load import load, loads, of
+from svctoolkit.runner.suite.model import Scenario, Step, Suite
+from svctoolkit.runner.suite.select import find
 
 if TYPE_CHECKING:
-    from svctoolkit.runner._became import became
-    from svctoolkit.runner._coverage import Collector, Coverage, shown_coverage
-    from svctoolkit.runner._remote import remote
-    from svctoolkit.runner._text import diverged, explanation, github_commands
+    from svctoolkit.runner.coverage.collector import Collector, Coverage, shown_coverage
+    from svctoolkit.runner.planes.fates import became
+    from svctoolkit.runner.planes.remote import remote
+    from svctoolkit.runner.report.text import diverged, explanation, github_commands
 
 #: Imported when first used: most runs pass, send nothing elsewhere and count no coverage.
 _HOME = {
-    "Collector": "_coverage",
-    "Coverage": "_coverage",
-    "became": "_became",
-    "diverged": "_text",
-    "explanation": "_text",
-    "github_commands": "_text",
-    "remote": "_remote",
-    "shown_coverage": "_coverage",
+    "Collector": "coverage.collector",
+    "Coverage": "coverage.collector",
+    "became": "planes.fates",
+    "diverged": "report.text",
+    "explanation": "report.text",
+    "github_commands": "report.text",
+    "remote": "planes.remote",
+    "shown_coverage": "coverage.collector",
 }
 
 __all__ = [
@@ -72,7 +72,6 @@ __all__ = [
     "explanation",
     "find",
     "github_commands",
-    "hints",
     "load",
     "loads",
     "of",

@@ -8,14 +8,14 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from svctoolkit.runner._attempt import attempt
-from svctoolkit.runner._model import Scenario
-from svctoolkit.runner._outcome import Covered, Finished, Notice, Outcome, Started
-from svctoolkit.runner.plane import Planes
-from svctoolkit.runner.snapshots import Snapshots
+from svctoolkit.runner.attempts.attempt import attempt
+from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started
+from svctoolkit.runner.expect.snapshots import Snapshots
+from svctoolkit.runner.planes.embedded import Planes
+from svctoolkit.runner.suite.model import Scenario
 
 if TYPE_CHECKING:
-    from svctoolkit.runner._coverage import Collector
+    from svctoolkit.runner.coverage.collector import Collector
 
 __all__ = ["run"]
 
@@ -64,7 +64,7 @@ def run(
 
 
 def _collector(scenarios: Sequence[Scenario]) -> Collector:
-    from svctoolkit.runner._coverage import Collector
+    from svctoolkit.runner.coverage.collector import Collector
 
     return Collector(list(dict.fromkeys(s.suite for s in scenarios)))
 

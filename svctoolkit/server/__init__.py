@@ -16,43 +16,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from svctoolkit.server._answer import Answer as Answer
-    from svctoolkit.server._app import app as app
-    from svctoolkit.server._demo import banner as banner
-    from svctoolkit.server._demo import demo as demo
-    from svctoolkit.server._foreground import serve as serve
-    from svctoolkit.server._inprocess import call as call
-    from svctoolkit.server._serve import Running as Running
-    from svctoolkit.server._serve import running as running
-    from svctoolkit.server._tests import ask as ask
+    from svctoolkit.server.demo_workspace import banner as banner
+    from svctoolkit.server.demo_workspace import demo as demo
+    from svctoolkit.server.foreground import serve as serve
+    from svctoolkit.server.inspect.views import Delivery as Delivery
+    from svctoolkit.server.inspect.views import Fate as Fate
+    from svctoolkit.server.inspect.views import Received as Received
+    from svctoolkit.server.inspect.views import Rejected as Rejected
+    from svctoolkit.server.inspect.views import View as View
     from svctoolkit.server.plane import DataPlane as DataPlane
-    from svctoolkit.server.store import Retention as Retention
-    from svctoolkit.server.views import Delivery as Delivery
-    from svctoolkit.server.views import Fate as Fate
-    from svctoolkit.server.views import Received as Received
-    from svctoolkit.server.views import Rejected as Rejected
-    from svctoolkit.server.views import View as View
+    from svctoolkit.server.serving import Running as Running
+    from svctoolkit.server.serving import running as running
+    from svctoolkit.server.store.database import Retention as Retention
+    from svctoolkit.server.test_api.app import app as app
+    from svctoolkit.server.test_api.event_tests import ask as ask
+    from svctoolkit.server.web.in_process import call as call
+    from svctoolkit.server.web.response import Answer as Answer
     from svctoolkit.server.worker import Backoff as Backoff
 
 #: Imported when first used: a suite that only tests destinations needs no data plane.
 _HOME = {
-    "Answer": "_answer",
+    "Answer": "web.response",
     "Backoff": "worker",
     "DataPlane": "plane",
-    "Delivery": "views",
-    "Fate": "views",
-    "Received": "views",
-    "Rejected": "views",
-    "Retention": "store",
-    "Running": "_serve",
-    "View": "views",
-    "app": "_app",
-    "ask": "_tests",
-    "banner": "_demo",
-    "call": "_inprocess",
-    "demo": "_demo",
-    "running": "_serve",
-    "serve": "_foreground",
+    "Delivery": "inspect.views",
+    "Fate": "inspect.views",
+    "Received": "inspect.views",
+    "Rejected": "inspect.views",
+    "Retention": "store.database",
+    "Running": "serving",
+    "View": "inspect.views",
+    "app": "test_api.app",
+    "ask": "test_api.event_tests",
+    "banner": "demo_workspace",
+    "call": "web.in_process",
+    "demo": "demo_workspace",
+    "running": "serving",
+    "serve": "foreground",
 }
 
 __all__ = [*sorted(_HOME)]

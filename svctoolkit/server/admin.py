@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from svctoolkit.errors import RequestError, ToolkitError, UnknownName
-from svctoolkit.server._http import answer, json_object
-from svctoolkit.server._json import refuse
-from svctoolkit.server._operation import Answer, Handler, Operation, Parameter
-from svctoolkit.server.schemas import Refusal
+from svctoolkit.server.test_api.schemas import Refusal
+from svctoolkit.server.web.http import answer, json_object
+from svctoolkit.server.web.json import refuse
+from svctoolkit.server.web.operation import Answer, Handler, Operation, Parameter
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Workspace
 

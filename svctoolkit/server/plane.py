@@ -20,18 +20,19 @@ from svctoolkit.delivery import Recorder, Transport
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server import _serve, newest
-from svctoolkit.server._answer import Answer
-from svctoolkit.server._gate import Gate
-from svctoolkit.server._inprocess import Loop, call
-from svctoolkit.server._keys import RUN_HEADER
+from svctoolkit.server import serving
 from svctoolkit.server.admin import Control, Reloader
-from svctoolkit.server.ingest import new_id as _new_id
-from svctoolkit.server.metrics import Metrics
-from svctoolkit.server.newest import Totals
-from svctoolkit.server.routes import application
-from svctoolkit.server.store import Retention, Store
-from svctoolkit.server.views import View
+from svctoolkit.server.application import application
+from svctoolkit.server.ingest.keys import RUN_HEADER
+from svctoolkit.server.ingest.routes import new_id as _new_id
+from svctoolkit.server.inspect import newest
+from svctoolkit.server.inspect.metrics import Metrics
+from svctoolkit.server.inspect.newest import Totals
+from svctoolkit.server.inspect.views import View
+from svctoolkit.server.store.database import Retention, Store
+from svctoolkit.server.web.gate import Gate
+from svctoolkit.server.web.in_process import Loop, call
+from svctoolkit.server.web.response import Answer
 from svctoolkit.server.worker import Backoff, Engine
 from svctoolkit.workspace import Workspace
 
@@ -89,9 +90,9 @@ class DataPlane(View):
         file = Path(workspace) if isinstance(workspace, Path | str) else None
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace.load(workspace)
         self.token = secrets.token_urlsafe(24)
-        self._socket = _serve.listening_at(host, port) if listen else None
-        self.url = _serve.url_of(self._socket) if self._socket else ""
-        self.loopback = self._socket is None or _serve.is_loopback(self._socket)
+        self._socket = serving.listening_at(host, port) if listen else None
+        self.url = serving.url_of(self._socket) if self._socket else ""
+        self.loopback = self._socket is None or serving.is_loopback(self._socket)
         context = Context(clock=clock, new_id=new_id)
         self._pipeline = Pipeline(
             self.workspace, transport=transport, context=context, loopback=self.loopback, coverage=coverage
@@ -260,7 +261,7 @@ class DataPlane(View):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
-        from svctoolkit.server._display import plane
+        from svctoolkit.server.inspect._display import plane
 
         return display.bundle(plane(self), repr(self))
 
@@ -273,7 +274,7 @@ class DataPlane(View):
         if self._socket is None:
             await self._ended.wait()
             return
-        self._server = _serve.uvicorn_server(self.asgi)
+        self._server = serving.uvicorn_server(self.asgi)
         if self._ended.is_set():
             return
         await self._server.serve(sockets=[self._socket])

@@ -9,7 +9,7 @@ from typing import Any
 
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.results import DestinationResult
-from svctoolkit.runner import record
+from svctoolkit.runner.record import writer as record
 from svctoolkit.secrets import Secret
 from svctoolkit.workspace import Destination
 

@@ -7,7 +7,8 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.display import Html, bundle, page
-from svctoolkit.runner import REPORTERS, Covered, Finished, Outcome, Output, Started, explanation, shown_coverage, view
+from svctoolkit.runner import REPORTERS, Covered, Finished, Outcome, Output, Started, explanation, shown_coverage
+from svctoolkit.runner.report import view
 
 if TYPE_CHECKING:
     import pandas as pd

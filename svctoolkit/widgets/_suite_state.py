@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit import runner
 from svctoolkit.errors import ConfigError
-from svctoolkit.runner import view
+from svctoolkit.runner.report import view
 from svctoolkit.widgets._suite_results import Results
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from svctoolkit import display
-from svctoolkit.runner import view
+from svctoolkit.runner.report import view
 from svctoolkit.widgets import _base
 from svctoolkit.widgets._suite_state import EVERYTHING, SuiteState
 

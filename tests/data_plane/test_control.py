@@ -18,7 +18,8 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import HttpRequest, HttpResponse
 from svctoolkit.errors import InvalidWorkspace, ToolkitError, UnknownName
-from svctoolkit.server import Backoff, _connections
+from svctoolkit.server import Backoff
+from svctoolkit.server.web import connections as _connections
 from svctoolkit.workspace import Person
 from tests.data_plane.conftest import basic
 

@@ -15,8 +15,8 @@ from svctoolkit.replay._columns import Columns
 from svctoolkit.replay._files import Opened
 from svctoolkit.replay._records import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, place
 from svctoolkit.replay.formats._contract import Format
-from svctoolkit.server.blocks import COLUMNS, block_of
-from svctoolkit.server.store import VERSION
+from svctoolkit.server.ingest.blocks import COLUMNS, block_of
+from svctoolkit.server.store.database import VERSION
 
 _AT_ONCE = 32  # requests; one may have megabytes
 _NEXT = f"select {COLUMNS} from blocks where first > ? and first <= ? order by first limit {_AT_ONCE}"

@@ -16,7 +16,7 @@ from svctoolkit.errors import DeliveryError, ToolkitError
 from svctoolkit.pipeline import Pipeline, Route, Stages, run
 from svctoolkit.pipeline.stages import send_to_destination
 from svctoolkit.results import NO_TRANSFORMATION, EventResult, error_of
-from svctoolkit.server.blocks import Block
+from svctoolkit.server.ingest.blocks import Block
 from svctoolkit.server.worker.backoff import retry_after
 from svctoolkit.workspace import Destination
 

@@ -16,8 +16,8 @@ from typing import Any
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.pipeline.outside import secrets
 from svctoolkit.secrets import Masker
-from svctoolkit.server.blocks import COLUMNS, Block, Head, block_of
-from svctoolkit.server.store import Retention, Store, insert, packed
+from svctoolkit.server.ingest.blocks import COLUMNS, Block, Head, block_of
+from svctoolkit.server.store.database import Retention, Store, insert, packed
 from svctoolkit.server.worker.attempt import Attempts, Outcome, Task
 from svctoolkit.server.worker.backoff import Backoff, Timers
 from svctoolkit.server.worker.bell import Bell

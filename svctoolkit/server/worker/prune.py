@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import datetime
 
-from svctoolkit.server.store import Retention, Store
+from svctoolkit.server.store.database import Retention, Store
 
 _EVERY = 500  # events
 _AT_ONCE = 2000  # events

@@ -12,8 +12,8 @@ from threading import Condition, Thread
 from typing import Any
 
 from svctoolkit.events import EVENT_TYPES
-from svctoolkit.server.blocks import COLUMNS, Block, Head, block_of
-from svctoolkit.server.store import Store, insert, marks
+from svctoolkit.server.ingest.blocks import COLUMNS, Block, Head, block_of
+from svctoolkit.server.store.database import Store, insert, marks
 from svctoolkit.server.worker.attempt import Task
 from svctoolkit.server.worker.rules import filtered, needs_all
 from svctoolkit.workspace import Source, Workspace

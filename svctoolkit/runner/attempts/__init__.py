@@ -1,0 +1,1 @@
+"""One scenario, tried: its steps, and what came of them."""

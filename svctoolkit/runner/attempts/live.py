@@ -1,0 +1,61 @@
+"""Asking a real service until it has what was sent: `live: {within, every, verify}`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from svctoolkit.delivery import HttpRequest, Transport, live
+from svctoolkit.errors import DeliveryError
+from svctoolkit.runner.expect.compare import Difference, differences
+from svctoolkit.runner.planes.embedded import parsed
+from svctoolkit.runner.suite.model import Live
+
+_MOST = 30.0  # seconds for one answer
+
+
+def polled(
+    wanted: Live,
+    captured: Mapping[str, Any],
+    *,
+    hide: Callable[[str], str] = str,
+    transport: Transport | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[Difference]:
+    """What still differs when the time is over; an empty list as soon as the service has what is expected.
+
+    An answer that `fail_when` matches ends the waiting. The differences' places are those under `live` in the suite.
+    `hide` masks secrets in texts.
+    """
+    verify = wanted.variables.and_(captured).applied(wanted.verify)
+    expected = {"status": 200, **{k: verify[k] for k in ("status", "body") if k in verify}}
+    send = transport or live.shared((), loopback=True)
+    deadline = clock() + wanted.within
+    while True:
+        answer = _asked(send, verify, max(0.1, min(_MOST, deadline - clock())))
+        found = differences(expected, answer, hide=hide)
+        if not found:
+            return []
+        bad = verify.get("fail_when")
+        if bad and not differences(bad, answer):
+            ended = Difference(("fail_when",), ("verify",), "to wait on", f"an answer that ends it: {answer}")
+            return [_placed(ended.shortened(hide))]
+        if clock() + wanted.every > deadline:
+            return [_placed(replace(d, got=f"{d.got} after {wanted.within:g} s")) for d in found]
+        sleep(wanted.every)
+
+
+def _asked(send: Transport, verify: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+    try:
+        answer = send(HttpRequest("GET", verify["get"], verify.get("headers", {})), timeout=timeout)
+    except DeliveryError as error:
+        return {"status": 0, "body": str(error)}
+    return {"status": answer.status, "body": parsed(answer.body)}
+
+
+def _placed(difference: Difference) -> Difference:
+    """The expectation stands beside `expect`, not in it."""
+    return replace(difference, expectation=("..", "live", "verify", *difference.expectation))

@@ -1,0 +1,103 @@
+"""What is told about a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from svctoolkit.runner.expect.compare import Difference
+from svctoolkit.runner.planes.embedded import Answer
+from svctoolkit.runner.suite.model import Place, Scenario, Step
+
+if TYPE_CHECKING:
+    from svctoolkit.runner.coverage.collector import Coverage
+
+Status: TypeAlias = Literal["passed", "failed", "error", "skipped", "xfailed"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """What came of one step: `seen` has the results under the names that expectations use, secrets in clear text."""
+
+    step: Step
+    seen: dict[str, Any] = field(default_factory=dict, repr=False)
+    differences: Sequence[Difference] = ()
+    answer: Answer | None = field(default=None, repr=False)
+    milliseconds: float = 0.0
+
+    def place(self, difference: Difference) -> Place:
+        """Where the expectation of a difference is written."""
+        where = difference.expectation
+        return (*self.step.place, *(where[1:] if where[:1] == ("..",) else ("expect", *where)))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one scenario.
+
+    - `failed`: a step has `differences`, or it passed although it has `xfail`
+    - `error`: it could not be run to its end, through no fault of the suite
+    - `skipped`, `xfailed`: as the scenario says
+
+    `reason` is the text of skip or xfail, or what the error was. `run` is the id under which a data plane knows it.
+    """
+
+    scenario: Scenario
+    status: Status
+    steps: Sequence[StepOutcome] = ()
+    reason: str = ""
+    milliseconds: float = 0.0
+    run: str = ""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner.report._display import outcome
+
+        return display.bundle(outcome(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<Outcome of {self.scenario.name}: {self.status}>"
+
+    @property
+    def ok(self) -> bool:
+        return self.status not in ("failed", "error")
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Everything that differs, in the order of the steps."""
+        return [difference for step in self.steps for difference in step.differences]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The run begins."""
+
+    scenarios: Sequence[Scenario]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The run is over. `counts` has the number of scenarios by status; those that did not run are in none."""
+
+    counts: Counter[str]
+    seconds: float
+    total: int
+    interrupted: bool = False
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner.report._display import finished
+
+        return display.bundle(finished(self), repr(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What the scenarios touch and miss; comes before `Finished`, where it was asked for."""
+
+    coverage: Coverage
+
+
+Notice: TypeAlias = Started | Outcome | Covered | Finished

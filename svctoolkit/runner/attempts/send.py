@@ -1,0 +1,137 @@
+"""A step that sends: events through the data plane, or calls of `ServiceClient`, to the end of the line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from svctoolkit.errors import ToolkitError, did_you_mean
+from svctoolkit.runner.attempts.shape import listed, of_ends
+from svctoolkit.runner.planes.embedded import Answer, Plane, basic
+from svctoolkit.runner.suite.model import Scenario, Step
+
+if TYPE_CHECKING:
+    from svctoolkit.sdk import Request, Response
+
+RUN_HEADER = "x-svctoolkit-run"
+#: The calls that a suite may make: the specified ones, and what an application tells of its life.
+CALLS = (
+    "identify", "track", "group", "screen", "alias", "reset", "optOut", "putAnonymousId", "putAdvertisingId",
+    "putDeviceToken", "flush", "foreground", "background",
+)  # fmt: skip
+_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The answer to what was sent, and what became of it. `seen(expected)` has both under the names of expectations."""
+
+    answer: Answer | None
+    ends: Mapping[str, Any]
+
+    def seen(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        found = of_ends(self.ends, expected)
+        if self.answer is None:
+            return found
+        response = {"status": self.answer.status, "headers": self.answer.headers, "body": self.answer.body}
+        return {"response": response, **found}
+
+    def implied(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        """That the data plane takes what is sent."""
+        return {} if self.answer is None or "response" in expected else {"response": {"status": 200}}
+
+
+def done(scenario: Scenario, step: Step, plane: Plane, run: str) -> Sent:
+    """Send, wait until nothing of it is under way, and look what became of it."""
+    given, workspace = step.given, scenario.suite.workspace
+    assert given.source is not UNSET  # noqa: S101 - checked when the suite was loaded
+    source = workspace.source(given.source)
+    answer = None
+    if given.calls is UNSET:
+        headers = {
+            "authorization": basic(source.write_key, ""),
+            "content-type": "application/json",
+            RUN_HEADER: run,
+        }
+        answer = plane.request("POST", "/v1/batch", headers, json.dumps({"batch": listed(given.send)}).encode())
+    else:
+        _called(given.calls, source.write_key, plane, run)
+    ends = plane.ends(run, [d.key for d in workspace.connected(source)])
+    if given.destination is not UNSET:
+        ends = _only(ends, workspace.destination(given.destination).key)
+    return Sent(answer, ends)
+
+
+def _only(ends: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """What became of it at one destination."""
+    return {
+        name: {key: found[key]} if isinstance(found, Mapping) else [one for one in found if one["destination"] == key]
+        for name, found in ends.items()
+    }
+
+
+def _called(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: str) -> None:
+    """Make the calls with a client of their own, which keeps nothing. Raises `ToolkitError` for one that it refuses."""
+    from svctoolkit.sdk import ServiceClient
+
+    faults: list[ToolkitError] = []
+    client = ServiceClient(
+        data_directory=":memory:",
+        transport=InProcess(plane, run),
+        data_plane_url="http://plane",
+        track_lifecycle_events=False,
+        on_error=faults.append,
+    )
+    client.initialize(write_key).wait(_SECONDS)
+    try:
+        for call in calls:
+            ((name, arguments),) = call.items()
+            if name not in CALLS:
+                raise ToolkitError(f"ServiceClient has no call {name!r}.{did_you_mean(name, CALLS)}")
+            _call(client, name, arguments)
+    finally:
+        client.shutdown(_SECONDS)
+    if faults:
+        raise faults[0]
+
+
+def _call(client: Any, name: str, arguments: Any) -> None:
+    """A map has named arguments, in either spelling; a list positional ones; anything else is the only one."""
+    method = getattr(client, name)
+    try:
+        if isinstance(arguments, dict):
+            method(**{_snake(key): value for key, value in arguments.items()})
+        elif isinstance(arguments, list):
+            method(*arguments)
+        else:
+            method(*([] if arguments is None else [arguments]))
+    except TypeError as error:
+        raise ToolkitError(f"{name}: {str(error).partition(' ')[2]}") from error
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+class InProcess:
+    """Answers the client's requests with a data plane in this process. No socket, no waiting."""
+
+    embedded = True
+
+    def __init__(self, plane: Plane, run: str) -> None:
+        self._plane, self._run = plane, run
+
+    def send(self, request: Request) -> Response:
+        """The data plane's answer."""
+        from svctoolkit.sdk import Response
+
+        path = "/" + request.url.partition("://")[2].partition("/")[2]
+        headers = {**{name.lower(): value for name, value in request.headers.items()}, RUN_HEADER: self._run}
+        got = self._plane.request(request.method, path, headers, request.body)
+        body = got.body if isinstance(got.body, str) else json.dumps(got.body)
+        return Response(got.status, got.headers, body.encode())

@@ -1,0 +1,67 @@
+"""Results as the expectation is written: one value alone needs no list, one destination no key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from svctoolkit.runner.expect.compare import is_matchers
+
+#: Stands for an expectation where everything is wanted as it is, in lists.
+ANY_LIST: Final[Mapping[str, Any]] = {"$each": {}}
+EVERYTHING: Final[Mapping[str, Any]] = dict.fromkeys(
+    ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "attempts"), ANY_LIST
+)
+_ABOUT_LISTS = ("$contains", "$length", "$each", "$snapshot", "$unique")
+
+
+def wants_list(expected: Any) -> bool:
+    """Whether an expectation is about a list, even where there is one value only."""
+    if not isinstance(expected, Mapping) or not is_matchers(expected):
+        return isinstance(expected, list)
+    name, operand = next(iter(expected.items()))
+    if name in ("$any", "$all"):
+        return any(map(wants_list, operand))
+    if name in ("$not", "$exact"):
+        return wants_list(operand)
+    return name in _ABOUT_LISTS or isinstance(operand, list)
+
+
+def alone(values: list[Any], expected: Any) -> Any:
+    """The only one of `values` where no list is expected."""
+    return values[0] if len(values) == 1 and not wants_list(expected) else values
+
+
+def of_ends(ends: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of what was sent: by destination or, where there is one, without.
+
+    `ends` has `user_transform`, `dest_transform` and `delivered` as lists and `attempts` as numbers by destination,
+    `dropped` and `failed` as lists.
+    """
+    return {
+        name: _by_destination(found, expected.get(name))
+        if isinstance(found, Mapping)
+        else _listed(found, expected, name)
+        for name, found in ends.items()
+    }
+
+
+def _listed(found: list[Any], expected: Mapping[str, Any], name: str) -> Any:
+    return alone(found, expected[name]) if name in expected else found
+
+
+def _by_destination(found: Mapping[str, Any], wanted: Any) -> Any:
+    keyed = isinstance(wanted, Mapping) and not is_matchers(wanted) and wanted.keys() <= found.keys()
+    if keyed and wanted:
+        return {k: alone(v, wanted.get(k, ANY_LIST)) if isinstance(v, list) else v for k, v in found.items()}
+    if len(found) == 1:
+        value = next(iter(found.values()))
+        return alone(value, ANY_LIST if wanted is None else wanted) if isinstance(value, list) else value
+    if wanted == []:  # nothing to anyone
+        return [one for values in found.values() for one in values]
+    return dict(found)
+
+
+def listed(value: Any) -> list[Any]:
+    """`value` as a list: itself if it is one, else with it as the only element."""
+    return value if isinstance(value, list) else [value]

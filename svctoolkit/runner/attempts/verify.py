@@ -1,0 +1,196 @@
+"""A step that verifies: an event, or a request as it is, to the Test API of a data plane; and what its answer says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET
+
+from svctoolkit.runner.attempts.shape import ANY_LIST, alone, listed, of_ends
+from svctoolkit.runner.expect.matchers import MISSING
+from svctoolkit.runner.planes.embedded import Answer, Plane, basic, transformation_id
+from svctoolkit.runner.suite.checks import STAGES
+from svctoolkit.runner.suite.model import Scenario, Step
+
+_NO_TRANSFORMATION = "Transformation VersionID not found"
+_DROPPED = "event dropped by user_transformation"
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """An answer. `seen(expected)` has it under the names that expectations use."""
+
+    scenario: Scenario
+    answer: Answer
+    ends: Mapping[str, Any] | None = None  # of a request to the data plane: what became of what it sent
+
+    def seen(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        found = _seen(self.scenario, self.answer, expected)
+        return found if self.ends is None else {**found, **of_ends(self.ends, expected)}
+
+    def implied(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        """No refusal."""
+        return {} if "status" in expected or "error" in expected else {"status": 200}
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """What one transformation made of its events."""
+
+    events: list[Any]
+    errors: list[str]
+    answer: Answer
+
+    def seen(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {"user_transform": alone(self.events, expected.get("user_transform"))}
+        if self.errors:
+            found["error"] = self.errors[0] if len(self.errors) == 1 else self.errors
+        return found
+
+    def implied(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        """No error."""
+        return {} if "error" in expected else {"error": {"$absent": True}}
+
+
+def done(scenario: Scenario, step: Step, plane: Plane, run: str) -> Verified | Transformed:
+    """What the data plane answers to a step."""
+    given, workspace = step.given, scenario.suite.workspace
+    if step.kind == "request":
+        answer = _raw(scenario, step, plane, run)
+        wanted = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys()
+        return Verified(scenario, answer, plane.ends(run, _connected(scenario, step)) if wanted else None)
+    if step.kind == "transformation":
+        return _transformed(step, plane)
+    if given.destination is not UNSET:
+        path = f"/v0/testDestination/{quote(workspace.destination(given.destination).id, safe='')}"
+    else:
+        assert given.source is not UNSET  # noqa: S101 - checked when the suite was loaded
+        path = f"/v0/testSource/{quote(workspace.source(given.source).id, safe='')}"
+    body: dict[str, Any] = {"message": given.event}
+    if given.stages is not UNSET:
+        body["stage"] = msgspec.to_builtins(given.stages)
+    if given.destinationConfig is not UNSET:
+        body["destinationConfig"] = given.destinationConfig
+    answer = plane.test(f"{path}?force=true" if given.force else path, json.dumps(body).encode())
+    return Verified(scenario, answer)
+
+
+def _connected(scenario: Scenario, step: Step) -> list[str]:
+    """The destinations that a request to the data plane may reach: those of the source that sends it, or all."""
+    workspace, request = scenario.suite.workspace, step.given.request
+    if request is not UNSET and isinstance(request.auth, dict) and "source" in request.auth:
+        return [d.key for d in workspace.connected(workspace.source(request.auth["source"]))]
+    return list(workspace.destinations)
+
+
+def _transformed(step: Step, plane: Plane) -> Transformed:
+    given = step.given
+    assert given.transformation is not UNSET  # noqa: S101 - the caller asked
+    path = f"/v0/testDestination/{quote(transformation_id(given.transformation), safe='')}"
+    stages = {"user_transform": True, "dest_transform": False, "send_to_destination": False}
+    came: list[Any] = []
+    errors: list[str] = []
+    answer = Answer(0, {}, None)
+    for event in listed(given.event):
+        answer = plane.test(path, json.dumps({"message": event, "stage": stages}).encode())
+        body = answer.body if isinstance(answer.body, Mapping) else {}
+        if answer.status != 200:
+            errors.append(str(body.get("message", answer.body)))
+        for entry in body.get("data") or ():
+            value = entry.get("user_transformed_payload")
+            error = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
+            if error is None:
+                came.append(value)
+            elif error != _DROPPED:
+                errors.append(str(error))
+    return Transformed(came, errors, answer)
+
+
+def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:
+    request = step.given.request
+    assert request is not UNSET  # noqa: S101 - the caller asked
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    if request.auth is True:
+        headers.setdefault("authorization", plane.authorization)
+    elif isinstance(request.auth, dict) and "source" in request.auth:
+        source = scenario.suite.workspace.source(request.auth["source"])
+        headers.setdefault("authorization", basic(source.write_key, ""))
+    elif isinstance(request.auth, dict):
+        headers.setdefault("authorization", basic(request.auth["email"], request.auth["token"]))
+    body = b"" if request.body is UNSET else request.body.encode()
+    if request.json is not UNSET:
+        headers.setdefault("content-type", "application/json")
+        body = json.dumps(request.json).encode()
+    if not request.path.startswith("/v0/"):
+        headers.setdefault("x-svctoolkit-run", run)
+    return plane.request(request.method, request.path, headers, body)
+
+
+def _seen(scenario: Scenario, answer: Answer, expected: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer under the names that expectations use."""
+    written = expected.get("headers")
+    spelt = {n: answer.headers[n.lower()] for n in written if n.lower() in answer.headers} if written else {}
+    seen = {"status": answer.status, "headers": {**answer.headers, **spelt}, "body": answer.body}
+    if isinstance(answer.body, list):
+        keys = {d.id: d.key for d in scenario.suite.workspace.destinations.values()}
+        results = {keys.get(str(r.get("destinationId")), ""): r for r in answer.body if isinstance(r, Mapping)}
+        seen |= {name: _by_destination(results, name, expected.get(name)) for name in ("error", *STAGES)}
+    elif isinstance(answer.body, Mapping):
+        seen |= {name: _member(answer.body, name, expected.get(name)) for name in ("error", *STAGES)}
+    return {name: value for name, value in seen.items() if value is not MISSING}
+
+
+def _by_destination(results: Mapping[str, Mapping[str, Any]], name: str, expected: Any) -> Any:
+    """What each destination's result says under one name, by its key; an only one needs no key."""
+    by_key = isinstance(expected, Mapping) and expected.keys() <= results.keys()
+    if len(results) == 1 and not by_key:
+        return _member(next(iter(results.values())), name, expected)
+    one = ANY_LIST if expected is ANY_LIST else None
+    values = {key: _member(r, name, expected.get(key) if by_key else one) for key, r in results.items()}
+    return {key: value for key, value in values.items() if value is not MISSING} or MISSING
+
+
+def _member(result: Mapping[str, Any], name: str, expected: Any) -> Any:
+    """What one result says of a stage: the values of all entries, or the only one where no list is expected."""
+    if name == "error":
+        return result.get("error", result.get("message", MISSING))
+    data = result.get("data")
+    lists = [_values(entry, name) for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
+    present = [values for values in lists if values is not None]
+    if not present:
+        return MISSING
+    values = [value for one in present for value in one]
+    return alone(values, expected)
+
+
+def _values(entry: Mapping[str, Any], stage: str) -> list[Any] | None:
+    """The values of one stage in one entry of `data`; None where the stage has none."""
+    if stage == "user_transform":
+        return [entry["user_transformed_payload"]] if "user_transformed_payload" in entry else None
+    member = entry.get("dest_transformed_payload" if stage == "dest_transform" else "destination_response")
+    if not isinstance(member, list):
+        return None if member is None else [member]
+    if stage == "dest_transform":
+        return member
+    statuses = entry.get("destination_response_status") or []
+    return [{"status": status, "response": response} for status, response in zip(statuses, member, strict=False)]
+
+
+def trouble(answer: Answer) -> str:
+    """What the answer itself says went wrong first, for whoever reads why an expectation failed; or an empty text."""
+    if not isinstance(answer.body, Mapping):
+        return ""
+    if isinstance(answer.body.get("message"), str):
+        return f"the answer says: {answer.body['message']}"
+    for entry in answer.body.get("data") or ():
+        for stage in STAGES:
+            for value in _values(entry, stage) or ():
+                error = value.get("error") if isinstance(value, Mapping) else None
+                if isinstance(error, str) and error != _NO_TRANSFORMATION:
+                    return f"{stage} says: {error}"
+    return ""

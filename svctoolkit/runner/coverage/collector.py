@@ -1,0 +1,241 @@
+"""What no scenario touches: destinations, event types, stages, event names, fields, fixtures, lines of user code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import UNSET
+
+from svctoolkit.errors import ToolkitError
+from svctoolkit.runner.attempts.shape import listed
+from svctoolkit.runner.expect.compare import is_matchers
+from svctoolkit.runner.suite.checks import STAGES
+from svctoolkit.runner.suite.model import Scenario, Suite
+
+_SHOWN = 8
+
+
+@dataclass(slots=True)
+class Group:
+    """One kind of thing: what scenarios touch, and what they miss."""
+
+    name: str
+    covered: set[str] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)
+
+    @property
+    def total(self) -> int:
+        return len(self.covered) + len(self.missing)
+
+    def count(self, item: str, covered: bool) -> None:
+        """Count an item; once covered it stays so."""
+        if covered:
+            self.covered.add(item)
+            self.missing.discard(item)
+        elif item not in self.covered:
+            self.missing.add(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Groups that have anything in them. `percent` is over all of it."""
+
+    groups: Sequence[Group]
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner.report._display import coverage
+
+        return display.bundle(coverage(self), "\n".join(shown_coverage(self)))
+
+    @property
+    def percent(self) -> float:
+        total = sum(group.total for group in self.groups)
+        return 100.0 * sum(len(group.covered) for group in self.groups) / total if total else 100.0
+
+
+def shown_coverage(coverage: Coverage) -> Iterator[str]:
+    """Coverage as lines of text."""
+    yield f"coverage {coverage.percent:.1f} %"
+    for group in coverage.groups:
+        missing = sorted(group.missing)
+        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+        names = f"   missing: {', '.join(missing[:_SHOWN])}{more}" if missing else ""
+        yield f"  {group.name:<14} {len(group.covered):>4} of {group.total:<4}{names}"
+
+
+class Collector:
+    """Hears outcomes, and tells the coverage when the run is over."""
+
+    def __init__(self, suites: Sequence[Suite]) -> None:
+        self._groups = {
+            name: Group(name)
+            for name in ("destinations", "event types", "stages", "event names", "fields", "fixtures", "lines")
+        }
+        for suite in suites:
+            self.include(suite)
+
+    def include(self, suite: Suite) -> None:
+        """Count all that there is to be touched in a suite's workspace."""
+        from svctoolkit.destinations import CATALOGUE
+
+        for key, destination in suite.workspace.destinations.items():
+            self._groups["destinations"].count(key, False)
+            for stage in STAGES if destination.transformation else STAGES[1:]:
+                self._groups["stages"].count(f"{key} {stage}", False)
+            try:
+                types = list(CATALOGUE[destination.type].handlers)
+            except ToolkitError:  # a type without a mapping takes no events
+                types = []
+            for type in types:
+                self._groups["event types"].count(f"{key} {type}", False)
+            for name in _event_names(destination.config):
+                self._groups["event names"].count(name, False)
+        for name, used in suite.fixtures.items():
+            self._groups["fixtures"].count(name, used)
+
+    def add(self, outcome: Any) -> None:
+        """Count what one scenario touched; one that was skipped touched nothing."""
+        for step in outcome.steps:
+            keys = _reached(outcome.scenario, step.step)
+            sent = [one for one in _events(step.step.given) if isinstance(one, Mapping)]
+            for key in keys:
+                self._groups["destinations"].count(key, True)
+                for stage in STAGES:
+                    if stage in step.seen or (stage == "send_to_destination" and "delivered" in step.seen):
+                        self._known("stages", f"{key} {stage}")
+                for event in sent:
+                    self._known("event types", f"{key} {event.get('type')}")
+            for event in sent:
+                if isinstance(event.get("event"), str):
+                    self._known("event names", event["event"])
+            for name, as_sent in _FIELDS.items():
+                self._fields(keys, step.step.expect.get(name), step.seen.get(name), as_sent)
+
+    def lines(self, counts: Mapping[str, Mapping[int, int]]) -> None:
+        """Count lines of user code: by file, how often each line ran."""
+        for file, lines in counts.items():
+            for line, count in lines.items():
+                self._groups["lines"].count(f"{file}:{line}", count > 0)
+
+    def _known(self, group: str, item: str) -> None:
+        found = self._groups[group]
+        if item in found.missing or group == "event names":
+            found.count(item, True)
+
+    def _fields(self, keys: Sequence[str], expected: Any, seen: Any, as_sent: Callable[[Any], Any]) -> None:
+        """Count the fields of what destinations get: those that an expectation looks at, and the others."""
+        if seen is None:
+            return
+        several = len(keys) > 1 or (isinstance(seen, Mapping) and seen.keys() <= set(keys))
+        for key in keys:
+            payloads = listed(seen.get(key) if several and isinstance(seen, Mapping) else seen)
+            wanted = expected.get(key) if several and isinstance(expected, Mapping) else expected
+            for index, payload in enumerate(payloads):
+                one = wanted[index] if isinstance(wanted, list) and index < len(wanted) else wanted
+                for path, looked_at in _leaves(as_sent(one), as_sent(payload), ()):
+                    self._groups["fields"].count(f"{key} {path}", looked_at)
+
+    def found(self) -> dict[str, tuple[list[str], list[str]]]:
+        """By group what is covered and what is missing, as plain values: for another process to `merge`."""
+        return {name: (sorted(group.covered), sorted(group.missing)) for name, group in self._groups.items()}
+
+    def merge(self, found: Mapping[str, Sequence[Sequence[str]]]) -> None:
+        """Count what another process has found."""
+        for name, (covered, missing) in found.items():
+            for item in missing:
+                self._groups[name].count(item, False)
+            for item in covered:
+                self._groups[name].count(item, True)
+
+    def coverage(self) -> Coverage:
+        return Coverage([group for group in self._groups.values() if group.total])
+
+
+def _reached(scenario: Scenario, step: Any) -> list[str]:
+    given, workspace = step.given, scenario.suite.workspace
+    if given.destination is not UNSET:
+        return [workspace.destination(given.destination).key]
+    if given.source is not UNSET:
+        return [d.key for d in workspace.connected(workspace.source(given.source))]
+    return []
+
+
+def _events(given: Any) -> list[Any]:
+    if given.event is not UNSET:
+        return list(listed(given.event))
+    if given.send is not UNSET:
+        return list(listed(given.send))
+    return [_event(*next(iter(call.items()))) for call in given.calls] if given.calls is not UNSET else []
+
+
+def _event(name: str, arguments: Any) -> dict[str, Any]:
+    """As much as coverage wants to know of the event that a call of `ServiceClient` makes."""
+    if isinstance(arguments, Mapping):
+        return {"type": name, "event": arguments.get("name")}
+    return {"type": name, "event": next(iter(listed(arguments)), None)}
+
+
+def _event_names(config: Any) -> Iterator[str]:
+    """Names of events that a configuration mentions: in lists to allow or deny, and in mappings of names."""
+    if isinstance(config, Mapping):
+        for key, value in config.items():
+            if key == "eventName" and isinstance(value, str) and value.strip():
+                yield value.strip()
+            elif "event" in str(key).lower() and isinstance(value, list):
+                yield from (row["from"] for row in value if isinstance(row, Mapping) and _is_name(row.get("from")))
+            yield from _event_names(value)
+    elif isinstance(config, list):
+        for value in config:
+            yield from _event_names(value)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _of_payload(payload: Any) -> Any:
+    """A payload by what the destination gets of it, under the names that a request has; constant members are left out.
+
+    >>> _of_payload({"version": "1", "endpoint": "https://x.example", "body": {"JSON": {"n": 1}, "XML": {}}})
+    {'url': 'https://x.example', 'body': {'n': 1}}
+    """
+    if not isinstance(payload, Mapping) or is_matchers(payload):
+        return payload
+    body = payload.get("body")
+    if isinstance(body, Mapping) and not is_matchers(body):
+        body = next((value for value in body.values() if value), {})
+    named = {"method": "method", "endpoint": "url", "headers": "headers", "params": "query", "files": "files"}
+    return {new: payload[name] for name, new in named.items() if name in payload} | ({"body": body} if body else {})
+
+
+def _of_request(request: Any) -> Any:
+    """A request that was delivered, without what belongs to the transport: most of the headers, the status."""
+    if not isinstance(request, Mapping) or is_matchers(request):
+        return request
+    return {name: request[name] for name in ("method", "url", "query", "body") if name in request}
+
+
+_FIELDS = {"dest_transform": _of_payload, "delivered": _of_request}
+
+
+def _leaves(expected: Any, actual: Any, path: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+    """Each leaf of `actual` with whether `expected` looks at it; elements of a list are one field."""
+    looks = expected is not None and not isinstance(expected, Mapping | list)
+    if isinstance(expected, Mapping) and is_matchers(expected):
+        looks = True
+    if isinstance(actual, Mapping) and actual:
+        for key, value in actual.items():
+            inner = _LOOKED if looks else expected.get(key) if isinstance(expected, Mapping) else None
+            yield from _leaves(inner, value, (*path, str(key)))
+    elif isinstance(actual, list) and actual:
+        for index, value in enumerate(actual):
+            within = isinstance(expected, list) and index < len(expected)
+            yield from _leaves(_LOOKED if looks else expected[index] if within else None, value, (*path, "*"))
+    elif actual not in ({}, []):
+        yield ".".join(path), looks or expected is not None
+
+
+_LOOKED = "looked at"

@@ -1,0 +1,46 @@
+"""How often each line of user code has run, over every data plane of a run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from svctoolkit.yamlfile import shown_name
+
+if TYPE_CHECKING:
+    from svctoolkit.runner.suite.model import Suite
+
+#: By file and line.
+Counts: TypeAlias = Mapping[str, Mapping[int, int]]
+
+
+class Lines:
+    """Adds up `counts`. Files are called by their path; code without a file of its own by where it is written."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, dict[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, suite: Suite, *found: Counts) -> None:
+        """Add what data planes that serve the workspace of `suite` have counted."""
+        names = dict(_names(suite))
+        with self._lock:
+            for counts in found:
+                for file, lines in counts.items():
+                    known = self.counts.setdefault(names.get(file, file), {})
+                    for line, times in lines.items():
+                        known[line] = known.get(line, 0) + times
+
+
+def _names(suite: Suite) -> Iterator[tuple[str, str]]:
+    folder = suite.workspace.folder or Path()
+    for transformation in suite.workspace.transformations.values():
+        yield transformation.file_name, _name(suite, transformation.file_name, folder, transformation.file)
+    for library in suite.workspace.libraries.values():
+        yield library.file_name, _name(suite, library.file_name, folder, library.file)
+
+
+def _name(suite: Suite, name: str, folder: Path, file: Path | None) -> str:
+    return shown_name(folder / file) if file else f"{suite.workspace_name} {name}"

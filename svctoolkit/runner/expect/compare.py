@@ -1,0 +1,191 @@
+"""What came against what was expected: every difference, each with its place in the expectation.
+
+Objects match as subsets: every key that is expected must be there and match, others do not matter. Lists match element
+by element. Numbers compare by value (`10` is `10.0`), true is no number. A map whose keys are all names of matchers
+(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys (`_written` finds those that are misspelt). Paths to
+ignore match at the end of a path, `*` any one step of it; what is below them is ignored, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
+
+from svctoolkit.errors import did_you_mean
+from svctoolkit.runner.expect.matchers import MATCHERS, MISSING
+
+Path: TypeAlias = tuple[str | int, ...]
+_LONGEST = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`path` leads to the value that differs, `expectation` to what expected it. `str()` is one line."""
+
+    expectation: Path
+    path: Path
+    expected: str
+    got: str
+
+    def shortened(self, hide: Callable[[str], str]) -> Difference:
+        """With secrets hidden, and then cut: half a secret would not be found. Long texts show where they part."""
+        one, other = hide(self.expected), hide(self.got)
+        if max(len(one), len(other)) > _LONGEST:
+            same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+            if same > _LONGEST // 2:
+                one, other = f"…{one[same - 30 :]}", f"…{other[same - 30 :]}"
+        return replace(self, expected=_cut(one), got=_cut(other))
+
+    def __str__(self) -> str:
+        return f"{'.'.join(map(str, self.path)) or '(value)'}: expected {self.expected}, got {self.got}"
+
+
+class Snapshots(Protocol):
+    """Where `$snapshot` finds what is expected."""
+
+    def differences(self, name: str, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+        """What differs from the snapshot for this place; it is written instead where that was asked for."""
+        ...
+
+
+def differences(
+    expected: Any,
+    actual: Any,
+    *,
+    ignore: tuple[tuple[str, ...], ...] = (),
+    snapshots: Snapshots | None = None,
+    hide: Callable[[str], str] = str,
+) -> list[Difference]:
+    """Everything in which `actual` does not match `expected`; an empty list if it does. `hide` masks secrets in texts.
+
+    >>> for found in differences({"body": {"revenue": 10}}, {"body": {"revenue": 11, "currency": "EUR"}}): print(found)
+    body.revenue: expected 10, got 11
+    >>> differences({"body": {"sent": 1}}, {"body": {"sent": 2}}, ignore=(("body", "sent"),))
+    []
+    """
+    found = Comparison(ignore=ignore, snapshots=snapshots).differences(expected, actual)
+    return [difference.shortened(hide) for difference in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A place in the expectation and in the value, and how strictly they are compared from here on."""
+
+    expectation: Path = ()
+    path: Path = ()
+    exact: bool = False
+    literal: bool = False
+    ignore: tuple[tuple[str, ...], ...] = ()
+    snapshots: Snapshots | None = field(default=None, repr=False)
+    beside: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the matcher with those next to it
+
+    def with_(self, *, exact: bool = False, literal: bool = False) -> Comparison:
+        return replace(self, exact=self.exact or exact, literal=self.literal or literal)
+
+    def at_element(self, index: int) -> Comparison:
+        """The place of one element of a matcher's operand; the value stays the same."""
+        return replace(self, expectation=(*self.expectation, index))
+
+    def _inner(self, step: str | int) -> Comparison:
+        return Comparison(
+            (*self.expectation, step), (*self.path, step), self.exact, self.literal, self.ignore, self.snapshots
+        )
+
+    def below(self, *steps: str | int) -> Comparison:
+        """The place of a part of the value, named by `steps`; the expectation stays the same."""
+        return replace(self, path=(*self.path, *steps))
+
+    def ignored(self) -> bool:
+        """Whether this place is not compared."""
+        return any(
+            len(rule) <= len(self.path)
+            and all(r in ("*", str(p)) for r, p in zip(rule, self.path[len(self.path) - len(rule) :], strict=True))
+            for rule in self.ignore
+        )
+
+    def matches(self, expected: Any, actual: Any) -> bool:
+        return next(self.differences(expected, actual), None) is None
+
+    def difference(self, expected: str, actual: Any, *, got: str = "") -> Difference:
+        """That something else was expected here; `expected` says what, in words."""
+        return Difference(self.expectation, self.path, expected, got or shown(actual))
+
+    def differences(self, expected: Any, actual: Any) -> Iterator[Difference]:
+        """What differs from here on. `actual` may be `MISSING`."""
+        if self.ignore and self.ignored():
+            return
+        if isinstance(expected, Mapping):
+            if not self.literal and is_matchers(expected):
+                for name, operand in expected.items():
+                    place = replace(self, expectation=(*self.expectation, name), beside=expected)
+                    yield from MATCHERS[name[1:]].differences(operand, actual, place)
+            elif isinstance(actual, Mapping):
+                yield from self._object(expected, actual)
+            else:
+                yield self.difference(shown(expected), actual)
+        elif isinstance(expected, list):
+            if isinstance(actual, list):
+                yield from self._list(expected, actual)
+            else:
+                yield self.difference(shown(expected), actual)
+        elif not _same(expected, actual):
+            yield Difference(self.expectation, self.path, shown(expected), shown(actual))
+
+    def _object(self, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[Difference]:
+        for key, value in expected.items():
+            if key in actual:
+                yield from self._inner(key).differences(value, actual[key])
+                continue
+            for found in self._inner(key).differences(value, MISSING):
+                near = did_you_mean(key, actual) if found.got == "nothing" else ""
+                yield replace(found, got=f"nothing.{near}") if near else found
+        for key in [k for k in actual if k not in expected] if self.exact else ():
+            place = replace(self._inner(key), expectation=self.expectation)
+            if not place.ignored():
+                yield place.difference("nothing", actual[key])
+
+    def _list(self, expected: list[Any], actual: list[Any]) -> Iterator[Difference]:
+        if len(expected) != len(actual):
+            yield self.difference(_elements(expected), actual, got=f"{len(actual)}: {shown(actual)}")
+        for index, (one, other) in enumerate(zip(expected, actual, strict=False)):
+            yield from self._inner(index).differences(one, other)
+
+
+def is_matchers(value: Mapping[Any, Any]) -> bool:
+    """Whether an expected map is matched by matchers: it has keys, and each names one."""
+    for key in value:
+        if not (isinstance(key, str) and key[:1] == "$" and key[1:] in MATCHERS):
+            return False
+    return bool(value)
+
+
+def printable(text: str) -> str:
+    """Control characters but line ends as escapes: what a destination answers must not steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def shown(value: Any) -> str:
+    """A value on one line, as JSON."""
+    if value is MISSING:
+        return "nothing"
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=repr)
+    except RecursionError:
+        return "a value that is nested too deep to show"
+    return printable(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _elements(expected: list[Any]) -> str:
+    return f"{len(expected)} element{'' if len(expected) == 1 else 's'}"
+
+
+def _same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    return bool(expected == actual)

@@ -1,0 +1,73 @@
+"""What is wrong with an expectation as it is written, before anything is compared with it.
+
+Payloads have keys that begin with `$`, such as `$os`, so not every such key is a matcher. One that is a single slip
+away from a matcher's name (a letter too many, too few, wrong or in the wrong place; capitals) is taken for a mistake:
+
+>>> list(problems({"id": {"$regexx": "^o-"}}))
+[(('id', '$regexx'), "no matcher is called '$regexx'. Did you mean $regex? A key of this name goes into $literal")]
+>>> list(problems({"$os": "Android", "$set": {"$key_of_mine": 1}}))
+[]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Path, is_matchers
+from svctoolkit.runner.expect.matchers import MATCHERS, Matcher
+
+_SHORT = 4  # letters: names below this have too many neighbours that payloads use
+
+
+def problems(expected: Any, path: Path = (), *, pending: bool = False) -> Iterator[tuple[Path, str]]:
+    """`(path, message)` of each. With `pending` operands are left alone: variables in them may have no value yet."""
+    if isinstance(expected, list):
+        for index, one in enumerate(expected):
+            yield from problems(one, (*path, index), pending=pending)
+    elif isinstance(expected, Mapping):
+        alone = is_matchers(expected)
+        for key, value in expected.items():
+            name = key[1:] if key[:1] == "$" else ""
+            matcher = MATCHERS[name] if name and name in MATCHERS else None
+            if matcher is not None:
+                yield from (((*path, key), wrong) for wrong in _misused(matcher, key, value, expected, alone, pending))
+            elif name and (near := slip(name)):
+                message = f"no matcher is called {key!r}. Did you mean ${near}? A key of this name goes into $literal"
+                yield (*path, key), message
+            if matcher is None or matcher.nested:
+                yield from problems(value, (*path, key), pending=pending)
+
+
+def _misused(
+    matcher: Matcher, key: str, operand: Any, beside: Mapping[str, Any], alone: bool, pending: bool
+) -> Iterator[str]:
+    if not alone:
+        yield f"the matcher {key} stands beside other keys. For a key of this name use $literal"
+    elif not pending and (wrong := matcher.problem(operand)):
+        yield f"{key} {wrong}"
+    elif matcher.beside and f"${matcher.beside}" not in beside:
+        yield f"{key} stands beside ${matcher.beside} only"
+
+
+def is_reserved(name: str) -> bool:
+    """Whether `$name` can be a key of a payload inside `$literal` only."""
+    return name in MATCHERS or bool(slip(name))
+
+
+def slip(name: str) -> str:
+    """The matcher that `name` is one slip away from, or an empty text.
+
+    >>> slip("lenght"), slip("Regex"), slip("set"), slip("ltv")
+    ('length', 'regex', '', '')
+    """
+    return next((other for other in MATCHERS.names() if _one_slip(name.lower(), other)), "")
+
+
+def _one_slip(name: str, other: str) -> bool:
+    if len(other) < _SHORT and sorted(name) != sorted(other):
+        return False
+    same = next((n for n, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
+    left, right = name[same:], other[same:]
+    swapped = left[:2] == right[1::-1] and left[2:] == right[2:]
+    return swapped or left[1:] == right[1:] or left[1:] == right or left == right[1:]

@@ -1,0 +1,46 @@
+"""What a matcher is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from svctoolkit.runner.expect.compare import Comparison, Difference
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+#: What stands in the place of a value that did not come.
+MISSING: Final[Any] = _Missing()
+
+#: `(operand, actual, comparison)` to what differs; `actual` may be `MISSING`.
+Differences: TypeAlias = Callable[[Any, Any, "Comparison"], "Iterable[Difference]"]
+
+
+def _no_problem(_operand: Any) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One `$operator`.
+
+    - `differences(operand, actual, comparison)`: what differs. `comparison.differences` compares what is nested;
+      `comparison.difference` says what this matcher expected
+    - `problem(operand)`: what is wrong with the operand as it is written, or an empty text
+    - `nested`: whether there may be expectations inside the operand
+    - `beside`: the matcher that this one only goes with, whose operand is in `comparison.beside`
+    """
+
+    differences: Differences
+    problem: Callable[[Any], str] = _no_problem
+    nested: bool = False
+    beside: str = ""

@@ -1,0 +1,45 @@
+"""How `$gt`, `$gte`, `$lt` and `$lte` compare: numbers with numbers, texts with texts, times by the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.runner.expect.matchers._contract import Matcher
+
+if TYPE_CHECKING:
+    from svctoolkit.runner.expect.compare import Comparison, Difference
+
+
+def ordered(words: str, holds: Callable[[Any, Any], bool]) -> Matcher:
+    """A matcher that wants a value which `holds` of `(value, operand)`; `words` name the relation."""
+
+    def differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+        one, other = _comparable(actual), _comparable(operand)
+        if type(one) is not type(other) or not holds(one, other):
+            from svctoolkit.runner.expect.compare import shown
+
+            yield comparison.difference(f"{_kind(other)} {words} {shown(operand)}", actual)
+
+    return Matcher(differences, _problem)
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value) if abs(value) < 2**53 else value
+    if isinstance(value, str):
+        try:
+            time = datetime.fromisoformat(value)
+        except ValueError:
+            return value
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return None
+
+
+def _kind(value: Any) -> str:
+    return "a number" if isinstance(value, int | float) else "a text" if isinstance(value, str) else "a time"
+
+
+def _problem(operand: Any) -> str:
+    return "" if _comparable(operand) is not None else "takes a number, a text or a time"

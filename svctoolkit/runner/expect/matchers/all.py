@@ -1,0 +1,27 @@
+"""`$all: [EXPECTATION, ...]`: each of them.
+
+>>> from svctoolkit.runner import differences
+>>> expected = {"id": {"$all": [{"$regex": "^o-"}, {"$length": 4}]}}
+>>> for found in differences(expected, {"id": "o-1"}): print(found)
+id: expected a length of 4, got 3: "o-1"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    for index, one in enumerate(operand):
+        yield from comparison.at_element(index).differences(one, actual)
+
+
+def _problem(operand: Any) -> str:
+    return "" if isinstance(operand, list) and operand else "takes a list of expectations, at least one"
+
+
+matcher = Matcher(_differences, _problem, nested=True)

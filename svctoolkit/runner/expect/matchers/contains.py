@@ -1,0 +1,31 @@
+"""`$contains: VALUE`: in a text, that text; in a list, an element for each value given (one alone needs no list).
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"tags": {"$contains": ["vip", "new"]}}, {"tags": ["vip", "eu"]}): print(found)
+tags: expected an element "new", got ["vip","eu"]
+>>> differences({"error": {"$contains": "userId"}}, {"error": "userId is missing"})
+[]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    if isinstance(actual, list):
+        for index, one in enumerate(operand if isinstance(operand, list) else [operand]):
+            if not any(comparison.matches(one, element) for element in actual):
+                place = comparison.at_element(index) if isinstance(operand, list) else comparison
+                yield place.difference(f"an element {shown(one)}", actual)
+    elif not (isinstance(actual, str) and isinstance(operand, str) and operand in actual):
+        yield comparison.difference(
+            f"{'a text or list' if isinstance(operand, str) else 'a list'} with {shown(operand)}", actual
+        )
+
+
+matcher = Matcher(_differences, nested=True)

@@ -1,0 +1,27 @@
+"""`$each: VALUE`: a list in which every element matches, or an object in which every value does.
+
+An empty list has no element that could fail; say `$length` beside it where there must be some.
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"$each": {"sku": {"$type": "string"}}}, [{"sku": "A1"}, {"sku": 2}]): print(found)
+1.sku: expected a string, got 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    if not isinstance(actual, list | dict):
+        yield comparison.difference("a list or an object", actual)
+        return
+    for step, value in actual.items() if isinstance(actual, dict) else enumerate(actual):
+        yield from comparison.below(step).differences(operand, value)
+
+
+matcher = Matcher(_differences, nested=True)

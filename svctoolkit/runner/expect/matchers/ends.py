@@ -1,0 +1,26 @@
+"""`$ends: TEXT`: a text that ends with TEXT.
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"id": {"$ends": "-1"}}, {"id": "o-2"}): print(found)
+id: expected a text that ends with "-1", got "o-2"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    if not (isinstance(actual, str) and actual.endswith(operand)):
+        yield comparison.difference(f"a text that ends with {shown(operand)}", actual)
+
+
+def _problem(operand: Any) -> str:
+    return "" if isinstance(operand, str) else "takes a text"
+
+
+matcher = Matcher(_differences, _problem)

@@ -1,0 +1,37 @@
+"""`$keys: [NAME, ...]`: an object with these members and no others, whatever they hold. Or an expectation of the list.
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"$keys": ["email", "plan"]}, {"email": "a@b.example", "phone": "1"}): print(found)
+(value): expected the members email, plan, got email, phone
+>>> differences({"$keys": {"$contains": "email"}}, {"email": "a@b.example", "phone": "1"})
+[]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    if not isinstance(actual, dict):
+        yield comparison.difference("an object", actual)
+    elif isinstance(operand, list):
+        if sorted(map(str, operand)) != sorted(map(str, actual)):
+            yield comparison.difference(f"the members {_named(operand)}", actual, got=_named(actual) or "none")
+    elif not comparison.matches(operand, list(actual)):
+        yield comparison.difference(f"members that fit {shown(operand)}", actual, got=_named(actual) or "none")
+
+
+def _named(names: Any) -> str:
+    return ", ".join(map(str, names))
+
+
+def _problem(operand: Any) -> str:
+    return "" if isinstance(operand, list | dict) else "takes a list of names, or an expectation of it"
+
+
+matcher = Matcher(_differences, _problem, nested=True)

@@ -1,0 +1,30 @@
+"""`$length: N`: how many elements, keys or characters. N may be an expectation of its own.
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"products": {"$length": 2}}, {"products": [1, 2, 3]}): print(found)
+products: expected a length of 2, got 3: [1,2,3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    expected = f"a length of {shown(operand)}"
+    if not isinstance(actual, list | dict | str):
+        yield comparison.difference(expected, actual)
+    elif not comparison.matches(operand, len(actual)):
+        yield comparison.difference(expected, actual, got=f"{len(actual)}: {shown(actual)}")
+
+
+def _problem(operand: Any) -> str:
+    number = isinstance(operand, int) and not isinstance(operand, bool) and operand >= 0
+    return "" if number or isinstance(operand, dict) else "takes a number from 0 up"
+
+
+matcher = Matcher(_differences, _problem, nested=True)

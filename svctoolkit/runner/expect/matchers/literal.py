@@ -1,0 +1,21 @@
+"""`$literal: VALUE`: that value, in which `$` keys are keys. For payloads that have keys like `$regex`.
+
+>>> from svctoolkit.runner import differences
+>>> differences({"query": {"$literal": {"$regex": "^a"}}}, {"query": {"$regex": "^a"}})
+[]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    return comparison.with_(literal=True).differences(operand, actual)
+
+
+matcher = Matcher(_differences)

@@ -1,0 +1,26 @@
+"""`$starts: TEXT`: a text that begins with TEXT.
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"id": {"$starts": "o-"}}, {"id": "x-1"}): print(found)
+id: expected a text that begins with "o-", got "x-1"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    if not (isinstance(actual, str) and actual.startswith(operand)):
+        yield comparison.difference(f"a text that begins with {shown(operand)}", actual)
+
+
+def _problem(operand: Any) -> str:
+    return "" if isinstance(operand, str) else "takes a text"
+
+
+matcher = Matcher(_differences, _problem)

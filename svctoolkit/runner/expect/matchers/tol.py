@@ -1,0 +1,26 @@
+"""`$tol: NUMBER`, beside `$approx`: how far off the number may be.
+
+>>> from svctoolkit.runner import differences
+>>> differences({"$approx": 100, "$tol": 5}, 104)
+[]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(_operand: Any, _actual: Any, _comparison: Comparison) -> Iterator[Difference]:
+    return iter(())
+
+
+def _problem(operand: Any) -> str:
+    number = isinstance(operand, int | float) and not isinstance(operand, bool) and 0 <= operand < 1e300
+    return "" if number else "takes a number from 0 up"
+
+
+matcher = Matcher(_differences, _problem, beside="approx")

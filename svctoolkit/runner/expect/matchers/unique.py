@@ -1,0 +1,36 @@
+"""`$unique: true`: a list in which no two elements are alike. `$unique: PATH`: no two have the same value there.
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"$unique": "sku"}, [{"sku": "A1"}, {"sku": "B2"}, {"sku": "A1"}]): print(found)
+(value): expected a different sku in each element, got "A1" in 0 and 2
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.matchers import Matcher
+from svctoolkit.runner.expect.paths import at
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    if not isinstance(actual, list):
+        yield comparison.difference("a list", actual)
+        return
+    first: dict[str, int] = {}
+    for index, element in enumerate(actual):
+        value = json.dumps(at(element, operand) if isinstance(operand, str) else element, sort_keys=True, default=repr)
+        other = first.setdefault(value, index)
+        if other != index:
+            what = f"a different {operand} in each element" if isinstance(operand, str) else "no two elements alike"
+            yield comparison.difference(what, actual, got=f"{value} in {other} and {index}")
+
+
+def _problem(operand: Any) -> str:
+    return "" if operand is True or isinstance(operand, str) else "takes true or a path"
+
+
+matcher = Matcher(_differences, _problem)

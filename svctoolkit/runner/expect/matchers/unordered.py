@@ -1,0 +1,47 @@
+"""`$unordered: [VALUE, ...]`: a list of as many elements, each pairing with one of these, in any order.
+
+>>> from svctoolkit.runner import differences
+>>> expected = {"$unordered": [{"sku": "A1"}, {"sku": "B2"}]}
+>>> for found in differences(expected, [{"sku": "B2"}, {"sku": "C3"}]): print(found)
+(value): expected an element {"sku":"A1"}, got [{"sku":"B2"},{"sku":"C3"}]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    if not isinstance(actual, list):
+        yield comparison.difference(f"a list of {shown(operand)}", actual)
+        return
+    candidates = [[n for n, element in enumerate(actual) if comparison.matches(one, element)] for one in operand]
+    taken: dict[int, int] = {}
+    alone = [n for n in range(len(operand)) if not _pair(n, candidates, taken, set())]
+    for n in alone:
+        yield comparison.at_element(n).difference(f"an element {shown(operand[n])}", actual)
+    if not alone and len(actual) > len(operand):
+        extra = [element for n, element in enumerate(actual) if n not in taken]
+        yield comparison.difference(f"{len(operand)} elements", actual, got=f"{len(actual)}, too many: {shown(extra)}")
+
+
+def _pair(one: int, candidates: list[list[int]], taken: dict[int, int], tried: set[int]) -> bool:
+    """Give `one` an element, moving those that have another choice: each expectation pairs if any assignment exists."""
+    for element in candidates[one]:
+        if element not in tried:
+            tried.add(element)
+            if element not in taken or _pair(taken[element], candidates, taken, tried):
+                taken[element] = one
+                return True
+    return False
+
+
+def _problem(operand: Any) -> str:
+    return "" if isinstance(operand, list) else "takes a list"
+
+
+matcher = Matcher(_differences, _problem, nested=True)

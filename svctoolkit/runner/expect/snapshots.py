@@ -1,0 +1,107 @@
+"""Golden files: one JSON file for each scenario and place, in `__snapshots__` beside the suite."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.runner.expect.compare import Comparison, Difference, differences
+from svctoolkit.runner.suite.model import Scenario, Suite
+
+Update: TypeAlias = Literal["none", "new", "all"]
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """The snapshots of a run. `update` says which are written: none, those that are not there, or all that differ.
+
+    `written` has the files that were written, `used` those that a scenario looked at.
+    """
+
+    update: Update = "none"
+    written: list[Path] = field(default_factory=list)
+    used: set[Path] = field(default_factory=set)
+
+    def of(self, scenario: Scenario, prefix: str = "") -> OfScenario:
+        """Those of one scenario; the names of their files begin with its id and `prefix`."""
+        return OfScenario(self, scenario, prefix)
+
+    def unused(self, suite: Suite) -> list[Path]:
+        """The snapshot files of a suite that no scenario looked at; tells something after a run of all of it only."""
+        return sorted(path for path in folder(suite).glob("*.json") if path not in self.used)
+
+
+def folder(suite: Suite) -> Path:
+    """Where the snapshots of a suite are."""
+    return suite.path.parent / "__snapshots__" / suite.path.name.partition(".suite.")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class OfScenario:
+    """Finds and writes the snapshots of one scenario."""
+
+    run: Snapshots
+    scenario: Scenario
+    prefix: str
+
+    def differences(self, name: str, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+        path = folder(self.scenario.suite) / f"{self.scenario.id}.{self.prefix}{name}.json"
+        self.run.used.add(path)
+        value = self.scenario.suite.masker.masked(_without_ignored(actual, comparison))
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            if self.run.update == "none":
+                yield comparison.difference("a snapshot", value, got="no snapshot yet: --update=new writes it")
+            else:
+                self._write(path, value)
+            return
+        except (OSError, ValueError) as error:
+            yield comparison.difference(f"a snapshot in {path}", value, got=f"a file that cannot be read: {error}")
+            return
+        found = differences({"$exact": {"$literal": kept}}, value)
+        if found and self.run.update == "all":
+            self._write(path, value)
+            return
+        for one in found:
+            where = (*comparison.path, *one.path)
+            yield Difference(comparison.expectation, where, f"{one.expected} (snapshot)", one.got)
+
+    def _write(self, path: Path, value: Any) -> None:
+        write(path, json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+        self.run.written.append(path)
+
+
+def _without_ignored(value: Any, comparison: Comparison) -> Any:
+    if not comparison.ignore:
+        return value
+    if isinstance(value, dict):
+        inner = {key: (comparison.below(key), v) for key, v in value.items()}
+        return {key: _without_ignored(v, place) for key, (place, v) in inner.items() if not place.ignored()}
+    if isinstance(value, list):
+        return [_without_ignored(v, comparison.below(n)) for n, v in enumerate(value)]
+    return value
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all. Raises `ConfigError` where it cannot be written."""
+    import tempfile  # 10 ms, and most runs write nothing
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with open(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                file.write(text)
+            Path(temporary).chmod(0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ConfigError(f"cannot write it: {error.strerror}", where=str(path)) from error

@@ -1,0 +1,1 @@
+"""Where scenarios run: data planes of this process, or a service elsewhere."""

@@ -1,0 +1,329 @@
+"""The data plane that scenarios run against: in this process without a socket, or a service at a URL."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol
+
+from svctoolkit.runner.coverage.lines import Counts, Lines
+from svctoolkit.runner.suite import format as _format
+from svctoolkit.workspace import Connection, Destination, Person, Workspace
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from svctoolkit.pipeline import Pipeline
+    from svctoolkit.runner.planes.loops import Loops
+    from svctoolkit.runner.suite.model import Scenario, Suite
+    from svctoolkit.server import DataPlane
+
+_TEST_API = ("/v0/", "/destination-definitions", "/openapi.json", "/docs")
+_DRAIN_SECONDS = 10.0
+_STOP_SECONDS = 0.5  # scenarios have waited for what they wanted; this is for an interrupt
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a data plane answered. Header names are lower-case; `body` is the parsed JSON, or the text if it is none."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+class Plane(Protocol):
+    """A data plane, wherever it is."""
+
+    #: The `Authorization` header of someone who may use its Test API.
+    authorization: str
+
+    def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Its answer. `path` may have a query."""
+        ...
+
+    def test(self, path: str, body: bytes) -> Answer:
+        """What its Test API answers to a POST of this JSON."""
+        ...
+
+    def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+        """What became at the destinations `keys` of what was sent as `run`, once nothing of it is under way.
+
+        As `_shape.of_ends` takes it. Raises `ToolkitError` if it takes too long.
+        """
+        ...
+
+    def script(self, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
+        """Let the recorder answer destinations like this from now on."""
+        ...
+
+
+def basic(email: str, token: str) -> str:
+    """The `Authorization` header of the Test API."""
+    return f"Basic {base64.b64encode(f'{email}:{token}'.encode()).decode()}"
+
+
+def parsed(content: bytes) -> Any:
+    """The JSON value, or the text if it is none."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return content.decode("utf-8", "replace")
+
+
+def posted(plane: Plane, path: str, body: bytes) -> Answer:
+    """The answer to a POST of JSON by someone who may use the Test API."""
+    headers = {"authorization": plane.authorization, "content-type": "application/json"}
+    return plane.request("POST", path, headers, body)
+
+
+def transformation_id(key: str) -> str:
+    """The id of the destination that stands behind a transformation which is tested alone."""
+    return f"transformation alone: {key}"
+
+
+@contextmanager
+def embedded(*, live: bool = False) -> Iterator[Planes]:
+    """Data planes in this process, one per workspace, until the block ends. With `live` live scenarios run, too."""
+    planes = Planes(live=live)
+    try:
+        yield planes
+    finally:
+        planes.close()
+
+
+class Planes:
+    """Data planes in this process, made when they are first asked for. `close()` ends them.
+
+    A scenario that freezes the clock or tells the recorder what to answer has one of its own.
+    """
+
+    def __init__(self, *, live: bool = False, coverage: bool = False) -> None:
+        self.live, self._coverage = live, coverage
+        self._lines = Lines()
+        self._loops: Loops | None = None
+        self._planes: dict[int, tuple[Suite, EmbeddedPlane]] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def opened(self, scenario: Scenario) -> Iterator[Plane]:
+        """The data plane for one run of a scenario."""
+        if not (scenario.freeze or scenario.recorder or scenario.live):
+            yield self._of(scenario.suite)
+            return
+        if self._coverage:
+            self._of(scenario.suite)  # what no scenario runs is counted there
+        own = EmbeddedPlane(scenario.suite.workspace, self._running, scenario, coverage=self._coverage)
+        try:
+            yield own
+        finally:
+            self._lines.add(scenario.suite, *own.lines())
+            own.close()
+
+    def unable(self, _scenario: Scenario) -> str:
+        """Why a scenario cannot run here, or an empty text. Here every scenario can."""
+        return ""
+
+    def lines(self) -> Counts:
+        """How often each line of user code ran, by file; as far as the engines can tell. Empty without `coverage`."""
+        for suite, plane in self._planes.values():
+            self._lines.add(suite, *plane.lines(all=self._coverage))
+        return self._lines.counts
+
+    def _of(self, suite: Suite) -> EmbeddedPlane:
+        """The data plane that serves the workspace of `suite`, which should not change any more."""
+        workspace = suite.workspace
+        with self._lock:
+            found = self._planes.get(id(workspace))
+        if found is None:
+            made = suite, EmbeddedPlane(workspace, self._running, coverage=self._coverage)
+            with self._lock:
+                found = self._planes.setdefault(id(workspace), made)
+        return found[1]
+
+    def _running(self) -> Loops:
+        from svctoolkit.runner.planes.loops import Loops  # asyncio: 20 ms, and most tests of mappings need none
+
+        with self._lock:
+            self._loops = self._loops or Loops()
+            return self._loops
+
+    def close(self) -> None:
+        for _, plane in self._planes.values():
+            plane.close()
+        self._planes.clear()
+        if self._loops is not None:
+            self._loops.close()
+            self._loops = None
+
+
+class EmbeddedPlane:
+    """Serves a workspace in record mode, whatever the workspace says; only a live scenario's destination is sent to.
+
+    The Test API is asked directly; the data plane behind it starts with the first request that needs it.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        loops: Callable[[], Loops],
+        scenario: Scenario | None = None,
+        *,
+        coverage: bool = False,
+    ) -> None:
+        email, token = "suite@svctoolkit.invalid", secrets.token_urlsafe()
+        self._workspace = prepared(workspace, scenario)
+        self._workspace.people = [*workspace.people, Person.with_token(email, token)]
+        self._frozen = _frozen(scenario.freeze) if scenario and scenario.freeze else {}
+        verified = set(scenario.destinations("verify")) if scenario else set[str]()
+        self._only = verified.pop() if len(verified) == 1 else ""
+        self._loops, self._lock = loops, threading.Lock()
+        self._coverage = coverage
+        self._runs: Pipeline | None = None
+        self._test_api: Starlette | None = None
+        self._data_plane: DataPlane | None = None
+        self._answers: Mapping[str, Sequence[_format.RecorderAnswer]] = {}
+        self.authorization = basic(email, token)
+
+    def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        if not path.startswith(_TEST_API):
+            answer = self._plane.ingest(method, path, headers=headers, body=body)
+            return Answer(answer.status, answer.headers, parsed(answer.body))
+        from svctoolkit.server import call
+
+        got = self._loops().run(call(self._app, method, path, headers, body))
+        return Answer(got.status, got.headers, parsed(got.body))
+
+    def test(self, path: str, body: bytes) -> Answer:
+        from svctoolkit.server import ask
+
+        got = ask(self._pipeline, path, body)
+        return posted(self, path, body) if got is None else Answer(got.status, got.headers, parsed(got.body))
+
+    def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+        from svctoolkit.runner.planes.fates import became
+
+        self._plane.drain(_DRAIN_SECONDS, run=run)
+        return became(self._plane.of_run(run), keys)
+
+    def script(self, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
+        self._answers = answers
+        for key, script in answers.items():
+            if self._data_plane:
+                self._data_plane.script(key, *_recorder_answers(script))
+            if self._runs and key == self._only:
+                self._runs.recorder.answer("*", *_recorder_answers(script))
+
+    @property
+    def _pipeline(self) -> Pipeline:
+        with self._lock:
+            if self._runs is None:
+                from svctoolkit.destinations import Context
+                from svctoolkit.pipeline import Pipeline
+
+                self._runs = Pipeline(self._workspace, context=Context(**self._frozen), coverage=self._coverage)
+                if self._only in self._answers:
+                    self._runs.recorder.answer("*", *_recorder_answers(self._answers[self._only]))
+            return self._runs
+
+    @property
+    def _app(self) -> Starlette:
+        """The Test API alone: without a store and the threads that deliver."""
+        pipeline = self._pipeline
+        with self._lock:
+            if self._test_api is None:
+                from svctoolkit.server import app  # 0.1 s, and most tests of mappings need none of it
+
+                self._test_api = app(self._workspace, pipeline=pipeline)
+            return self._test_api
+
+    @property
+    def _plane(self) -> DataPlane:
+        with self._lock:
+            if self._data_plane is None:
+                from svctoolkit.server import DataPlane
+                from svctoolkit.server.worker import Backoff
+
+                self._data_plane = DataPlane(
+                    self._workspace, listen=False, backoff=Backoff(scale=0), coverage=self._coverage, **self._frozen
+                )
+                for key, script in self._answers.items():
+                    self._data_plane.script(key, *_recorder_answers(script))
+            return self._data_plane
+
+    def lines(self, *, all: bool = False) -> tuple[Counts, Counts]:
+        """How often each line of user code ran, in the Test API and behind it. With `all` also of code that did not."""
+        for transformation in self._workspace.transformations.values() if all else ():
+            self._pipeline.user_code.runnable(transformation)
+        tested = self._runs.user_code.coverage() if self._runs else {}
+        return tested, self._data_plane.lines() if self._data_plane else {}
+
+    def close(self) -> None:
+        """End the data plane, if there is one."""
+        if self._data_plane is not None:
+            self._data_plane.stop(_STOP_SECONDS)
+
+
+def prepared(workspace: Workspace, scenario: Scenario | None = None) -> Workspace:
+    """The workspace as suites run it: nothing is really sent, but to the destination of a live scenario.
+
+    Every transformation has a destination behind it, so that it can be tested alone.
+    """
+    live = scenario.live if scenario else None
+    made = replace(workspace, delivery=replace(workspace.delivery, mode="live" if live else "record"))
+    made.destinations = dict(workspace.destinations)
+    for key in workspace.transformations:
+        id = transformation_id(key)
+        config = {"webhookUrl": "https://transformation.invalid/"}
+        made.destinations[id] = Destination(id, id, key, "WEBHOOK", config=config, transformation=key)
+    if live and live.destination:
+        chosen = workspace.destination(live.destination).key
+        made.sources = {
+            key: replace(
+                s, connections=[Connection(c.destination, c.enabled and c.destination == chosen) for c in s.connections]
+            )
+            for key, s in workspace.sources.items()
+        }
+    return made
+
+
+def _frozen(freeze: _format.Freeze) -> dict[str, Any]:
+    """The clock and the ids of a scenario that freezes them."""
+    given: dict[str, Any] = {}
+    if freeze.time:
+        time = datetime.fromisoformat(freeze.time)
+        given["clock"] = lambda: time
+    if freeze.ids == "sequence":
+        given["new_id"] = sequence()
+    return given
+
+
+def sequence() -> Callable[[], str]:
+    """Ids that look like UUIDs and count: 00000000-0000-4000-8000-000000000001 and so on."""
+    numbers = count(1)
+    return lambda: f"00000000-0000-4000-8000-{next(numbers):012x}"
+
+
+def _recorder_answers(script: Sequence[_format.RecorderAnswer]) -> list[Any]:
+    """The recorder's answers as it takes them."""
+    from msgspec import UNSET
+
+    from svctoolkit.delivery import Answer as RecorderAnswer
+
+    return [
+        RecorderAnswer(
+            status=one.status,
+            headers={name: str(value) for name, value in one.headers.items()},
+            delay=_format.seconds(one.delay),
+            close=one.close,
+            **({} if one.body is UNSET else {"body": one.body}),
+        )
+        for one in script
+    ]

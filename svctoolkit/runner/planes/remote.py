@@ -1,0 +1,114 @@
+"""Scenarios against a service at a URL: its Test API, by HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+from svctoolkit.errors import DeliveryError, ToolkitError, UsageError
+from svctoolkit.runner.planes.embedded import Answer, Plane, Planes, basic, parsed, posted
+from svctoolkit.runner.planes.fates import from_records
+from svctoolkit.runner.suite.model import Scenario
+
+_SECONDS = 60.0
+_DRAIN_SECONDS = 20
+
+
+def remote(base_url: str, email: str, token: str, *, live: bool = False) -> Planes:
+    """Planes that are all the one service at `base_url`. Raises `UsageError` if nothing answers there."""
+    if not base_url.startswith(("http://", "https://")):
+        raise UsageError(f"base URL {base_url}: expected an address like https://api.example.com")
+    planes = _Remote(base_url, email, token, live=live)
+    try:
+        planes.probe()
+    except DeliveryError as error:
+        planes.close()
+        raise UsageError(f"base URL: {error}") from error
+    return planes
+
+
+class _Remote(Planes):
+    def __init__(self, base_url: str, email: str, token: str, *, live: bool) -> None:
+        super().__init__(live=live)
+        self._plane = RemotePlane(base_url, email, token)
+
+    def probe(self) -> None:
+        """Raises `DeliveryError` if nobody is there: better once than in each scenario."""
+        self._plane.request("GET", "/destination-definitions/WEBHOOK", {}, b"")
+
+    @contextmanager
+    def opened(self, _scenario: Scenario) -> Iterator[Plane]:
+        yield self._plane
+
+    def unable(self, scenario: Scenario) -> str:
+        """What a service elsewhere does not let us do: freeze its clock, script its destinations, run loose code."""
+        if scenario.freeze:
+            return "--base-url: the clock of a service elsewhere cannot be frozen"
+        if any(key in scenario.recorder for key in scenario.destinations()):
+            return "--base-url: a service elsewhere has no recorder to tell what to answer"
+        for step in scenario.steps:
+            if step.kind == "transformation":
+                return "--base-url: a transformation is tested alone only in this process"
+        return ""
+
+    def close(self) -> None:
+        self._plane.close()
+
+
+class RemotePlane:
+    """A service at a URL. One connection is kept open."""
+
+    def __init__(self, base_url: str, email: str, token: str) -> None:
+        import httpx  # 0.1 s, and only this needs it
+
+        self.base_url = base_url.rstrip("/")
+        self.authorization = basic(email, token)
+        self._client = httpx.Client(timeout=_SECONDS, follow_redirects=False, trust_env=True)
+
+    def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Its answer. Raises `DeliveryError` where there is none."""
+        import httpx
+
+        try:
+            got = self._client.request(method, self.base_url + path, headers=dict(headers), content=body)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise DeliveryError(f"{self.base_url} gave no answer: {error}", code="ENOANSWER") from error
+        return Answer(got.status_code, {k.lower(): v for k, v in got.headers.items()}, parsed(got.content))
+
+    def test(self, path: str, body: bytes) -> Answer:
+        return posted(self, path, body)
+
+    def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+        """What the data plane there tells under `/inspect`. Raises `ToolkitError` where there is no such thing."""
+        waited = self._inspected("wait", run=run, timeout=_DRAIN_SECONDS)
+        if waited.status == 504:
+            raise ToolkitError(str(waited.body.get("message", "there are still events under way")))
+        events = {one["number"]: one["event"] for one in self._listed("events", run)}
+        found = [{**one, "event": events.get(one["number"])} for one in self._listed("fates", run)]
+        fates = [one for one in found if one["destination"] in keys]
+        return from_records(fates, self._listed("deliveries", run), keys)
+
+    def _listed(self, kind: str, run: str) -> list[dict[str, Any]]:
+        """Every record of a kind, page by page."""
+        found: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            page = self._inspected(kind, run=run, after=after, limit=1000).body
+            found += page["items"]
+            after = page["next"]
+        return found
+
+    def _inspected(self, what: str, **query: Any) -> Answer:
+        answer = self.request("GET", f"/inspect/{what}?{urlencode(query)}", {"authorization": self.authorization}, b"")
+        if answer.status not in (200, 504) or not isinstance(answer.body, Mapping):
+            told = "it is no svctoolkit data plane" if answer.status == 404 else f"it answers {answer.status}"
+            raise ToolkitError(f"{self.base_url} does not tell what became of what was sent: {told}")
+        return answer
+
+    def script(self, _answers: Mapping[str, Any]) -> None:
+        """Nothing: scenarios whose destinations have a script are skipped, see `unable`."""
+
+    def close(self) -> None:
+        self._client.close()

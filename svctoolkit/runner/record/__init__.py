@@ -1,0 +1,1 @@
+"""From events that were received to a suite."""

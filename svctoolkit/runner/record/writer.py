@@ -1,0 +1,251 @@
+"""What a data plane received, as a suite: one scenario for each shape of event, with what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from svctoolkit import yamlfile
+from svctoolkit.destinations import definitions
+from svctoolkit.errors import ConfigError
+from svctoolkit.pipeline import Stages
+from svctoolkit.results import NO_TRANSFORMATION
+from svctoolkit.runner.attempts.attempt import attempt
+from svctoolkit.runner.expect.expectation import is_reserved
+from svctoolkit.runner.planes.embedded import embedded
+from svctoolkit.runner.record.personal import Personal
+from svctoolkit.runner.suite.checks import STAGES
+from svctoolkit.runner.suite.format import WORKSPACE_KEYS
+from svctoolkit.runner.suite.load import of
+from svctoolkit.secrets import Masker, Secret, revealed, secret_texts
+from svctoolkit.workspace import Workspace
+
+_TIME = "2026-01-01T12:00:00Z"
+#: What SDKs and the data plane put into every event: different each time, and made anew when a scenario runs.
+_GENERATED = (
+    "messageId",
+    "originalTimestamp",
+    "sentAt",
+    "receivedAt",
+    "timestamp",
+    "rudderId",
+    "request_ip",
+    "channel",
+)
+_NOT_REFUSED: Mapping[str, Any] = {"expect": {"status": 200}}
+_GENERATED_CONTEXT = ("sessionId", "sessionStart", "ip")
+
+
+class Heard(NamedTuple):
+    """An event and the source (key) that it came from; an empty one where nobody knows."""
+
+    event: Mapping[str, Any]
+    source: str = ""
+
+
+def heard(path: Path) -> list[Heard]:
+    """The events in an NDJSON file: one a line, or a batch, or what `/inspect/events` gives.
+
+    Raises `ConfigError` with the place of a line that is none of these.
+    """
+    found: list[Heard] = []
+    name = yamlfile.shown_name(path)
+    for number, line in enumerate(yamlfile.read_text(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise ConfigError("no JSON", where=f"{name}:{number}:{getattr(error, 'colno', 1)}") from error
+        events = _events(value)
+        if not events:
+            message = "no event: a line is an event, {batch: [...]} or {source, event: {...}}"
+            raise ConfigError(message, where=f"{name}:{number}:1")
+        found += events
+    if not found:
+        raise ConfigError("there are no events in it", where=name)
+    return found
+
+
+def _events(value: Any) -> list[Heard]:
+    if not isinstance(value, dict):
+        return []
+    if isinstance(value.get("batch"), list):
+        return [Heard(one) for one in value["batch"] if isinstance(one, dict)]
+    if isinstance(value.get("event"), dict):
+        return [Heard(value["event"], str(value.get("source") or ""))]
+    return [Heard(value)] if "type" in value else []
+
+
+def recorded(
+    events: Iterable[Heard], workspace: Workspace, *, source: str = "", personal: bool = False
+) -> dict[str, Any]:
+    """A suite (its data, without the workspace) with one scenario for each shape of event.
+
+    Personal data is replaced unless `personal`; what SDKs generate is left out, and the suite freezes clock and ids, so
+    every run gives the same. What each scenario expects is what came of it just now. `source` sends events of which
+    nobody knows the source. Raises `UnknownName` for a source that the workspace does not have.
+    """
+    mask = Personal()
+    scenarios: dict[str, dict[str, Any]] = {}
+    names: dict[str, int] = {}
+    for one in events:
+        sender = workspace.source(one.source or source or next(iter(workspace.sources), "")).key
+        event = _without_generated(one.event)
+        shape = f"{sender} {event.get('type')} {event.get('event') or event.get('name')} {_shape(event)}"
+        if shape not in scenarios:
+            name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
+            names[name] = names.get(name, 0) + 1
+            title = name if names[name] == 1 else f"{name} {names[name]}"
+            sent = event if personal else mask.masked(event)
+            scenarios[shape] = {"name": _escaped(title), "source": sender, "send": _escaped(sent)}
+    made = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
+    return {**made, "scenarios": [_with_expectation(made, one, workspace) for one in scenarios.values()]}
+
+
+def verified(
+    workspace: Workspace,
+    destination: str,
+    event: Mapping[str, Any],
+    *,
+    stages: Stages | None = None,
+    config: Mapping[str, Any] | None = None,
+    force: bool = False,
+    expected: bool = True,
+) -> dict[str, Any]:
+    """A suite (its data, without the workspace) with one scenario: an event through the Test API to one destination.
+
+    Clock and ids are frozen, and what it expects is what comes of it just now; with `expected` false, only that it is
+    not refused. A `Secret` in `config` is written as the environment variable of its `origin`. Raises `UnknownName`.
+    """
+    found = workspace.destination(destination)
+    name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
+    asked: dict[str, Any] = {"name": _escaped(f"{name} to {found.key}"), "destination": found.key}
+    asked["event"] = _escaped(event)
+    chosen, default = asdict(stages or Stages()), asdict(Stages())
+    if chosen != default:
+        asked["stages"] = {stage: on for stage, on in chosen.items() if on != default[stage]}
+    if force:
+        asked["force"] = True
+    head = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
+    written = {"destinationConfig": _references(config)} if config else {}
+    if not expected:
+        return {**head, "scenarios": [{**asked, **written, **_NOT_REFUSED}]}
+    values = {"destinationConfig": _escaped(revealed(config))} if config else {}
+    seen = _seen({**head, "scenarios": [{**asked, **values, **_NOT_REFUSED}]}, workspace)
+    whole = {**found.config, **(config or {})}
+    secrets = [*workspace.secrets(), *secret_texts(whole), *definitions.secret_values(found.type, whole)]
+    expect = _escaped(_answered(seen, Masker(secrets)))
+    return {**head, "scenarios": [{**asked, **written, "expect": expect}]}
+
+
+def _references(value: Any) -> Any:
+    """A configuration as a suite writes it."""
+    if isinstance(value, Secret):
+        return value.origin.replace("$(env:", "$(secret:")
+    if isinstance(value, Mapping):
+        return {key: _references(inner) for key, inner in value.items()}
+    return [_references(inner) for inner in value] if isinstance(value, list) else _escaped(value)
+
+
+def _answered(seen: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
+    """What is expected of an answer like this one."""
+    if seen["status"] != 200:
+        return {"status": seen["status"], "error": _expected(seen["error"], masker)}
+    if "error" in seen:
+        return {"error": _expected(seen["error"], masker)}
+    without = {"error": NO_TRANSFORMATION}
+    stages = {name: seen[name] for name in STAGES if seen.get(name, without) != without}
+    return {name: _expected(_without_empty(value), masker) for name, value in stages.items()}
+
+
+def _without_empty(value: Any) -> Any:
+    """Without members that are empty objects: objects match as subsets, so these say nothing."""
+    if isinstance(value, dict):
+        members = ((key, _without_empty(inner)) for key, inner in value.items())
+        return {key: inner for key, inner in members if inner != {}}
+    return [_without_empty(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _without_generated(event: Mapping[str, Any]) -> dict[str, Any]:
+    made = {key: value for key, value in event.items() if key not in _GENERATED}
+    if isinstance(made.get("context"), dict):
+        made["context"] = {k: v for k, v in made["context"].items() if k not in _GENERATED_CONTEXT}
+    return made
+
+
+def _shape(value: Any) -> str:
+    """What an event is made of, without its values: events of one shape say the same about a pipeline."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_shape(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + "|".join(sorted({_shape(one) for one in value})) + "]"
+    return type(value).__name__
+
+
+def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """The scenario with what comes of it when it runs."""
+    asked = {**head, "scenarios": [{**scenario, "expect": {"response": {}}}]}
+    seen = _escaped(_seen(asked, workspace))
+    masker = Masker(workspace.secrets())
+    if seen["response"]["status"] != 200:
+        return {**scenario, "expect": {"response": {k: seen["response"][k] for k in ("status", "body")}}}
+    delivered = seen["delivered"]
+    if isinstance(delivered, dict):
+        expect: dict[str, Any] = {
+            "delivered": {key: [_request(r, masker) for r in found] for key, found in delivered.items()}
+        }
+    else:
+        expect = {"delivered": [_request(r, masker) for r in delivered]}
+    if seen["dropped"]:
+        expect["dropped"] = [{k: d[k] for k in ("destination", "by", "reason")} for d in seen["dropped"]]
+    return {**scenario, "expect": expect}
+
+
+def _seen(suite: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """What comes of the only scenario when it runs."""
+    with embedded() as planes:
+        scenario = of(suite, workspace).scenarios[0]
+        outcome = attempt(scenario, planes)
+    if outcome.status == "error":
+        raise ConfigError(f"{scenario.title}: {outcome.reason}")
+    return outcome.steps[0].seen
+
+
+def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
+    """What is expected of a request. Values with a secret in them are expected to be there, and not written down."""
+    return {name: _expected(request[name], masker) for name in ("method", "url", "body")}
+
+
+def _expected(value: Any, masker: Masker) -> Any:
+    if isinstance(value, dict):
+        if any(name[:1] == "$" and is_reserved(name[1:]) for name in value):
+            return {"$literal": {key: inner for key, inner in value.items() if masker.masked(inner) == inner}}
+        return {key: _expected(inner, masker) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_expected(inner, masker) for inner in value]
+    return {"$type": "string"} if masker.masked(value) != value else value
+
+
+def _escaped(value: Any) -> Any:
+    """`$(name)` as text, where a suite would look for a variable."""
+    if isinstance(value, dict):
+        return {key: _escaped(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_escaped(inner) for inner in value]
+    return value.replace("$(", "$$(") if isinstance(value, str) else value
+
+
+def inline(workspace: Workspace) -> dict[str, Any]:
+    """What a suite without a workspace file says of its workspace. Raises `InvalidWorkspace` as `Workspace.dumps`."""
+    data = yamlfile.load(workspace.dumps()).data
+    return {key: data[key] for key in WORKSPACE_KEYS if key in data}
+
+
+def dumped(suite: Mapping[str, Any], workspace_file: str = "") -> str:
+    """The suite as YAML, for the workspace in this file (relative to where the suite will be) or in the suite."""
+    head = {"version": 1, **({"workspace": workspace_file} if workspace_file else {})}
+    return yamlfile.dumped({**head, **suite})

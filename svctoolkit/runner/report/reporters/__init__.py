@@ -1,0 +1,13 @@
+"""Who tells what happens in a run. To add one is to add a file here: its `reporter` is a class as in `Reporter`.
+
+Other packages add theirs with an entry point in the group `svctoolkit.runner.report.reporters`.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.registry import Registry
+from svctoolkit.runner.report.reporters._contract import Output, Reporter
+
+REPORTERS: Registry[type[Reporter]] = Registry(type, package=__name__, attribute="reporter")
+
+__all__ = ["REPORTERS", "Output", "Reporter"]

@@ -1,0 +1,119 @@
+"""`console`: one line per suite, the whole story of each failure, a summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started
+from svctoolkit.runner.expect.compare import printable
+from svctoolkit.runner.report.reporters._contract import Output
+from svctoolkit.runner.suite.model import Suite
+
+if TYPE_CHECKING:
+    from svctoolkit.runner.coverage.collector import Coverage
+
+_COLOURS = {"passed": "32", "failed": "31", "error": "31", "skipped": "33", "xfailed": "33"}
+_NAMES = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "broken",
+    "skipped": "skipped",
+    "xfailed": "expected to fail",
+}
+
+
+class Console:
+    """Writes to a stream. Progress is shown on a terminal only."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._suite: Suite | None = None
+        self._counts: Counter[str] = Counter()
+        self._failed: list[Outcome] = []
+        self._left_out: dict[tuple[str, str], list[str]] = {}
+        self._total = self._done = 0
+        self._coverage: Coverage | None = None
+
+    def __call__(self, notice: Notice) -> None:
+        if isinstance(notice, Started):
+            self._total = len(notice.scenarios)
+        elif isinstance(notice, Outcome):
+            self._outcome(notice)
+        elif isinstance(notice, Covered):
+            self._coverage = notice.coverage
+        else:
+            self._finished(notice)
+
+    def _outcome(self, outcome: Outcome) -> None:
+        if outcome.scenario.suite is not self._suite:
+            self._end_suite()
+            self._suite = outcome.scenario.suite
+        self._counts[outcome.status] += 1
+        self._done += 1
+        if not outcome.ok:
+            self._failed.append(outcome)
+        elif outcome.reason:
+            reason = printable(" ".join(str(outcome.scenario.suite.masker.masked(outcome.reason)).split()))
+            self._left_out.setdefault((outcome.status, reason), []).append(outcome.scenario.name)
+        if self._output.terminal:
+            self._progress(f"{self._done}/{self._total} {outcome.scenario.name}")
+
+    def _end_suite(self) -> None:
+        if self._suite is not None:
+            self._line(f"{self._suite.name}: {self._counted(self._counts)}")
+        self._counts.clear()
+
+    def _finished(self, notice: Finished) -> None:
+        self._end_suite()
+        for (status, reason), names in sorted(self._left_out.items(), reverse=True):
+            self._line(f"{self._styled(_NAMES[status], status)}: {reason} ({_few(names)})")
+        for outcome in self._failed:
+            scenario = outcome.scenario
+            self._line(f"\n{self._styled(outcome.status.upper(), outcome.status)} {scenario.name}")
+            if scenario.title != scenario.id:
+                self._line(f"  {scenario.suite.masker.masked(scenario.title)}")
+            self._line("\n".join(f"  {line}" for line in _explained(outcome)))
+        if self._coverage:
+            self._line("\n" + "\n".join(_covered(self._coverage)))
+        done = sum(notice.counts.values())
+        left = f", {notice.total - done} not run" if done < notice.total else ""
+        stopped = "interrupted: " if notice.interrupted else ""
+        gap = "\n" if self._failed or self._coverage else ""
+        self._line(f"{gap}{stopped}{self._counted(notice.counts)}{left} in {notice.seconds:.2f} s")
+
+    def _counted(self, counts: Counter[str]) -> str:
+        found = [self._styled(f"{counts[s]} {_NAMES[s]}", s) for s in _NAMES if counts[s]]
+        return ", ".join(found) or "nothing run"
+
+    def _styled(self, text: str, status: str) -> str:
+        return f"\x1b[{_COLOURS[status]}m{text}\x1b[0m" if self._output.colour else text
+
+    def _progress(self, text: str) -> None:
+        self._output.stream.write(f"\r\x1b[K{text[: self._output.width - 1]}")
+        self._output.stream.flush()
+
+    def _line(self, text: str) -> None:
+        clear = "\r\x1b[K" if self._output.terminal else ""
+        self._output.stream.write(f"{clear}{text}\n")
+
+
+def _explained(outcome: Outcome) -> Sequence[str]:
+    from svctoolkit.runner.report.text import explanation  # most runs have nothing to explain
+
+    return explanation(outcome).splitlines()
+
+
+def _covered(coverage: Coverage) -> Iterator[str]:
+    from svctoolkit.runner.coverage.collector import shown_coverage
+
+    return shown_coverage(coverage)
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+reporter = Console

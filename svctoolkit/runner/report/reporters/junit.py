@@ -1,0 +1,86 @@
+"""`junit`: JUnit XML, as Jenkins, GitLab and others read it: a `testsuite` per file, a `testcase` per scenario.
+
+It fits Jenkins's schema and the stricter one of Ant, which wants a host and a time, and has no totals over all files.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from xml.etree import ElementTree as ET
+
+from svctoolkit.runner.attempts.outcome import Finished, Notice, Outcome, Started
+from svctoolkit.runner.report.reporters._contract import Output
+from svctoolkit.runner.report.text import explanation
+from svctoolkit.runner.suite.model import Suite
+
+#: What XML 1.0 has no place for.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class JUnit:
+    """Writes when the run is over."""
+
+    def __init__(self, output: Output, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._output, self._clock = output, clock
+        self._began = ""
+        self._suites: dict[Suite, list[Outcome]] = {}
+
+    def __call__(self, notice: Notice) -> None:
+        if isinstance(notice, Started):
+            self._began = f"{self._clock():%Y-%m-%dT%H:%M:%S}"
+        elif isinstance(notice, Outcome):
+            self._suites.setdefault(notice.scenario.suite, []).append(notice)
+        elif isinstance(notice, Finished):
+            self._write()
+
+    def _write(self) -> None:
+        root = ET.Element("testsuites")
+        where = {"timestamp": self._began, "hostname": platform.node() or "localhost"}
+        for number, (suite, outcomes) in enumerate(self._suites.items()):
+            named = {"name": _text(suite, suite.title), "package": suite.name, "id": str(number)}
+            element = ET.SubElement(root, "testsuite", {**named, **where, **_numbers(outcomes)})
+            properties = ET.SubElement(element, "properties")
+            ET.SubElement(properties, "property", {"name": "file", "value": suite.name})
+            for outcome in outcomes:
+                _case(element, suite, outcome)
+            ET.SubElement(element, "system-out")
+            ET.SubElement(element, "system-err")
+        ET.indent(root)
+        text = ET.tostring(root, encoding="unicode")
+        self._output.stream.write(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
+
+
+def _numbers(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    counts = Counter(outcome.status for outcome in outcomes)
+    seconds = sum(outcome.milliseconds for outcome in outcomes) / 1000
+    numbers = {
+        "tests": len(outcomes),
+        "failures": counts["failed"],
+        "errors": counts["error"],
+        "skipped": counts["skipped"] + counts["xfailed"],
+    }
+    return {**{name: str(value) for name, value in numbers.items()}, "time": f"{seconds:.3f}"}
+
+
+def _case(parent: ET.Element, suite: Suite, outcome: Outcome) -> None:
+    scenario = outcome.scenario
+    names = {"name": scenario.id, "classname": suite.name, "time": f"{outcome.milliseconds / 1000:.3f}"}
+    case = ET.SubElement(parent, "testcase", names)
+    if outcome.status in ("skipped", "xfailed"):
+        ET.SubElement(case, "skipped", {"message": _text(suite, outcome.reason)})
+    elif not outcome.ok:
+        why = _text(suite, explanation(outcome))
+        kind = "failure" if outcome.status == "failed" else "error"
+        found = ET.SubElement(case, kind, {"message": why.partition("\n")[0], "type": outcome.status})
+        found.text = f"{_text(suite, scenario.title)}\n{why}"
+
+
+def _text(suite: Suite, text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", str(suite.masker.masked(text)))
+
+
+reporter = JUnit

@@ -1,0 +1,140 @@
+"""Outcomes as parts of a page: a table, failures with their lines of YAML, stages; coverage. Secrets are masked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.display import Excerpt, Html, box, message, more, pill, section, table, tree
+from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
+from svctoolkit.runner.expect.compare import Difference, printable
+from svctoolkit.runner.report.reporters import _data
+from svctoolkit.runner.report.text import explanation, hints
+
+if TYPE_CHECKING:
+    from svctoolkit.display import Kind
+    from svctoolkit.runner.coverage.collector import Coverage
+
+__all__ = ["counted", "coverage", "outcome", "scenarios", "sign", "status", "summary", "title", "word"]
+
+_LOOKS: dict[str, tuple[str, str, Kind]] = {
+    "passed": ("✓", "passed", "ok"),
+    "failed": ("✗", "failed", "error"),
+    "error": ("✗", "broken", "error"),
+    "skipped": ("–", "skipped", "plain"),
+    "xfailed": ("✓", "expected to fail", "warning"),
+}
+_WORST = ("failed", "error", "passed", "xfailed", "skipped")
+_MOST = 20  # differences of one scenario
+_NAMED = 8  # of what is missing
+_ANSWER = ("status", "headers", "body")  # what the stages are taken from
+
+
+def counted(outcomes: Iterable[Outcome]) -> str:
+    """How many of each status, the worst first: "1 failed, 12 passed"."""
+    return ", ".join(f"{number} {_LOOKS[status][1]}" for status, number in _counts(outcomes)) or "nothing run"
+
+
+def summary(outcomes: Iterable[Outcome], note: str) -> Html:
+    """The same in a line with colours, and a note behind it."""
+    pills = " ".join(pill(f"{number} {_LOOKS[status][1]}", _LOOKS[status][2]) for status, number in _counts(outcomes))
+    return Html(f'<p role="status">{pills} <span class="dim">{escape(note)}</span></p>')
+
+
+def _counts(outcomes: Iterable[Outcome]) -> list[tuple[str, int]]:
+    counts = Counter[str](outcome.status for outcome in outcomes)
+    return [(status, counts[status]) for status in _WORST if counts[status]]
+
+
+def sign(found: Outcome | None) -> str:
+    """One sign for lists: not run yet, or what became of it."""
+    return "○" if found is None else _LOOKS[found.status][0]
+
+
+def word(found: Outcome) -> str:
+    """The status as a word."""
+    return _LOOKS[found.status][1]
+
+
+def title(found: Outcome) -> str:
+    """The scenario's title, secrets masked."""
+    return str(found.scenario.suite.masker.masked(found.scenario.title))
+
+
+def status(found: str) -> Html:
+    """A status as sign, word and colour."""
+    _, said, kind = _LOOKS[found]
+    return pill(said, kind)
+
+
+def scenarios(outcomes: Iterable[Outcome]) -> Html:
+    """A row for each scenario."""
+    rows = [(status(o.status), title(o), o.scenario.where, round(o.milliseconds, 1)) for o in outcomes]
+    return table(("result", "scenario", "where", "ms"), rows)
+
+
+def outcome(found: Outcome) -> Html:
+    """One scenario in full: differences at their lines, what helps to understand them, what each stage gave."""
+    data = _data.outcome(found)
+    parts: list[Html] = []
+    if not found.ok and not found.differences:
+        parts.append(message(explanation(found), "error"))
+    elif found.reason:
+        parts.append(message(data["reason"], "error" if found.status == "error" else "info"))
+    parts += _differences(found)
+    parts += [message(line, "info") for step in found.steps for line in _hints(found, step)]
+    parts += _values(found, data["steps"])
+    note = f"{data['file']}:{data['line']}, {found.milliseconds:.1f} ms"
+    head = Html(f'{status(found.status)} {escape(data["title"])} <span class="dim">{escape(note)}</span>')
+    return section(head, *parts)
+
+
+def _hints(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
+    for line in hints(step) if step.differences else ():
+        yield printable(str(outcome.scenario.suite.masker.masked(line)))
+
+
+def _values(outcome: Outcome, steps: Sequence[Any]) -> Iterator[Html]:
+    """What went in, what each stage gave, and the answer as a whole; open where something differs."""
+    for number, (step, shown) in enumerate(zip(outcome.steps, steps, strict=True), 1):
+        of = f"step {number}, " if len(steps) > 1 else ""
+        differs = {str(d.path[0]) for d in step.differences if d.path}
+        seen = sorted(shown["seen"].items(), key=lambda pair: pair[0] in _ANSWER)
+        for name, value in [("given", shown["given"]), *seen]:
+            yield more(of + name, tree(value, open_depth=3), is_open=name in differs)
+
+
+def _differences(outcome: Outcome) -> Iterator[Html]:
+    """Every difference below the lines of YAML that expect something else; those of one line together."""
+    suite = outcome.scenario.suite
+    placed = [(*suite.document.position(s.place(d)), d) for s in outcome.steps for d in s.differences]
+    text = str(suite.masker.masked(suite.document.text))
+    for line, found in groupby(placed[:_MOST], key=lambda placed: placed[0]):
+        _, columns, differences = zip(*found, strict=True)
+        where = f"{suite.name}:{line}:{columns[0]}"
+        rows = "".join(_difference(outcome, difference) for difference in differences)
+        lines = Excerpt(text, line, columns[0]).html(f"the suite around line {line}")
+        yield box(where, Html(f"{lines}<ul>{rows}</ul>"), label=f"differences at {where}")
+    if len(placed) > _MOST:
+        yield message(f"{len(placed) - _MOST} more differences", "info")
+
+
+def _difference(outcome: Outcome, found: Difference) -> str:
+    masked = outcome.scenario.suite.masker.masked
+    path = ".".join(map(str, found.path)) or "(value)"
+    expected, got = (escape(str(masked(side))) for side in (found.expected, found.got))
+    return f"<li><b>{escape(path)}</b>: expected <del>{expected}</del>, got <ins>{got}</ins></li>"
+
+
+def coverage(found: Coverage) -> Html:
+    """What the scenarios touch and miss."""
+    rows = [(g.name, f"{len(g.covered)} of {g.total}", _missing(sorted(g.missing))) for g in found.groups]
+    return table(("what", "covered", "missing"), rows, caption=f"coverage {found.percent:.1f} %")
+
+
+def _missing(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

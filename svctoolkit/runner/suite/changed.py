@@ -1,0 +1,97 @@
+"""Which scenarios a change in git may have touched: `--changed origin/main`."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError, UsageError
+from svctoolkit.runner.expect.snapshots import folder
+from svctoolkit.runner.suite.model import Scenario, Suite
+
+
+def changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
+    """The scenarios that differ from `ref`, and those whose workspace, code, fixtures, rows or snapshots do.
+
+    Of a suite file that changed, these are the scenarios that are new or written otherwise; all of them, if what the
+    suite says for all has changed. Of code, those whose destinations use it. Raises `UsageError` without git or `ref`.
+    """
+    if ref.startswith("-"):
+        raise UsageError(f"--changed {ref}: expected a branch, a tag or a commit")
+    root = Path(_git(Path.cwd(), "rev-parse", "--show-toplevel").strip())
+    base = _git(root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", wrong=f"git knows no {ref!r}").strip()
+    names = _git(root, "diff", "--name-only", "-z", base) + _git(root, "ls-files", "-o", "--exclude-standard", "-z")
+    files = {root / name for name in names.split("\0") if name}
+    found = set[Scenario]()
+    for suite in dict.fromkeys(s.suite for s in scenarios):
+        found.update(_of(suite, files, root, base))
+    return [scenario for scenario in scenarios if scenario in found]
+
+
+def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scenario]:
+    code = _code(suite)
+    touched = {path.resolve() for path in suite.files} & files
+    if touched - code.keys():
+        yield from suite.scenarios
+        return
+    keys = {destination for path in touched for destination in code[path]}
+    snapshots = {path.name for path in files if path.parent == folder(suite).resolve()}
+    unchanged = _unchanged(suite, root, base) if suite.path.resolve() in files else None
+    for scenario in suite.scenarios:
+        raw = suite.document.data["scenarios"][scenario.written[1]]
+        rewritten = unchanged is not None and raw not in unchanged
+        used = keys & set(scenario.destinations()) or keys & _alone(scenario)
+        if rewritten or used or any(name.startswith(f"{scenario.id}.") for name in snapshots):
+            yield scenario
+
+
+def _alone(scenario: Scenario) -> set[str]:
+    return {f"transformation {s.given.transformation}" for s in scenario.steps if s.kind == "transformation"}
+
+
+def _code(suite: Suite) -> dict[Path, set[str]]:
+    """The files of user code, and the destinations that run them. A library may be imported by any transformation."""
+    workspace = suite.workspace
+    base = workspace.folder or Path()
+    users = {
+        key: {d.key for d in workspace.destinations.values() if d.transformation == key} | {f"transformation {key}"}
+        for key in workspace.transformations
+    }
+    made = {(base / t.file).resolve(): users[key] for key, t in workspace.transformations.items() if t.file}
+    everyone = set[str]().union(*users.values())
+    return made | {
+        (base / library.file).resolve(): everyone for library in workspace.libraries.values() if library.file
+    }
+
+
+def _unchanged(suite: Suite, root: Path, base: str) -> list[Any]:
+    """The scenarios that stand in the suite as they did; none if what it says for all of them is different."""
+    name = suite.path.resolve().relative_to(root).as_posix()
+    try:
+        before = yamlfile.load(_git(root, "show", f"{base}:{name}"), name=name).data
+    except ConfigError:  # new, or no suite then
+        return []
+    now = suite.document.data
+    if not isinstance(before, dict) or _head(before) != _head(now):
+        return []
+    scenarios = before.get("scenarios")
+    return scenarios if isinstance(scenarios, list) else []
+
+
+def _head(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key != "scenarios"}
+
+
+def _git(folder: Path, *arguments: str, wrong: str = "") -> str:
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8"
+        )
+    except OSError as error:
+        raise UsageError(f"--changed needs git: {error.strerror}") from error
+    if done.returncode:
+        raise UsageError(f"--changed: {wrong or done.stderr.strip() or 'git failed'}")
+    return done.stdout

@@ -1,0 +1,88 @@
+"""From what the user names to scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from svctoolkit.errors import ConfigError, Problem, UnknownName
+from svctoolkit.runner.suite.load import load
+from svctoolkit.runner.suite.model import Scenario, Suite
+from svctoolkit.runner.suite.select import expression, find, is_suite
+from svctoolkit.workspace import Workspace
+
+
+def collect(
+    targets: Sequence[str], *, variables: Mapping[str, Any] | None = None
+) -> tuple[list[Suite], list[Scenario]]:
+    """The suites and scenarios in `targets`: files, folders, or `FILE::ID` for one scenario (or for all its rows).
+
+    `variables` are used instead of those that suites have under the same names. Raises `ConfigError` with the problems
+    of all files together, and `UnknownName` for an id that no scenario has, or a variable that no suite has.
+    """
+    wanted = _wanted(targets)
+    workspaces: dict[Path, Workspace] = {}
+    suites: list[Suite] = []
+    problems: dict[Problem, None] = {}  # a workspace that several suites share is told once
+    for file, _ in wanted.values():
+        try:
+            suites += _loaded(file, workspaces, variables)
+        except ConfigError as error:
+            problems.update(dict.fromkeys(error.problems))
+    if problems:
+        raise ConfigError(list(problems))
+    known = {name for suite in suites for name in suite.document.data.get("vars", {})}
+    for name in variables or {}:
+        if name not in known:
+            raise UnknownName("variable", name, known)
+    return suites, [scenario for suite in suites for scenario in _named(suite, wanted[suite.path.resolve()][1])]
+
+
+def _loaded(file: Path, workspaces: dict[Path, Workspace], variables: Mapping[str, Any] | None) -> list[Suite]:
+    if is_suite(file):
+        return [load(file, workspaces=workspaces, variables=variables)]
+    from svctoolkit.runner.suite.projects import project
+
+    return project(file)
+
+
+def _wanted(targets: Sequence[str]) -> dict[Path, tuple[Path, list[str]]]:
+    """By real path: each file as it was named, and the ids that are asked for in it; none where the whole file is."""
+    wanted: dict[Path, tuple[Path, list[str]]] = {}
+    for target in targets:
+        name, _, id = target.partition("::")
+        for file in find([Path(name)], projects=True):
+            _, ids = wanted.setdefault(file.resolve(), (file, [id] if id else []))
+            if not id:
+                ids.clear()
+            elif ids and id not in ids:
+                ids.append(id)
+    return wanted
+
+
+def _named(suite: Suite, ids: Sequence[str]) -> Iterator[Scenario]:
+    for id in ids:
+        if not any(id in (s.id, s.id.partition("[")[0]) for s in suite.scenarios):
+            raise UnknownName("scenario", id, [s.id for s in suite.scenarios], where=suite.name)
+    for scenario in suite.scenarios:
+        if not ids or scenario.id in ids or scenario.id.partition("[")[0] in ids:
+            yield scenario
+
+
+def select(scenarios: Sequence[Scenario], *, tags: str = "", words: str = "") -> list[Scenario]:
+    """The scenarios whose tags fit the expression `tags`, and whose file, id, title or tags have the words of `words`.
+
+    Raises `ConfigError` for an expression that cannot be read.
+    """
+    by_tag = expression(tags) if tags else None
+    by_word = expression(words) if words else None
+    chosen = []
+    for scenario in scenarios:
+        text = f"{scenario.name} {scenario.title} {' '.join(scenario.tags)}".lower()
+        if by_tag and not by_tag(scenario.tags.__contains__):
+            continue
+        if by_word and not by_word(lambda word, text=text: word.lower() in text):  # type: ignore[misc]
+            continue
+        chosen.append(scenario)
+    return chosen

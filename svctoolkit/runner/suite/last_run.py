@@ -1,0 +1,34 @@
+"""What failed last time, for `--failed`: kept in `.svctoolkit/failed.json` in the working directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.runner.expect.snapshots import write
+
+_FILE = Path(".svctoolkit") / "failed.json"
+
+
+def failed() -> set[str]:
+    """The names (`file::id`) of the scenarios that failed when they last ran here."""
+    try:
+        kept = json.loads(_FILE.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return set()
+    return {str(name) for name in kept} if isinstance(kept, list) else set()
+
+
+def keep(ran: Mapping[str, bool]) -> None:
+    """Remember what failed, by name whether it was ok. Of scenarios that did not run what was known is kept.
+
+    A folder that cannot be written is no reason to fail.
+    """
+    before = failed()
+    names = sorted({name for name, ok in ran.items() if not ok} | (before - ran.keys()))
+    if names or before:
+        with suppress(ConfigError):
+            write(_FILE, json.dumps(names, indent=0))

@@ -1,0 +1,163 @@
+"""A suite that is loaded and checked, ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+
+from svctoolkit.runner.suite import format as _format
+from svctoolkit.runner.suite.variables import Environment, Variables
+from svctoolkit.secrets import Masker
+from svctoolkit.workspace import Workspace
+from svctoolkit.yamlfile import Document, shown_name
+
+Place: TypeAlias = tuple[str | int, ...]
+#: What a step does: the Test API for a destination or source, one transformation, a request as it is, the data plane.
+Kind: TypeAlias = Literal["verify", "transformation", "request", "send"]
+
+
+@dataclass(eq=False)
+class Suite:
+    """One suite file. `name` is the file as errors show it, `title` what reports call it.
+
+    `files` are the other files that it reads: workspace, code, fixtures, rows. `environment` knows the secrets that it
+    asked for.
+    """
+
+    path: Path
+    title: str
+    document: Document = field(repr=False)
+    workspace: Workspace = field(repr=False)
+    scenarios: list[Scenario] = field(default_factory=list, repr=False)
+    files: list[Path] = field(default_factory=list, repr=False)
+    environment: Environment = field(default_factory=Environment, repr=False)
+    fixtures: Mapping[str, bool] = field(default_factory=dict, repr=False)  # by name, whether a scenario uses it
+
+    @property
+    def name(self) -> str:
+        return self.document.name
+
+    @property
+    def workspace_name(self) -> str:
+        """The workspace file as errors show it; the suite's where the workspace stands in it."""
+        file = self.document.data.get("workspace")
+        return self.name if file is None else shown_name(self.path.parent / file)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner.report._display import suite
+
+        return display.bundle(suite(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<Suite {self.name}: {len(self.scenarios)} scenarios>"
+
+    @cached_property
+    def masker(self) -> Masker:
+        """Hides every secret of the workspace, and those that the suite takes from the environment."""
+        return Masker([*self.workspace.secrets(), *self.environment.secrets])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One thing that a scenario does. `given` is what the file says, `expect` its expectation as plain values.
+
+    `place` leads to it in the document. `pending` is set where it refers to what an earlier step captures.
+    """
+
+    given: _format.Step
+    expect: dict[str, Any]
+    place: Place
+    pending: tuple[Mapping[str, Any], Variables] | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> Kind:
+        if self.given.request is not UNSET:
+            return "request"
+        if self.given.send is not UNSET or self.given.calls is not UNSET:
+            return "send"
+        return "transformation" if self.given.transformation is not UNSET else "verify"
+
+    def completed(self, captured: Mapping[str, Any]) -> Step:
+        """This step with what was captured filled in. Raises `msgspec.ValidationError` where that does not fit."""
+        if self.pending is None:
+            return self
+        raw, variables = self.pending
+        values = variables.and_(captured).applied(raw)
+        given = msgspec.convert(values, _format.Step)
+        return replace(self, given=given, expect=values.get("expect", {}), pending=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Live:
+    """What runs with `--live` only: polling a real service, in seconds."""
+
+    destination: str
+    within: float
+    every: float
+    verify: Mapping[str, Any] | None
+    variables: Variables = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scenario:
+    """One test: a scenario, or one row of its `cases` or `matrix`.
+
+    `id` is stable and unique in its suite (`slug` or `slug[row]`); `title` is for people. `place` leads to it in the
+    document, `written` to the scenario that it is a row of. `line`, from 1, is where it begins: a row of `cases` has
+    its own.
+    """
+
+    suite: Suite
+    id: str
+    title: str
+    tags: tuple[str, ...]
+    steps: tuple[Step, ...]
+    place: Place
+    written: Place
+    line: int
+    skip: str | None = None
+    xfail: str | None = None
+    setup: tuple[Step, ...] = ()
+    teardown: tuple[Step, ...] = ()
+    recorder: Mapping[str, tuple[_format.RecorderAnswer, ...]] = field(default_factory=dict)
+    ignore: tuple[tuple[str, ...], ...] = ()
+    freeze: _format.Freeze | None = None
+    live: Live | None = None
+    serial: str = ""
+
+    @property
+    def name(self) -> str:
+        """`file::id`, which selects this scenario alone."""
+        return f"{self.suite.name}::{self.id}"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.runner.report._display import scenario
+
+        return display.bundle(scenario(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name}>"
+
+    @property
+    def where(self) -> str:
+        """`file:line:col`."""
+        return self.suite.document.where(self.place)
+
+    def destinations(self, *kinds: Kind) -> Iterator[str]:
+        """The keys of the destinations that its steps reach; of those kinds of steps only, where any are named."""
+        workspace = self.suite.workspace
+        for step in self.steps:
+            if kinds and step.kind not in kinds:
+                continue
+            if step.given.destination is not UNSET:
+                yield workspace.destination(step.given.destination).key
+            elif step.given.source is not UNSET:
+                yield from (d.key for d in workspace.connected(workspace.source(step.given.source)))

@@ -1,0 +1,92 @@
+"""Tests of rudder/v1 transformations as scenarios.
+
+Each JSON file of a test's input folder is one scenario: an event or a list of them goes in, and exactly what the file
+of the same name in the output folder has must come out. Without such a file the transformation must not fail. An empty
+list says that everything is dropped. A transformation without tests gets one sample event of each type.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError, InvalidSuite, Problem
+from svctoolkit.runner.suite import format as _format
+from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
+
+DEFAULTS = ("track", "identify", "page", "screen", "group", "alias")
+
+
+def project(path: Path) -> list[Suite]:
+    """The suite of the transformation in a file. Raises `ConfigError` with every problem."""
+    from svctoolkit.workspace import rudder_v1
+
+    found = rudder_v1.load(path)
+    suite = Suite(path, found.transformation.name, found.document, found.workspace, files=found.files)
+    key, problems = found.transformation.key, list[Problem]()
+    for number, test in enumerate(found.tests):
+        place: Place = ("spec", "tests", number)
+        cases = list(_cases(path.parent / test.input, place, suite, problems))
+        for case in cases:
+            output = path.parent / test.output / case.name
+            name = f"{_slug(test.name)}[{_slug(case.stem)}]"
+            suite.files += [case, *([output] if output.is_file() else [])]
+            try:
+                suite.scenarios.append(_scenario(suite, key, name, f"{test.name}: {case.stem}", place, case, output))
+            except ConfigError as error:
+                problems += error.problems
+    if not found.tests:
+        suite.scenarios += [_default(suite, key, type) for type in DEFAULTS]
+    if problems:
+        raise InvalidSuite(problems)
+    return [suite]
+
+
+def _cases(folder: Path, place: Place, suite: Suite, problems: list[Problem]) -> Iterator[Path]:
+    found = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    if not found:
+        message = f"there are no .json files in {yamlfile.shown_name(folder)}"
+        problems.append(suite.document.problem([*place, "input"], message))
+    yield from found
+
+
+def _scenario(suite: Suite, key: str, id: str, title: str, place: Place, case: Path, output: Path) -> Scenario:
+    given = _json(case)
+    if not isinstance(given, dict) and not (isinstance(given, list) and all(isinstance(e, dict) for e in given)):
+        raise ConfigError("an event, or a list of events, is expected", where=yamlfile.shown_name(case))
+    expect: dict[str, Any] = {"error": {"$absent": True}}
+    if output.is_file():
+        expected = _json(output)
+        literal = {"$literal": expected if isinstance(expected, list) else [expected]}
+        expect = {"user_transform": {"$exact": literal}}
+    return _made(suite, key, id, title, place, given, expect)
+
+
+def _default(suite: Suite, key: str, type: str) -> Scenario:
+    from svctoolkit import events
+
+    expect = {"error": {"$absent": True}}
+    return _made(
+        suite, key, f"default-events[{type}]", f"a {type} event does not fail", ("spec",), events.sample(type), expect
+    )
+
+
+def _made(suite: Suite, key: str, id: str, title: str, place: Place, event: Any, expect: dict[str, Any]) -> Scenario:
+    step = Step(_format.Step(transformation=key, event=event), expect, place)
+    return Scenario(suite, id, title, (), (step,), place, place, suite.document.position(place)[0])
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(yamlfile.read_text(path))
+    except json.JSONDecodeError as error:
+        where = f"{yamlfile.shown_name(path)}:{error.lineno}:{error.colno}"
+        raise ConfigError(f"no JSON: {error.msg}", where=where) from error
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.") or "test"

@@ -1,0 +1,56 @@
+"""A data plane in the foreground, until it is stopped."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, current_thread, main_thread
+
+from svctoolkit.server.demo_workspace import banner
+from svctoolkit.server.plane import DataPlane
+from svctoolkit.server.serving import check_sandbox
+from svctoolkit.workspace import Workspace
+
+
+def serve(
+    workspace: Workspace | Path | str,
+    host: str = "127.0.0.1",
+    port: int = 8091,
+    *,
+    store: Path | str | None = None,
+    timeout: float = 300.0,
+    trusted: bool = False,
+    announce: Callable[[DataPlane], object] = lambda plane: print(banner(plane)),
+) -> None:
+    """Serve a data plane, the Test API included, until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
+
+    A workspace file is read again when it changes. `announce` is called with the data plane as soon as connections are
+    taken; port 0 is a free one. `store` is the file that events are kept in, by default they are kept in memory.
+    A test of the Test API that has no result after `timeout` seconds is answered 504.
+
+    Served on an address that other machines can reach, inspection needs credentials, and live delivery refuses private
+    targets unless `workspace.delivery.allow` lists them. Raises `ConfigError` when the address or the store cannot be
+    used; also when it is such an address, an essential layer of the sandbox is missing here, and the users' code is not
+    `trusted`. Raises `InvalidWorkspace` for a bad file.
+    """
+    ended = Event()
+    with DataPlane(workspace, host=host, port=port, store=store, timeout=timeout) as plane:
+        if not plane.loopback and not trusted:
+            check_sandbox()
+        before = _on_signals(ended)
+        try:
+            announce(plane)
+            while not ended.wait(0.2):  # a signal may reach another thread, and would not wake this one
+                pass
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _on_signals(ended: Event) -> dict[signal.Signals, Callable[..., object] | int | None]:
+    """Let Ctrl-C and SIGTERM set `ended`; what they did before. Only the main thread may do that."""
+    if current_thread() is not main_thread():
+        return {}
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    return {number: signal.signal(number, lambda *_: ended.set()) for number in numbers}

@@ -1,0 +1,59 @@
+"""Whose events these are: the write key of a source, and the run that a test has named."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import Mapping
+
+from svctoolkit.server.ingest.reply import NO_KEY, SOURCE_DISABLED, UNKNOWN_KEY, Refused
+from svctoolkit.workspace import Source, Workspace
+
+RUN_HEADER = "x-svctoolkit-run"
+_MAX_RUN = 200
+
+
+def source_of(
+    workspace: Workspace, key: str, *, missing: tuple[int, str] = NO_KEY, disabled: bool = False
+) -> tuple[Source, str]:
+    """The source with this write key, and the run that stands behind a `~` in it. Raises `Refused`.
+
+    A disabled source is refused unless `disabled`. `KEY~run` is for clients that cannot send a header. Every key is
+    compared, so the time says nothing.
+    """
+    if not key.strip():
+        raise Refused(*missing)
+    found, run = _matching(workspace, key), ""
+    if found is None and "~" in key:
+        plain, _, named = key.rpartition("~")
+        found, run = _matching(workspace, plain), run_name(named)
+    if found is None:
+        raise Refused(*UNKNOWN_KEY)
+    if not found.enabled and not disabled:
+        raise Refused(*SOURCE_DISABLED)
+    return found, run
+
+
+def run_name(text: str) -> str:
+    """The name of a run as it is kept: not too long, and without halves of surrogate pairs."""
+    return text[:_MAX_RUN].encode("utf-8", "replace").decode()
+
+
+def _matching(workspace: Workspace, key: str) -> Source | None:
+    given, found = key.encode("utf-8", "surrogatepass"), None
+    for source in workspace.sources.values():
+        if source.write_key and hmac.compare_digest(source.write_key.encode(), given):
+            found = source
+    return found
+
+
+def basic_user(headers: Mapping[str, str]) -> str:
+    """The user name of a Basic header; empty where there is none. Old clients wrap the value, which does no harm."""
+    scheme, _, text = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        decoded = base64.b64decode("".join(text.split()), validate=True).decode()
+    except ValueError:
+        return ""
+    return decoded.partition(":")[0]

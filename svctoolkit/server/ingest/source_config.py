@@ -1,0 +1,153 @@
+"""What clients ask before they send: the source's configuration, and Segment's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from svctoolkit import __version__
+from svctoolkit.destinations import definitions
+from svctoolkit.errors import UnknownName
+from svctoolkit.secrets import MASK, Masker
+from svctoolkit.server.ingest.enrich import iso
+from svctoolkit.server.ingest.keys import basic_user, source_of
+from svctoolkit.server.ingest.reply import Refused
+from svctoolkit.server.web.http import answer
+from svctoolkit.server.worker import Engine
+from svctoolkit.workspace import Destination, Source
+
+_UPDATED = "2020-01-01T00:00:00.000Z"
+_NO_STATISTICS = {"statsCollection": {"errors": {"enabled": False}, "metrics": {"enabled": False}}}
+
+
+class SourceConfig:
+    """`/sourceConfig` and what else clients look at before their first event."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._started = engine, iso(engine.clock())
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/sourceConfig", self.source_config),
+            Route("/sourceConfig/", self.source_config),
+            Route("/v1/projects/{key}/settings", self.settings),
+            Route("/health", self.health),
+            Route("/", self.health),
+            Route("/version", self.version),
+            Route("/robots.txt", self.robots),
+        ]
+
+    async def source_config(self, request: Request) -> Response:
+        """The source with its destinations, without their secrets. A disabled source is told as such."""
+        key = basic_user(request.headers) or request.query_params.get("writeKey", "")
+        try:
+            source, _ = source_of(self._engine.workspace, key, disabled=True)
+        except Refused:
+            return answer({"message": "Invalid write key"}, 400)
+        return answer(self._described(source, key))
+
+    def _described(self, source: Source, key: str) -> dict[str, Any]:
+        workspace = self._engine.workspace
+        keys = [connection.destination for connection in source.connections if connection.enabled]
+        connected = [workspace.destinations[key] for key in keys if key in workspace.destinations]
+        connections = [
+            {"id": f"{source.id}-{d.id}", "sourceId": source.id, "destinationId": d.id, "enabled": True}
+            for d in connected
+        ]
+        return {
+            "isHosted": True,
+            "source": {
+                "id": source.id,
+                "name": source.name,
+                "writeKey": key,
+                "enabled": source.enabled,
+                "workspaceId": workspace.name,
+                "config": _NO_STATISTICS,
+                "dataplanes": {},
+                "connections": connections,
+                "destinations": [_destination(d, source.type) for d in connected],
+                "sourceDefinition": {"name": source.type, "displayName": source.type, "category": None},
+                "createdAt": _UPDATED,
+                "updatedAt": self._started,
+            },
+        }
+
+    async def settings(self, request: Request) -> Response:
+        """What Segment's client for browsers needs to send events to this data plane."""
+        key = request.path_params["key"]
+        try:
+            source_of(self._engine.workspace, key)
+        except Refused as refusal:
+            return refusal.response()
+        return answer({"integrations": {"Segment.io": {"apiKey": key}}})
+
+    async def health(self, _request: Request) -> Response:
+        return answer(
+            {
+                "appType": "EMBEDDED",
+                "server": "UP",
+                "db": "UP",
+                "acceptingEvents": "TRUE",
+                "routingEvents": "TRUE",
+                "mode": "NORMAL",
+                "backendConfigMode": "JSON",
+                "lastSync": self._started,
+                "lastRegulationSync": "",
+            }
+        )
+
+    async def version(self, _request: Request) -> Response:
+        return answer({"Version": __version__, "Commit": "", "BuildDate": "", "BuiltBy": "svctoolkit", "Features": {}})
+
+    async def robots(self, _request: Request) -> Response:
+        return Response("User-agent: * \nDisallow: / \n", media_type="text/plain")
+
+
+def _destination(destination: Destination, source_type: str) -> dict[str, Any]:
+    """A destination as clients see it. Secrets are left out, also where they stand in a list."""
+    try:
+        title = definitions.get(destination.type).display_name
+    except UnknownName:
+        title = destination.type
+    return {
+        "id": destination.id,
+        "name": destination.name,
+        "enabled": destination.enabled,
+        "config": _config(destination, source_type),
+        "destinationDefinition": {"name": destination.type, "displayName": title, "updatedAt": _UPDATED},
+        "updatedAt": _UPDATED,
+        "shouldApplyDeviceModeTransformation": False,
+        "propagateEventsUntransformedOnError": False,
+    }
+
+
+def _config(destination: Destination, source_type: str) -> Mapping[str, Any]:
+    """The configuration for clients: settings kept by source type as those of this one, secrets left out.
+
+    Of a destination in cloud mode a client needs to know just that.
+    """
+    given = {key: _of_source(value, source_type) for key, value in destination.config.items()}
+    mode = given.get("connectionMode") or ("device" if given.get("useNativeSDK") is True else "cloud")
+    if mode == "cloud":
+        given = {key: value for key, value in given.items() if key in definitions.COMMON_VARIABLES}
+    known = definitions.secret_values(destination.type, destination.config)
+    shown: dict[str, Any] = _plain(Masker(known).masked({**given, "connectionMode": mode}))
+    return {key: value for key, value in shown.items() if value != MASK}
+
+
+def _of_source(value: Any, source_type: str) -> Any:
+    by_source = isinstance(value, Mapping) and source_type in value
+    return value[source_type] if by_source else value
+
+
+def _plain(value: Any) -> Any:
+    """Without `Secret` objects, which no client may have."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, str | int | float | bool | None) else MASK

@@ -1,0 +1,1 @@
+"""What a data plane tells: events, deliveries, fates, counts, streams, metrics."""

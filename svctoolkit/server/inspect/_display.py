@@ -1,0 +1,133 @@
+"""How a data plane and its records show themselves. Secrets are masked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit import display
+from svctoolkit.display import Html, pill
+from svctoolkit.secrets import Masker
+
+if TYPE_CHECKING:
+    from svctoolkit.server.inspect.views import Delivery, Fate, Received, Rejected, Rows, View
+    from svctoolkit.server.plane import DataPlane
+
+_SHOWN = 50  # records of a table
+_FATES: dict[str, tuple[str, display.Kind]] = {
+    "delivered": ("delivered", "ok"),
+    "filtered": ("filtered", "plain"),
+    "dropped": ("dropped", "warning"),
+    "failed": ("failed", "error"),
+    "dead": ("dead", "error"),
+    "pending": ("pending", "info"),
+}
+
+
+def plane(found: DataPlane) -> Html:
+    """Where it listens, and what it has seen and done."""
+    facts = {"address": found.url or "no socket", "workspace": found.workspace.name}
+    facts["delivery mode"] = found.workspace.delivery.mode
+    problem = display.message(found.reload_problem, "error") if found.reload_problem else ""
+    return display.page(display.section("Data plane", display.facts(facts)), problem, *counts(found))
+
+
+def view(found: View) -> Html:
+    return display.page(*counts(found))
+
+
+def counts(found: View) -> list[Html]:
+    """How many events were received and rejected, and what became of them at each destination."""
+    rows = [["received", len(found.received)], ["rejected", len(found.rejected)], ["requests", len(found.deliveries)]]
+    fates = found.fate_counts()
+    parts = [display.table(["what", "count"], rows)]
+    if fates:
+        shown = [[destination, fate(status), count] for (destination, status), count in fates.items()]
+        parts.append(display.table(["destination", "fate", "events"], shown))
+    return parts
+
+
+def fate(status: str) -> Html:
+    word, kind = _FATES[status]
+    return pill(word, kind)
+
+
+def rows(found: Rows[Any], masker: Masker) -> Html:
+    """The last records as a table."""
+    records = found[-_SHOWN:]
+    if not records:
+        return display.page(display.message("no records", "info"))
+    head, cells = _COLUMNS[type(records[0]).__name__]
+    caption = f"{len(found):,} records" + (f", the last {_SHOWN} of them" if len(found) > _SHOWN else "")
+    return display.page(display.table(head, [masked(cells(one), masker) for one in records], caption=caption))
+
+
+def masked(cells: list[Any], masker: Masker) -> list[Any]:
+    return [masker.masked(cell) if type(cell) is str else cell for cell in cells]
+
+
+def received(one: Received) -> Html:
+    facts = {"source": one.source, "received": _time(one.received_at), "run": one.run}
+    title = f"{one.type} {one.name}"
+    return display.page(display.facts({k: v for k, v in facts.items() if v}), display.tree(one.event, title))
+
+
+def rejected(one: Rejected) -> Html:
+    """Why, and what: the body may be anything, so it is not shown in full."""
+    place = "" if one.position is None else f" (event {one.position} of its batch)"
+    return display.page(display.message(f"{one.status}: {one.reason}{place}", "error"))
+
+
+def delivery(one: Delivery, masker: Masker) -> Html:
+    """The payload, the request as it was sent, and the answer."""
+    facts = {"destination": one.destination, "attempt": str(one.attempt), "time": _time(one.at), "error": one.error}
+    head = [_status(one), display.facts({k: masker.masked(v) for k, v in facts.items() if v})]
+    payload = display.tree(masker.masked(dict(one.payload)), "payload", open_depth=1)
+    return display.page(*head, display.columns(payload, display.tree(masker.masked(one.response), "response")))
+
+
+def of_fate(one: Fate, masker: Masker) -> Html:
+    """What became of the event, and the event."""
+    facts = {"destination": one.destination, "by": one.by, "reason": one.reason, "attempts": str(one.attempts)}
+    known = display.facts({k: masker.masked(v) for k, v in facts.items() if v})
+    return display.page(fate(one.status), known, display.tree(one.event, f"{one.type} {one.name}"))
+
+
+def _status(one: Delivery) -> Html:
+    return pill(one.status, "ok" if 200 <= one.status < 300 else "error")
+
+
+def _time(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds")
+
+
+def _clock(at: datetime) -> str:
+    return at.strftime("%H:%M:%S.%f")[:-3]
+
+
+_Cells = Callable[[Any], list[Any]]
+_COLUMNS: dict[str, tuple[list[str], _Cells]] = {
+    "Received": (
+        ["received (UTC)", "type", "name", "source", "message id"],
+        lambda r: [_clock(r.received_at), r.type, r.name, r.source, r.message_id],
+    ),
+    "Rejected": (
+        ["at (UTC)", "status", "reason", "position", "source"],
+        lambda r: [_clock(r.at), pill(r.status, "error"), r.reason, r.position, r.source],
+    ),
+    "Delivery": (
+        ["at (UTC)", "destination", "status", "attempt", "ms", "request", "message id"],
+        lambda r: [
+            *(_clock(r.at), r.destination, _status(r), r.attempt, r.milliseconds),
+            *(f"{r.request.method} {r.request.url.partition('?')[0]}", r.message_id),
+        ],
+    ),
+    "Fate": (
+        ["at (UTC)", "type", "name", "destination", "fate", "by", "reason", "attempts"],
+        lambda r: [
+            *(_clock(r.at), r.type, r.name, r.destination),
+            *(fate(r.status), r.by, r.reason, r.attempts),
+        ],
+    ),
+}

@@ -1,0 +1,150 @@
+"""Serving the Test API in a thread beside the caller, and what every server here has in common."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+from collections.abc import Callable
+from threading import Thread
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.server.test_api.app import app
+from svctoolkit.transformations import Layers, layers
+from svctoolkit.workspace import Workspace
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+_GRACE = 5  # seconds
+
+
+def running(workspace: Workspace, host: str = "127.0.0.1", port: int = 0, *, timeout: float = 300.0) -> Running:
+    """A server of the Test API in a thread: `with running(workspace) as server: server.url`.
+
+    Arguments and errors as for `serve`.
+    """
+    bound = listening_at(host, port)
+    pipeline = _pipeline(workspace, bound)
+    return Running(url_of(bound), pipeline, _server(pipeline, timeout), bound)
+
+
+class Running:
+    """A server that runs beside the caller until `stop()` or the end of its `with` block.
+
+    `url` is where it listens, `pipeline` what runs the events; `pipeline.recorder` has what was sent.
+    """
+
+    def __init__(self, url: str, pipeline: Pipeline, server: uvicorn.Server, bound: socket.socket) -> None:
+        self.url, self.pipeline, self._server = url, pipeline, server
+        # A daemon: whoever forgets to stop it can still leave the program.
+        self._thread = Thread(target=server.run, args=([bound],), name="svctoolkit server", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop listening, and wait until it has; requests under way get 5 seconds to finish."""
+        self._server.should_exit = True
+        self._thread.join()
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<svctoolkit server at {self.url}>"
+
+
+def listening_at(host: str, port: int) -> socket.socket:
+    """A socket that listens already, so that nobody has to wait for the server before connecting."""
+    where = f"{host}:{port}"
+    if not 0 <= port <= 65535:
+        raise ConfigError(f"{port} is no port; ports are 0 (a free one) to 65535")
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return _listening(found[0][0], found[0][4])
+    except (socket.gaierror, UnicodeError) as error:
+        raise ConfigError(f"cannot listen at {where}: no address is known for {host!r}") from error
+    except OSError as error:
+        raise ConfigError(f"cannot listen at {where}: {_reason(error)}") from error
+
+
+def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
+    # asyncio switches Nagle's algorithm off only where TCP is named; without that every answer waits 40 ms.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(2048)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program has this port. Choose another one, or 0 for any that is free"
+    if error.errno == errno.EACCES:
+        return "this port needs more rights. Choose one above 1023"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "this machine has no such address"
+    return error.strerror or str(error)
+
+
+def url_of(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    address = ipaddress.ip_address(host)
+    if address.is_unspecified:  # every address of this machine; a client needs one
+        return f"http://localhost:{port}"
+    return f"http://[{host}]:{port}" if address.version == 6 else f"http://{host}:{port}"
+
+
+def is_loopback(bound: socket.socket) -> bool:
+    """Whether only this machine can reach the socket."""
+    return ipaddress.ip_address(bound.getsockname()[0]).is_loopback
+
+
+def _pipeline(workspace: Workspace, bound: socket.socket) -> Pipeline:
+    return Pipeline(workspace, loopback=is_loopback(bound))
+
+
+def check_sandbox(layers: Callable[[], Layers] = layers) -> None:
+    """Raises `ConfigError` where an essential layer of the sandbox is missing on this machine."""
+    found = layers()
+    if not found.essential:
+        raise ConfigError(
+            f"cannot serve on an address that other machines reach: the sandbox for user transformations is not whole "
+            f"here. Serve on 127.0.0.1, or say that you trust the code (--trust-code).\n{found}"
+        )
+
+
+def _server(pipeline: Pipeline, timeout: float) -> uvicorn.Server:
+    return uvicorn_server(app(pipeline.workspace, pipeline=pipeline, timeout=timeout))
+
+
+def uvicorn_server(made: ASGIApp) -> uvicorn.Server:
+    """A server for an application, with the settings that every server here has."""
+    import uvicorn  # 0.1 s, and an application in process does without
+
+    from svctoolkit.server.web.connections import TimedProtocol
+
+    config = uvicorn.Config(
+        made,
+        http=TimedProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,1 @@
+"""What a data plane keeps: events, deliveries and fates in one SQLite file."""

@@ -1,0 +1,57 @@
+"""The application: every operation with its login, errors as JSON, and the documentation of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.server.test_api.definitions import Definitions
+from svctoolkit.server.test_api.routes import TestApi
+from svctoolkit.server.web import auth
+from svctoolkit.server.web.docs import Docs
+from svctoolkit.server.web.http import ERROR_HANDLERS
+from svctoolkit.server.web.operation import Handler, Operation
+from svctoolkit.server.web.threads import Lanes
+from svctoolkit.workspace import Workspace
+
+
+def app(
+    workspace: Workspace,
+    *,
+    pipeline: Pipeline | None = None,
+    timeout: float = 300.0,
+    routes: Sequence[Route] = (),
+    documented: Sequence[Operation] = (),
+) -> Starlette:
+    """The Test API of a workspace as an ASGI application. Changes to the workspace take effect at once.
+
+    `pipeline` runs the events, by default `Pipeline(workspace)`; it is `app.state.pipeline`, with the recorder.
+    A test that has no result after `timeout` seconds is answered 504. One destination's requests have their own time
+    limit, `workspace.delivery.timeout`. `routes` go before those of the Test API, `documented` says what they do.
+    """
+    runs = pipeline or Pipeline(workspace)
+    operations = [*TestApi(runs, Lanes(timeout=timeout)).operations(), *Definitions().operations()]
+    own = [_route(operation, workspace) for operation in operations]
+    docs = Docs([*operations, *documented]).routes()
+    made = Starlette(routes=[*routes, *own, *docs], exception_handlers=ERROR_HANDLERS)
+    made.router.redirect_slashes = False
+    made.state.pipeline = runs
+    return made
+
+
+def _route(operation: Operation, workspace: Workspace) -> Route:
+    handle = operation.handle if operation.public else _protected(operation.handle, workspace)
+    return Route(operation.path, handle, methods=[operation.method], name=operation.id)
+
+
+def _protected(handle: Handler, workspace: Workspace) -> Handler:
+    async def checked(request: Request) -> Response:
+        auth.person(request, workspace)
+        return await handle(request)
+
+    return checked

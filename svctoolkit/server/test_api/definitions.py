@@ -1,0 +1,90 @@
+"""`destination-definitions`: what can be configured, for whoever asks. Public, and cached by ETag."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from svctoolkit.destinations import definitions
+from svctoolkit.errors import UnknownName
+from svctoolkit.server.test_api.schemas import DestinationDefinition, Refusal
+from svctoolkit.server.web.json import encoded, refuse
+from svctoolkit.server.web.operation import Answer, Operation, Parameter
+
+
+class Definitions:
+    """The catalogue's definitions, encoded once."""
+
+    async def all(self, request: Request) -> Response:
+        return _answer(request, self._all)
+
+    async def one(self, request: Request) -> Response:
+        try:
+            found = definitions.get(request.path_params["name"])
+        except UnknownName as error:
+            refuse(str(error), status=404)
+        return _answer(request, encoded(found.to_dict()))
+
+    @cached_property
+    def _all(self) -> bytes:
+        return encoded([found.to_dict() for found in definitions.all()])
+
+    def operations(self) -> list[Operation]:
+        etag = Parameter("If-None-Match", "header", "The ETag of an earlier answer.", {"type": "string"})
+        unchanged = Answer("Nothing has changed since the answer with this ETag.")
+        return [
+            Operation(
+                method="GET",
+                path="/destination-definitions",
+                id="destinationDefinitions",
+                summary="List the destination types",
+                description="Every destination type with its configuration variables: "
+                "`config.destConfig.defaultConfig` has the names that `destinationConfig` takes.",
+                handle=self.all,
+                parameters=(etag,),
+                answers={
+                    200: Answer("All types, by name.", (DestinationDefinition,), many=True, example=_example_list),
+                    304: unchanged,
+                },
+                public=True,
+            ),
+            Operation(
+                method="GET",
+                path="/destination-definitions/{name}",
+                id="destinationDefinition",
+                summary="Show one destination type",
+                description="The same for one type.",
+                handle=self.one,
+                parameters=(
+                    Parameter("name", "path", "The type's name, in capitals.", {"type": "string"}, "WEBHOOK"),
+                    etag,
+                ),
+                answers={
+                    200: Answer("The type.", (DestinationDefinition,), example=_example),
+                    304: unchanged,
+                    404: Answer("No type has this name.", (Refusal,)),
+                },
+                public=True,
+            ),
+        ]
+
+
+def _answer(request: Request, content: bytes) -> Response:
+    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"ETag": etag, "Cache-Control": "no-cache"}
+    known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+    if known & {etag, "*"}:
+        return Response(status_code=304, headers=headers)
+    return Response(content, 200, headers, "application/json")
+
+
+def _example() -> dict[str, Any]:
+    return definitions.get("WEBHOOK").to_dict()
+
+
+def _example_list() -> list[dict[str, Any]]:
+    return [_example()]

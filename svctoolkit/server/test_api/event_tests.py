@@ -1,0 +1,111 @@
+"""Tests of an event as the Test API takes them (its specification), whoever brings them: HTTP, or this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, unquote
+
+from svctoolkit import events
+from svctoolkit.errors import ToolkitError
+from svctoolkit.pipeline import Pipeline, Stages
+from svctoolkit.results import DestinationResult, SourceResult
+from svctoolkit.server.test_api.schemas import TestDestinationRequest, TestSourceRequest, parsed
+from svctoolkit.server.web.json import decoded_object, encoded, refusal, refuse
+from svctoolkit.server.web.response import Answer
+from svctoolkit.workspace import Destination, Source
+
+T = TypeVar("T", Destination, Source)
+#: What `force` may be in a query.
+FORCE = {"true": True, "1": True, "false": False, "0": False}
+_QUICK_BODY = 64_000  # bytes that the mappings get through in a millisecond or two
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test that can run. `lane` says whom it may keep waiting; a `quick` one keeps nobody."""
+
+    __test__ = False  # pytest would take it for a test class
+
+    run: Callable[[], DestinationResult | SourceResult]
+    lane: str
+    quick: bool
+
+
+class Tests:
+    """The tests of one pipeline. Methods raise `RequestError` and other errors of this package for a wrong request."""
+
+    __test__ = False
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline, self._workspace = pipeline, pipeline.workspace
+
+    def destination(self, id: str, raw: dict[str, Any], size: int, force: Sequence[str]) -> Test:
+        """The test of one destination. `size` is that of the body, in bytes; `force` what the query says of it."""
+        found = _found("Destination", id, self._workspace.destinations)
+        events.check(raw.get("message"))
+        asked = parsed(raw, TestDestinationRequest)
+        stages, config = asked.stage.stages(), asked.destination_config
+        run = partial(
+            self._pipeline.test_destination,
+            found.key,
+            asked.message,
+            stages=stages,
+            config=config or None,
+            force=_forced(force),
+        )
+        return Test(run, found.id, size <= _QUICK_BODY and not config and _quick(stages, [found]))
+
+    def source(self, id: str, raw: dict[str, Any], size: int, force: Sequence[str]) -> Test:
+        """The test of every destination of a source."""
+        found = _found("Source", id, self._workspace.sources)
+        events.check(raw.get("message"))
+        asked = parsed(raw, TestSourceRequest)
+        stages, connected = asked.stage.stages(), self._workspace.connected(found)
+        run = partial(self._pipeline.test_source, found.key, asked.message, stages=stages, force=_forced(force))
+        return Test(run, f"source {found.id}", size * len(connected) <= _QUICK_BODY and _quick(stages, connected))
+
+
+def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
+    """What the Test API answers to a POST of `body` to `path`, without HTTP.
+
+    None for what may block, because it runs user code or sends something: that is for the application.
+    """
+    where, _, query = path.partition("?")
+    operation, _, id = where.removeprefix("/v0/").partition("/")
+    tests = Tests(pipeline)
+    make = {"testDestination": tests.destination, "testSource": tests.source}[operation]
+    try:
+        test = make(unquote(id), decoded_object(body), len(body), parse_qs(query).get("force", []))
+        if not test.quick:
+            return None
+        value, status = test.run().to_dict(), 200
+    except ToolkitError as error:
+        value, status, _ = refusal(error)  # the headers challenge who has no credentials, and nobody needs them here
+    content = encoded(value)
+    return Answer(status, {"content-length": str(len(content)), "content-type": "application/json"}, content)
+
+
+def _found(what: str, id: str, items: Mapping[str, T]) -> T:
+    """What the path names by id; by key where no id is the same. Raises `RequestError` (404)."""
+    for item in items.values():
+        if item.id == id:
+            return item
+    if id not in items:
+        refuse(f"{what} with id {id} not found", status=404)
+    return items[id]
+
+
+def _forced(written: Sequence[str]) -> bool:
+    given = set(written) or {"false"}
+    if len(given) > 1 or not given <= FORCE.keys():
+        refuse("force must be true or false")
+    return FORCE[given.pop()]
+
+
+def _quick(stages: Stages, destinations: Iterable[Destination]) -> bool:
+    """Whether nothing is sent and no user code runs."""
+    user_code = stages.user_transform and any(d.transformation for d in destinations)
+    return not stages.send_to_destination and not user_code

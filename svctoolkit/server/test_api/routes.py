@@ -1,0 +1,144 @@
+"""`testDestination` and `testSource` (Test API specification)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from svctoolkit.pipeline import Pipeline, Stages
+from svctoolkit.server.test_api.event_tests import FORCE, Test, Tests
+from svctoolkit.server.test_api.schemas import (
+    DestinationError,
+    DestinationResult,
+    Refusal,
+    TestDestinationRequest,
+    TestSourceRequest,
+)
+from svctoolkit.server.web.http import answer, json_object
+from svctoolkit.server.web.operation import Answer, Operation, Parameter
+from svctoolkit.server.web.threads import Lanes
+
+
+class TestApi:
+    """The two POST operations over one pipeline."""
+
+    __test__ = False  # pytest would take it for a test class
+
+    def __init__(self, pipeline: Pipeline, lanes: Lanes) -> None:
+        self._tests, self._lanes = Tests(pipeline), lanes
+
+    async def test_destination(self, request: Request) -> Response:
+        return await self._tested(request, self._tests.destination)
+
+    async def test_source(self, request: Request) -> Response:
+        return await self._tested(request, self._tests.source)
+
+    async def _tested(self, request: Request, make: Callable[[str, dict[str, Any], int, list[str]], Test]) -> Response:
+        raw, size = await json_object(request)
+        (id,) = request.path_params.values()
+        test = make(id, raw, size, request.query_params.getlist("force"))
+        # What cannot block runs right here: a thread would cost more than it.
+        result = test.run() if test.quick else await self._lanes.run(test.lane, test.run)
+        return answer(result.to_dict())
+
+    def operations(self) -> list[Operation]:
+        return [
+            Operation(
+                method="POST",
+                path="/v0/testDestination/{destination_id:path}",
+                id="testDestination",
+                summary="Test one destination",
+                description="Runs an event through up to three stages for one destination, whether or not a source is "
+                "connected to it. A disabled destination gives its `error` instead, unless `force` is true.",
+                handle=self.test_destination,
+                parameters=(_id("destination_id", "destination", "hook"), _FORCE_PARAMETER),
+                body=TestDestinationRequest,
+                example=partial(_example_request, destination=True),
+                answers={
+                    200: Answer(
+                        "The result. A failure of a stage stands in it, also the destination's own.",
+                        (DestinationResult, DestinationError),
+                        example=_example_result,
+                    ),
+                    **_refusals("Destination"),
+                },
+            ),
+            Operation(
+                method="POST",
+                path="/v0/testSource/{source_id:path}",
+                id="testSource",
+                summary="Test every destination of a source",
+                description="Runs `testDestination` for every destination that is connected to the source. `force` is "
+                "for a disabled source and for disabled destinations.",
+                handle=self.test_source,
+                parameters=(_id("source_id", "source", "web"), _FORCE_PARAMETER),
+                body=TestSourceRequest,
+                example=_example_request,
+                answers={
+                    200: Answer(
+                        "One result per connected destination, in order.",
+                        (DestinationResult, DestinationError),
+                        many=True,
+                        example=_example_results,
+                    ),
+                    **_refusals("Source"),
+                },
+            ),
+        ]
+
+
+_FORCE_PARAMETER = Parameter(
+    "force",
+    "query",
+    "Also test what is disabled: `true` or `false` (`1` and `0` are taken, too).",
+    {"enum": [*FORCE], "default": "false"},
+)
+
+
+def _id(name: str, what: str, example: str) -> Parameter:
+    return Parameter(name, "path", f"The id of the {what}.", {"type": "string"}, example)
+
+
+def _refusals(what: str) -> dict[int, Answer]:
+    causes = {
+        400: "The request is wrong: its JSON, the message type, a stage, or what was asked for cannot be tested.",
+        401: "The credentials are absent or wrong.",
+        404: f"{what} with this id not found.",
+        413: "The body is too large.",
+        415: "The body is not said to be JSON.",
+        504: "No result in time.",
+    }
+    return {status: Answer(text, (Refusal,)) for status, text in causes.items()}
+
+
+def _example_request(*, destination: bool = False) -> dict[str, Any]:
+    stage = {"user_transform": True, "dest_transform": True, "send_to_destination": True}
+    message = {
+        "type": "identify",
+        "userId": "u-1001",
+        "context": {"traits": {"email": "mira.okafor@mail.example", "plan": "plus"}},
+    }
+    config = {"destinationConfig": {"webhookMethod": "PUT"}} if destination else {}
+    return {"stage": stage, "message": message, **config}
+
+
+def _example_result() -> Any:
+    from svctoolkit.server.demo_workspace import demo
+
+    asked = _example_request(destination=True)
+    pipeline = Pipeline(demo()[0])
+    result = pipeline.test_destination(
+        "hook", asked["message"], stages=Stages(**asked["stage"]), config=asked["destinationConfig"]
+    )
+    return result.to_dict()
+
+
+def _example_results() -> Any:
+    from svctoolkit.server.demo_workspace import demo
+
+    asked = _example_request()
+    return Pipeline(demo()[0]).test_source("web", asked["message"], stages=Stages(**asked["stage"])).to_dict()

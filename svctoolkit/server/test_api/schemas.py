@@ -1,0 +1,161 @@
+"""The JSON of the Test API as types. Requests are checked against them, and the OpenAPI document is made from them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from svctoolkit.errors import did_you_mean
+from svctoolkit.events import EVENT_TYPES
+from svctoolkit.pipeline import Stages
+from svctoolkit.server.web.json import refuse
+
+_EVENT_SCHEMA = {"type": "object", "required": ["type"], "properties": {"type": {"enum": list(EVENT_TYPES)}}}
+#: Checked by `svctoolkit.events.check`, whose two refusals are specified.
+Message: TypeAlias = Annotated[dict[str, Any], Meta(description="The event to test.", extra_json_schema=_EVENT_SCHEMA)]
+
+
+class Stage(Struct, frozen=True, forbid_unknown_fields=True):
+    """Switches the stages on or off. Nothing is sent unless asked for."""
+
+    user_transform: Annotated[bool, Meta(description="Run the user transformation, if one is connected.")] = True
+    dest_transform: Annotated[bool, Meta(description="Give the payload in the destination's format.")] = True
+    send_to_destination: Annotated[bool, Meta(description="Send it, and give the destination's response.")] = False
+
+    def stages(self) -> Stages:
+        return Stages(self.user_transform, self.dest_transform, self.send_to_destination)
+
+
+class TestSourceRequest(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """An event for every destination of a source."""
+
+    message: Message
+    stage: Stage = Stage()
+
+
+class TestDestinationRequest(TestSourceRequest, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """An event for one destination."""
+
+    destination_config: Annotated[
+        dict[str, Any], Meta(description="Overrides the destination's configuration for this request, key by key.")
+    ] = {}
+
+
+class PayloadBody(Struct, frozen=True):
+    """The body in one of four formats; the others are empty."""
+
+    JSON: dict[str, Any]
+    JSON_ARRAY: dict[str, Any]
+    XML: dict[str, Any]
+    FORM: dict[str, Any]
+
+
+class Payload(Struct, frozen=True):
+    """One HTTP request in the service's format."""
+
+    version: str
+    type: str
+    method: str
+    endpoint: str
+    headers: dict[str, Any]
+    params: dict[str, Any]
+    body: PayloadBody
+    files: dict[str, Any]
+
+
+class StageError(Struct, frozen=True):
+    """Why a stage has no output."""
+
+    error: str
+
+
+class Entry(Struct, frozen=True):
+    """What the stages gave for one event. The members of a stage that was off are absent."""
+
+    user_transformed_payload: Annotated[
+        dict[str, Any] | UnsetType, Meta(description="The event after the user transformation, or an `error`.")
+    ] = UNSET
+    dest_transformed_payload: Annotated[
+        list[Payload] | StageError | UnsetType, Meta(description="The payloads, or an `error`.")
+    ] = UNSET
+    destination_response: Annotated[
+        list[Any] | StageError | UnsetType, Meta(description="The destination's responses, or an `error`.")
+    ] = UNSET
+    destination_response_status: Annotated[
+        list[int] | UnsetType, Meta(description="The status code of each response.")
+    ] = UNSET
+
+
+class DestinationResult(Struct, frozen=True, rename="camel"):
+    """The result for one destination: one entry per event that came out of the user transformation."""
+
+    destination_id: str
+    destination: Annotated[str, Meta(description="The destination's type.")]
+    destination_name: str
+    data: list[Entry]
+
+
+class DestinationError(Struct, frozen=True, rename="camel"):
+    """A destination that was not tested, and why."""
+
+    destination_id: str
+    destination_name: str
+    error: str
+
+
+class Refusal(Struct, frozen=True):
+    """Why a request was refused."""
+
+    message: str
+
+
+class DestConfig(Struct, frozen=True, rename="camel"):
+    default_config: Annotated[list[str], Meta(description="The names usable in `destinationConfig`.")]
+
+
+class DefinitionConfig(Struct, frozen=True, rename="camel"):
+    """What a type can be told, and what it supports."""
+
+    dest_config: DestConfig
+    secret_keys: list[str]
+    supported_source_types: list[str]
+
+
+class DestinationDefinition(Struct, frozen=True, rename="camel"):
+    """One destination type."""
+
+    id: str
+    name: str
+    display_name: str
+    category: str | None
+    config: DefinitionConfig
+    created_at: str
+    updated_at: str
+
+
+R = TypeVar("R", bound=TestSourceRequest)
+_EXPECTED = {"bool": "a boolean", "object": "an object"}
+
+
+def parsed(raw: dict[str, Any], kind: type[R]) -> R:
+    """`raw` as a request. Raises `RequestError` (400) that names the member."""
+    if kind is TestSourceRequest and "destinationConfig" in raw:
+        refuse("destinationConfig is accepted only by testDestination")
+    _check_names("the body", raw, kind)
+    if isinstance(raw.get("stage"), dict):
+        _check_names("stage", raw["stage"], Stage)
+    ordered = {name: raw[name] for name in ("stage", *kind.__struct_encode_fields__) if name in raw}
+    try:
+        return msgspec.convert(ordered, kind)
+    except msgspec.ValidationError as error:  # Expected `bool`, got `str` - at `$.stage.user_transform`
+        _, expected, _, _, _, path, *_ = str(error).split("`")
+        refuse(f"{path.removeprefix('$.')} must be {_EXPECTED[expected]}")
+
+
+def _check_names(what: str, given: dict[str, Any], kind: type[Struct]) -> None:
+    known = kind.__struct_encode_fields__
+    for name in given:
+        if name not in known:
+            refuse(f"{what} has no member {name[:100]!r}.{did_you_mean(name, known)}")

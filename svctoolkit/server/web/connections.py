@@ -1,0 +1,43 @@
+"""Connections with a time limit, so that clients that send next to nothing cannot hold many of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+
+from svctoolkit.server.web.protocol import Protocol
+
+_HEAD = 20.0  # seconds for the head of a request
+
+
+class TimedProtocol(Protocol):
+    """Closes a connection that does not bring the head of a request in time."""
+
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._late = self.loop.call_later(_HEAD, self._close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._in_time()
+        elif self._late is None:
+            self._late = self.loop.call_later(_HEAD, self._close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._in_time()
+        super().connection_lost(exc)
+
+    def _in_time(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _close(self) -> None:
+        self._late = None
+        if self.conn.our_state is h11.IDLE:  # else an answer is on its way
+            self.transport.close()

@@ -1,0 +1,54 @@
+"""The documentation of the API: `/openapi.json` for programs, `/docs` for people. Both are public and work offline."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from svctoolkit.server.web.json import encoded
+from svctoolkit.server.web.operation import Operation
+
+
+class Docs:
+    """Made once, when somebody first asks."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self._operations = operations
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        from svctoolkit.server.web.openapi import document
+
+        return document(self._operations)
+
+    @cached_property
+    def _page(self) -> HTMLResponse:
+        from svctoolkit.server.web.docs_page import page
+
+        here = files(__package__)
+        style, script = ((here / name).read_text("utf-8") for name in ("docs.css", "docs.js"))
+        policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self'"
+        headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"}
+        return HTMLResponse(page(self._document, style, script), headers=headers)
+
+    async def openapi(self, _request: Request) -> Response:
+        return Response(encoded(self._document), media_type="application/json")
+
+    async def html(self, _request: Request) -> Response:
+        return self._page
+
+    def routes(self) -> list[Route]:
+        return [Route("/openapi.json", self.openapi), Route("/docs", self.html)]
+
+
+def _hash(text: str) -> str:
+    """The text as a source that a content security policy lets through."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

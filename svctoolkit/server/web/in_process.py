@@ -1,0 +1,103 @@
+"""An ASGI application called without a socket, and the event loop that a data plane lives in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from threading import Thread
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote
+
+from starlette.types import ASGIApp, Message
+
+from svctoolkit.errors import ToolkitError
+from svctoolkit.server.web.response import Answer
+
+T = TypeVar("T")
+
+
+async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    """One request to `app` and its answer. `path` may have a query."""
+    path, _, query = path.partition("?")
+    named = {"host": "localhost", **{name.lower(): value for name, value in headers.items()}}
+    raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in named.items()]
+    if body:
+        raw.append((b"content-length", str(len(body)).encode()))
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": quote(path, safe="/%").encode(),
+        "query_string": quote(query, safe="=&%+").encode(),
+        "root_path": "",
+        "headers": raw,
+        "client": ("127.0.0.1", 0),
+        "server": ("localhost", 80),
+    }
+    unread, finished = [{"type": "http.request", "body": body, "more_body": False}], asyncio.Event()
+    start: Message = {}
+    chunks: list[bytes] = []
+
+    async def receive() -> Message:
+        if unread:
+            return unread.pop()
+        await finished.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            start.update(message)
+        elif message["type"] == "http.response.body":
+            chunks.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                finished.set()
+
+    await app(scope, receive, send)
+    got = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
+    return Answer(start["status"], got, b"".join(chunks))
+
+
+async def _rest() -> None:
+    """End what the loop still does, so that nobody waits for it."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+
+class Loop:
+    """An event loop in a daemon thread of its own, so that it does not matter which loops the caller has."""
+
+    def __init__(self, main: Callable[[], Coroutine[Any, Any, None]], stop: Callable[[], None]) -> None:
+        """Run `main()` in it; `stop` is called, in the loop, to make `main` end."""
+        self._loop = asyncio.new_event_loop()
+        self._main, self._stop = main, stop
+        self._thread = Thread(target=self._run, name="svctoolkit data plane", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run `work` in the loop. Raises `ToolkitError` when that has ended."""
+        if self._loop.is_closed():
+            work.close()
+            raise ToolkitError("this data plane is stopped")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """End `main`, and return when the thread has ended."""
+        self._loop.call_soon_threadsafe(self._stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._main())
+            self._loop.run_until_complete(_rest())
+        finally:
+            asyncio.set_event_loop(None)
+            self._loop.close()

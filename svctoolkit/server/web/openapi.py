@@ -1,0 +1,93 @@
+"""The OpenAPI 3.1 document, made from the operations and from the types that check their requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from svctoolkit import __version__
+from svctoolkit.server.web.operation import Answer, Operation, Parameter
+
+_REF = "#/components/schemas/{name}"
+_ABOUT = """\
+Checks what becomes of a customer event on its way to a destination: user transformation, destination transformation,
+delivery. Log in with your e-mail address and a personal access token. Every error is a JSON object with a `message`.
+
+JSON is UTF-8, at most 4,096,000 bytes and 200 levels deep. Of a member that stands twice, the last one counts. Numbers
+must be in the range of a double.
+"""
+
+
+def document(operations: Sequence[Operation]) -> dict[str, Any]:
+    """The document of these operations, with an example of every request and answer."""
+    types = {kind for operation in operations for kind in _types(operation)}
+    ordered = sorted(types, key=lambda kind: kind.__name__)
+    schemas, components = msgspec.json.schema_components(ordered, ref_template=_REF)
+    references = dict(zip(ordered, schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        path = paths.setdefault(operation.path.replace(":path}", "}"), {})
+        path[operation.method.lower()] = _operation(operation, references)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "svctoolkit Test API", "version": __version__, "description": _ABOUT},
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(components.items())),
+            "securitySchemes": {"basic": {"type": "http", "scheme": "basic"}},
+        },
+        "security": [{"basic": []}],
+    }
+
+
+def _types(operation: Operation) -> Iterable[type]:
+    if operation.body:
+        yield operation.body
+    for answer in operation.answers.values():
+        yield from answer.types
+
+
+def _operation(operation: Operation, references: dict[type, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "description": operation.description,
+        "parameters": [_parameter(parameter) for parameter in operation.parameters],
+        "responses": {str(status): _answer(answer, references) for status, answer in operation.answers.items()},
+    }
+    if operation.body:
+        content = {"schema": references[operation.body], **_example(operation)}
+        made["requestBody"] = {"required": True, "content": {"application/json": content}}
+    if operation.public:
+        made["security"] = []
+    return made
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    made = {
+        "name": parameter.name,
+        "in": parameter.where,
+        "required": parameter.where == "path",
+        "description": parameter.description,
+        "schema": parameter.schema,
+    }
+    return made if parameter.example is None else {**made, "example": parameter.example}
+
+
+def _answer(answer: Answer, references: dict[type, Any]) -> dict[str, Any]:
+    if not answer.types:
+        return {"description": answer.description}
+    choices = [references[kind] for kind in answer.types]
+    schema = choices[0] if len(choices) == 1 else {"anyOf": choices}
+    if answer.many:
+        schema = {"type": "array", "items": schema}
+    return {
+        "description": answer.description,
+        "content": {"application/json": {"schema": schema, **_example(answer)}},
+    }
+
+
+def _example(of: Operation | Answer) -> dict[str, Any]:
+    return {"example": of.example()} if of.example else {}
