@@ -504,7 +504,7 @@ def test_importing_the_catalogue_reads_no_definitions_and_no_types() -> None:
     """Listing types imports none of them, and the definitions are read at their first use."""
     program = (
         "import sys; from svctoolkit.destinations import CATALOGUE, definitions; CATALOGUE.names();"
-        "assert not definitions._written.cache_info().currsize;"
+        "assert not definitions._raw_definitions.cache_info().currsize;"
         "types = {'svctoolkit.destinations.' + name.lower() for name in CATALOGUE.names()};"
         "print([m for m in (*types, 'yaml', 'hmac', 'urllib.request', 'httpx', 'pandas') if m in sys.modules])"
     )

@@ -36,29 +36,27 @@ from svctoolkit.mapping import (
     event_key,
     event_name,
     external_ids,
-    filled_from,
+    fill_from,
     first,
-    flattened,
+    flatten,
     full_name,
-    hashed,
-    hashed_digits,
-    hashed_initial,
-    hashed_lower,
-    hashed_phone,
-    hashed_trimmed,
+    hash_digits,
+    hash_initial,
+    hash_lower,
+    hash_phone,
+    hash_text,
+    hash_trimmed,
     in_url,
     is_sha256,
     iso_ms,
     json_text,
-    mapped_id,
-    mapped_row,
     md5,
     moment,
-    named,
     number,
     path,
     platform,
     products,
+    require_name,
     required,
     seconds,
     sha256,
@@ -67,6 +65,8 @@ from svctoolkit.mapping import (
     time,
     trait,
     value_of,
+    warehouse_id,
+    warehouse_row,
     xml_text,
 )
 
@@ -260,7 +260,7 @@ def test_text_leaves_texts_alone() -> None:
 
 def test_flattened_keeps_empty_objects_and_lists() -> None:
     """Members are joined with dots, elements have their number."""
-    assert flattened({"a": {"b": {"c": 1}}, "l": [1, {"m": 2}, [3]], "e": {}, "n": [], "z": None}) == {
+    assert flatten({"a": {"b": {"c": 1}}, "l": [1, {"m": 2}, [3]], "e": {}, "n": [], "z": None}) == {
         "a.b.c": 1,
         "l[0]": 1,
         "l[1].m": 2,
@@ -269,7 +269,7 @@ def test_flattened_keeps_empty_objects_and_lists() -> None:
         "n": [],
         "z": None,
     }
-    assert flattened({}) == {}
+    assert flatten({}) == {}
 
 
 KEYS = st.sampled_from(["a", "b", "c"])
@@ -288,7 +288,7 @@ def test_flattened_is_flat_and_loses_no_value(value: dict[str, Any]) -> None:
         inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
         return sum(map(leaves, inner)) if inner else 1
 
-    flat = flattened(value)
+    flat = flatten(value)
 
     assert all(not isinstance(leaf, dict | list) or not leaf for leaf in flat.values())
     assert len(flat) == (leaves(value) if value else 0)
@@ -429,7 +429,7 @@ def test_a_string_is_a_text_or_a_number_as_text(value: Any, found: str) -> None:
 
 def test_personal_data_is_hashed_after_it_is_normalised() -> None:
     """Advertising platforms match hashes, so case, spaces and punctuation must not matter."""
-    table = Table({"em": hashed_lower(EMAIL), "ph": hashed_phone("properties.phone"), "id": hashed("userId")})
+    table = Table({"em": hash_lower(EMAIL), "ph": hash_phone("properties.phone"), "id": hash_text("userId")})
 
     built = table(Event({"userId": 7, "properties": {"email": " M@Mail.Example ", "phone": "+49 (151) 1"}}))
 
@@ -443,10 +443,10 @@ def test_personal_data_is_hashed_after_it_is_normalised() -> None:
 @pytest.mark.parametrize(
     ("conversion", "value", "plain"),
     [
-        (hashed_trimmed, " Mira ", "Mira"),
-        (hashed_initial, " Female", "f"),
-        (hashed_digits, "+49 (0)151", "490151"),
-        (hashed_phone, "0049-151", "49151"),
+        (hash_trimmed, " Mira ", "Mira"),
+        (hash_initial, " Female", "f"),
+        (hash_digits, "+49 (0)151", "490151"),
+        (hash_phone, "0049-151", "49151"),
     ],
 )
 def test_each_kind_of_personal_data_is_normalised_in_its_own_way(conversion: Any, value: str, plain: str) -> None:
@@ -513,7 +513,7 @@ def test_an_event_needs_a_name(name: Any) -> None:
     with pytest.raises(MappingError, match="event: a track event needs a name, as a text") as caught:
         event_name(Event({"type": "track", "event": name}))
     with pytest.raises(MappingError, match="name: a page event needs a name, as a text"):
-        named(Event({"type": "page"}), name, "name")
+        require_name(Event({"type": "page"}), name, "name")
 
     assert caught.value.field == "event"
     assert event_name(Event({"event": " Order Completed"})) == " Order Completed"
@@ -539,10 +539,10 @@ def test_a_row_of_a_warehouse_is_named_by_its_external_id() -> None:
     event = Event({"context": {"mappedToDestination": True, "externalId": listed}})
     plain = Event({"context": {"externalId": listed}})
 
-    assert mapped_row(event) == ExternalId("salesforce", "Lead", "Email", "a@b.example")
-    assert mapped_id(event) == {"Email": "a@b.example"}
-    assert external_ids(plain) == [mapped_row(event), ExternalId("x", id=1), ExternalId()]
-    assert (mapped_row(plain), mapped_id(plain, "id")) == (ExternalId(), {})
+    assert warehouse_row(event) == ExternalId("salesforce", "Lead", "Email", "a@b.example")
+    assert warehouse_id(event) == {"Email": "a@b.example"}
+    assert external_ids(plain) == [warehouse_row(event), ExternalId("x", id=1), ExternalId()]
+    assert (warehouse_row(plain), warehouse_id(plain, "id")) == (ExternalId(), {})
     assert external_ids(Event({"context": {"externalId": "x"}})) == []
 
 
@@ -550,7 +550,7 @@ def test_a_row_without_a_field_has_the_usual_one() -> None:
     """Some destinations know people by one field, which a row need not name."""
     event = Event({"context": {"mappedToDestination": True, "externalId": [{"type": "ACME-users", "id": "u1"}]}})
 
-    assert (mapped_id(event), mapped_id(event, "id")) == ({}, {"id": "u1"})
+    assert (warehouse_id(event), warehouse_id(event, "id")) == ({}, {"id": "u1"})
 
 
 def test_systems_and_parts_of_a_url() -> None:
@@ -613,7 +613,7 @@ def test_a_template_is_filled_from_the_first_object_that_has_the_value() -> None
     properties = {"n": 2, "name": "other"}
     event = {"name": "Basket", "properties": properties}
 
-    assert filled_from("{{name}}: {{ n }} {{ properties.n }}{{gone}}", event, properties) == "Basket: 2 2"
+    assert fill_from("{{name}}: {{ n }} {{ properties.n }}{{gone}}", event, properties) == "Basket: 2 2"
 
 
 @pytest.mark.parametrize(
@@ -632,6 +632,6 @@ def test_a_dynamic_value_is_taken_out_of_the_event(written: str, value: str, lef
     """Only a whole value with a default counts; the event that was given is not changed."""
     event = {"a": {"b": "found", "c": 1}}
 
-    assert dynamic.resolved({"rows": [{"to": written}]}, event) == ({"rows": [{"to": value}]}, left)
+    assert dynamic.resolve({"rows": [{"to": written}]}, event) == ({"rows": [{"to": value}]}, left)
     assert dynamic.is_dynamic({"rows": [{"to": written}]}) == ("||" in written and not written.startswith("see"))
     assert event == {"a": {"b": "found", "c": 1}}

@@ -177,10 +177,10 @@ class DestinationType:
 
     def answer(self, name: str, url: str = "") -> Answer:
         """The answer of that name for a request to `url`. Raises `UnknownName`."""
-        for found in self.answers:
-            if found.name == name and found.at in url:
-                return found
-        raise UnknownName(f"answer of {self.title}", name, {found.name for found in self.answers})
+        for answer in self.answers:
+            if answer.name == name and answer.at in url:
+                return answer
+        raise UnknownName(f"answer of {self.title}", name, {answer.name for answer in self.answers})
 
     def transform(
         self, event: Event, settings: Settings | DynamicSettings, context: Context | None = None
@@ -193,8 +193,8 @@ class DestinationType:
         handler = self.handlers.get(event.type)
         if handler is None:
             takes = ", ".join(self.handlers)
-            given = f"{event.type} events" if event.type else "events without a type"
-            raise UnsupportedEvent(f"{self.title} takes no {given}, only {takes}", field="type")
+            what = f"{event.type} events" if event.type else "events without a type"
+            raise UnsupportedEvent(f"{self.title} takes no {what}, only {takes}", field="type")
         if isinstance(settings, DynamicSettings):
             settings, event = settings.for_event(event)
         try:
@@ -206,7 +206,7 @@ class DestinationType:
         except ToolkitError:
             raise
         except Exception as error:  # the event or the mapping is not what the other expects
-            raise MappingError(f"the {self.title} mapping failed on this event: {_located(error)}") from error
+            raise MappingError(f"the {self.title} mapping failed on this event: {_location(error)}") from error
 
     def payloads(
         self,
@@ -225,7 +225,7 @@ class DestinationType:
         return [p.to_dict() for p in self.transform(Event(event), self.configure(config), context)]
 
 
-def _located(error: Exception) -> str:
+def _location(error: Exception) -> str:
     import traceback  # only a fault in a mapping needs it
 
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -13,38 +13,38 @@ if TYPE_CHECKING:
     from svctoolkit.registry import Registry
 
 
-def definition(found: Definition) -> Html:
+def definition(kind: Definition) -> Html:
     """What the type supports, and its configuration variables."""
-    takes = found.supported_message_types
-    events = sorted({kind for kinds in takes.values() for kind in _flat(kinds)}) if takes else ["all six"]
-    facts = {"name": found.name, "connection modes": ", ".join(found.modes), "event types": ", ".join(events)}
-    if found.sent_by_server:
-        facts["sent by the server"] = f"{found.sent_by_server}; test events cannot run"
-    rows = [_variable(name, variable) for name, variable in found.variables.items()]
+    takes = kind.supported_message_types
+    events = sorted({name for names in takes.values() for name in _flat(names)}) if takes else ["all six"]
+    facts = {"name": kind.name, "connection modes": ", ".join(kind.modes), "event types": ", ".join(events)}
+    if kind.sent_by_server:
+        facts["sent by the server"] = f"{kind.sent_by_server}; test events cannot run"
+    rows = [_variable(name, variable) for name, variable in kind.variables.items()]
     table = display.table(
         ["variable", "label", "kind", "required", "default or options"], rows, caption="Configuration"
     )
-    return display.page(display.section(found.display_name, display.facts(facts)), table)
+    return display.page(display.section(kind.display_name, display.facts(facts)), table)
 
 
-def destination_type(found: DestinationType) -> Html:
+def destination_type(kind: DestinationType) -> Html:
     """A type that has a mapping: which events it takes, which settings it reads."""
-    facts: dict[str, object] = {"event types": ", ".join(found.handlers)}
-    if found.docs:
-        facts["follows"] = found.docs
-    facts["settings"] = ", ".join(found.settings.__struct_encode_fields__)
-    return display.page(display.section(found.title, display.facts(facts)))
+    facts: dict[str, object] = {"event types": ", ".join(kind.handlers)}
+    if kind.docs:
+        facts["follows"] = kind.docs
+    facts["settings"] = ", ".join(kind.settings.__struct_encode_fields__)
+    return display.page(display.section(kind.title, display.facts(facts)))
 
 
 def catalogue(types: Registry[DestinationType]) -> Html:
     """The types that have a mapping, then the names of the others."""
     from svctoolkit.destinations import definitions
 
-    known = {found.name: found for found in definitions.all()}
-    rows = [[known[name].display_name, name, ", ".join(known[name].modes)] for name in types]
+    every = {kind.name: kind for kind in definitions.all()}
+    rows = [[every[name].display_name, name, ", ".join(every[name].modes)] for name in types]
     rows.sort(key=lambda row: row[0].lower())
     table = display.table(["title", "type", "connection modes"], rows, caption=f"{len(rows)} destination types")
-    others = [f"{found.display_name} ({name})" for name, found in known.items() if name not in types]
+    others = [f"{kind.display_name} ({name})" for name, kind in every.items() if name not in types]
     title = f"{len(others)} more have a definition and no mapping"
     return display.page(table, display.more(title, Html(f"<p>{display.html(', '.join(others))}</p>")))
 

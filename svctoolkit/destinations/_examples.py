@@ -48,9 +48,9 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def lookup(self, request: Mapping[str, Any]) -> tuple[int, Any]:
         """The answer to a question, for the argument of the same name of `DestinationType.payloads`."""
-        for known in self.lookups:
-            if (known.method, known.url) == (request.get("method", "GET"), request.get("url")):
-                return known.status, known.body
+        for question in self.lookups:
+            if (question.method, question.url) == (request.get("method", "GET"), request.get("url")):
+                return question.status, question.body
         raise MappingError(f"the example {self.name!r} has no answer to {request.get('method')} {request.get('url')}")
 
 
@@ -58,18 +58,18 @@ def read_examples(settings: type[msgspec.Struct]) -> list[Example]:
     """The examples beside the module of a type's settings. Raises `ConfigError`."""
     from svctoolkit import yamlfile  # only who looks at examples pays for reading YAML
 
-    file = _beside(settings)
+    file = _examples_file(settings)
     if file is None:
         return []
     document = yamlfile.load(file)
     try:
-        found = msgspec.convert(document.data, list[Example])
+        listed = msgspec.convert(document.data, list[Example])
     except msgspec.ValidationError as error:
         raise ConfigError(str(error), where=document.name) from error
-    return [msgspec.structs.replace(e, payloads=[_complete(p) for p in e.payloads]) for e in found]
+    return [msgspec.structs.replace(e, payloads=[_complete(p) for p in e.payloads]) for e in listed]
 
 
-def _beside(settings: type[msgspec.Struct]) -> Path | None:
+def _examples_file(settings: type[msgspec.Struct]) -> Path | None:
     from pathlib import Path
 
     try:

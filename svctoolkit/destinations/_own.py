@@ -45,8 +45,8 @@ def _variable(field: msgspec.structs.FieldInfo) -> Variable:
 def _kind(found: inspect.Type) -> tuple[Kind, list[str], bool]:
     """The kind of form field for a type, its options, and whether its value is a secret."""
     if isinstance(found, inspect.UnionType):
-        given = [inner for inner in found.types if not isinstance(inner, inspect.NoneType)]
-        return _kind(given[0]) if len(given) == 1 else ("any", [], False)
+        inner_types = [inner for inner in found.types if not isinstance(inner, inspect.NoneType)]
+        return _kind(inner_types[0]) if len(inner_types) == 1 else ("any", [], False)
     if isinstance(found, inspect.CustomType):
         return ("tags", [], False) if found.cls is Tags else ("text", [], found.cls is Secret)
     if isinstance(found, inspect.BoolType):

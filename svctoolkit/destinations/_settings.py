@@ -32,7 +32,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     def secrets(self) -> list[str]:
         """The text of every secret in these settings, also inside rows, for masking: each once, the longest first."""
-        return sorted({found for found in _secrets(self) if found}, key=lambda found: (-len(found), found))
+        return sorted({secret for secret in _secrets(self) if secret}, key=lambda secret: (-len(secret), secret))
 
 
 S = TypeVar("S", bound=Settings)
@@ -82,7 +82,7 @@ class DynamicSettings:
 
         Raises `MappingError` where a value of the event does not fit its variable.
         """
-        config, raw = dynamic.resolved(self._config, event.raw)
+        config, raw = dynamic.resolve(self._config, event.raw)
         try:
             return read_settings(self._title, self._kind, config), Event(raw)
         except InvalidConfig as error:
@@ -91,11 +91,11 @@ class DynamicSettings:
 
 def read_settings(title: str, kind: type[S], config: Mapping[str, Any]) -> S:
     """The typed settings. A variable that is null or an empty text counts as not set. Raises `InvalidConfig`."""
-    given = {key: value for key, value in config.items() if value is not None and value != ""}
+    values = {key: value for key, value in config.items() if value is not None and value != ""}
     try:
-        return msgspec.convert(given, kind, strict=False, dec_hook=_decoded)
+        return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
     except msgspec.ValidationError as error:
-        said = config_problem(str(error), kind, given)
+        said = config_problem(str(error), kind, values)
         raise InvalidConfig(Problem(said, where=f"{title} config")) from error
 
 
@@ -111,7 +111,7 @@ def configured(
     return read_settings(title, kind, config)
 
 
-def _decoded(kind: type[Any], value: Any) -> Any:
+def _decode(kind: type[Any], value: Any) -> Any:
     if kind is Tags:
         return Tags(_tags(value))
     if not isinstance(value, str | int | float | None):

@@ -61,7 +61,7 @@ _TEMPLATE = re.compile(r"^\{\{.*\}\}$|^env\..+", re.DOTALL)
 
 def names() -> list[str]:
     """The names of all types, sorted."""
-    return sorted({*_written(), *CATALOGUE.names()})
+    return sorted({*_raw_definitions(), *CATALOGUE.names()})
 
 
 def get(name: str) -> Definition:
@@ -69,12 +69,12 @@ def get(name: str) -> Definition:
 
     Raises `UnknownName`; names are upper-case.
     """
-    found = _read(name)
-    if found is None and name in CATALOGUE:
+    stored = _decode(name)
+    if stored is None and name in CATALOGUE:
         return definition(name, CATALOGUE[name])
-    if found is None:
+    if stored is None:
         raise UnknownName("destination type", name, names())
-    return found
+    return stored
 
 
 def all() -> list[Definition]:
@@ -87,14 +87,14 @@ def variables(type: str) -> list[str]:
 
     Raises `UnknownName`.
     """
-    return list(dict.fromkeys([*get(type).default_config, *_read_by_mapping(type)]))
+    return list(dict.fromkeys([*get(type).default_config, *_mapping_variables(type)]))
 
 
 def unknown_variables(type: str, config: Mapping[str, Any]) -> list[str]:
     """The keys of `config` that this type does not have. Raises `UnknownName` for the type."""
     secret = (key.split(".")[0] for key in get(type).secret_keys)
-    known = {*variables(type), *COMMON_VARIABLES, *secret}
-    return [key for key in config if key not in known]
+    names = {*variables(type), *COMMON_VARIABLES, *secret}
+    return [key for key in config if key not in names]
 
 
 _MOST = 50  # unknown variables that are told one by one
@@ -106,10 +106,10 @@ def check_variables(type: str, config: Mapping[str, Any]) -> None:
     Raises `InvalidConfig` with one problem for each variable that the type does not have, and for each value whose JSON
     type cannot be right; `UnknownName` for the type.
     """
-    known = [*variables(type), *COMMON_VARIABLES]
+    names = [*variables(type), *COMMON_VARIABLES]
     unknown = unknown_variables(type, config)
     problems = [
-        Problem(f"{type} has no configuration variable {key!r}.{did_you_mean(key, known)}") for key in unknown[:_MOST]
+        Problem(f"{type} has no configuration variable {key!r}.{did_you_mean(key, names)}") for key in unknown[:_MOST]
     ]
     if len(unknown) > _MOST:
         problems.append(Problem(f"{type} does not have {len(unknown) - _MOST} more of these variables"))
@@ -126,53 +126,53 @@ def check_supported(type: str) -> None:
     Raises `Unsupported` for the kinds that the data-plane server sends by itself (Test API specification, section
     Unsupported destinations) and for types that have no mapping yet, `UnknownName` for types that nobody knows.
     """
-    found = get(type)
-    if found.sent_by_server:
+    kind = get(type)
+    if kind.sent_by_server:
         raise Unsupported(
-            f"{type} ({found.display_name}) cannot be tested: it is a {found.sent_by_server} destination, and the "
+            f"{type} ({kind.display_name}) cannot be tested: it is a {kind.sent_by_server} destination, and the "
             f"data-plane server itself sends the events of these"
         )
     if type not in CATALOGUE:
         raise Unsupported(
-            f"{type} ({found.display_name}) has no mapping yet, so its test events cannot run. "
+            f"{type} ({kind.display_name}) has no mapping yet, so its test events cannot run. "
             f"These types have one: {', '.join(CATALOGUE.names())}"
         )
 
 
 def secret_values(type: str, config: Mapping[str, Any]) -> list[str]:
     """The texts in `config` that the definition marks secret, for masking. Empty for a type that nobody knows."""
-    if type not in _written() and type not in CATALOGUE:
+    if type not in _raw_definitions() and type not in CATALOGUE:
         return []
     return [text for key in get(type).secret_keys for text in _texts(config, key.split("."))]
 
 
 @cache
-def _written() -> dict[str, msgspec.Raw]:
+def _raw_definitions() -> dict[str, msgspec.Raw]:
     text = (files("svctoolkit.destinations") / "definitions.json").read_bytes()
     return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
 
 
 @cache
-def _read(name: str) -> Definition | None:
-    written = _written().get(name)
+def _decode(name: str) -> Definition | None:
+    written = _raw_definitions().get(name)
     return None if written is None else msgspec.json.decode(written, type=Definition)
 
 
-def _read_by_mapping(type: str) -> tuple[str, ...]:
+def _mapping_variables(type: str) -> tuple[str, ...]:
     return CATALOGUE[type].settings.__struct_encode_fields__ if type in CATALOGUE else ()
 
 
 def _misfits(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    written = _read(type)
-    known = written.variables if written else {}
+    stored = _decode(type)
+    variables = stored.variables if stored else {}
     for key, value in config.items():
-        variable = known.get(key)
+        variable = variables.get(key)
         if variable is None or key in COMMON_VARIABLES or value is None or not variable.type:
             continue
         if isinstance(value, str) and _TEMPLATE.match(value):
             continue
         if not _fits(variable.type, value):
-            yield key, f"expected {_ARTICLED[variable.type]}, got {_described(value)}"
+            yield key, f"expected {_ARTICLED[variable.type]}, got {_json_type(value)}"
 
 
 def _fits(expected: str, value: Any) -> bool:
@@ -182,7 +182,7 @@ def _fits(expected: str, value: Any) -> bool:
     return isinstance(value, kinds[expected])
 
 
-def _described(value: Any) -> str:
+def _json_type(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -42,7 +42,7 @@ from svctoolkit.mapping.leaves import (
     time,
     trait,
 )
-from svctoolkit.mapping.names import event_key, event_name, full_name, name_key, named
+from svctoolkit.mapping.names import event_key, event_name, full_name, name_key, require_name
 from svctoolkit.mapping.people import (
     CITY,
     COUNTRY,
@@ -51,34 +51,34 @@ from svctoolkit.mapping.people import (
     POSTAL_CODE,
     STATE,
     digits,
-    hashed,
-    hashed_digits,
-    hashed_initial,
-    hashed_lower,
-    hashed_phone,
-    hashed_trimmed,
+    hash_digits,
+    hash_initial,
+    hash_lower,
+    hash_phone,
+    hash_text,
+    hash_trimmed,
     is_sha256,
     md5,
     sha256,
 )
 from svctoolkit.mapping.shop import products
 from svctoolkit.mapping.table import Shape, Table, path, value_of
-from svctoolkit.mapping.templates import filled, filled_from
+from svctoolkit.mapping.templates import fill, fill_from
 from svctoolkit.mapping.times import check_age, moment
 from svctoolkit.mapping.values import (
     as_object,
     basic_auth,
     compact,
-    flattened,
+    flatten,
     in_url,
     is_empty,
     json_text,
-    picked,
+    pick,
     text,
     without,
     xml_text,
 )
-from svctoolkit.mapping.warehouse import ExternalId, external_ids, mapped_id, mapped_row
+from svctoolkit.mapping.warehouse import ExternalId, external_ids, warehouse_id, warehouse_row
 
 __all__ = [
     "CITY",
@@ -117,33 +117,31 @@ __all__ = [
     "event_key",
     "event_name",
     "external_ids",
-    "filled",
-    "filled_from",
+    "fill",
+    "fill_from",
     "first",
-    "flattened",
+    "flatten",
     "full_name",
-    "hashed",
-    "hashed_digits",
-    "hashed_initial",
-    "hashed_lower",
-    "hashed_phone",
-    "hashed_trimmed",
+    "hash_digits",
+    "hash_initial",
+    "hash_lower",
+    "hash_phone",
+    "hash_text",
+    "hash_trimmed",
     "in_url",
     "is_empty",
     "is_sha256",
     "iso_ms",
     "json_text",
-    "mapped_id",
-    "mapped_row",
     "md5",
     "moment",
     "name_key",
-    "named",
     "number",
     "path",
-    "picked",
+    "pick",
     "platform",
     "products",
+    "require_name",
     "required",
     "seconds",
     "sha256",
@@ -152,6 +150,8 @@ __all__ = [
     "time",
     "trait",
     "value_of",
+    "warehouse_id",
+    "warehouse_row",
     "without",
     "xml_text",
 ]

@@ -50,8 +50,8 @@ def platform(name: Any) -> str:
     >>> platform("Android"), platform("iPadOS"), platform(None)
     ('android', 'ios', '')
     """
-    known = name.lower() if isinstance(name, str) else ""
-    return "ios" if known in _APPLE else known
+    system = name.lower() if isinstance(name, str) else ""
+    return "ios" if system in _APPLE else system
 
 
 def agent(user_agent: Any) -> Agent:
@@ -65,21 +65,21 @@ def agent(user_agent: Any) -> Agent:
 
 @lru_cache(maxsize=256)
 def _agent(user_agent: str) -> Agent:
-    browser, version = _matched(_BROWSERS, user_agent)
-    os, os_version = _matched(_SYSTEMS, user_agent)
+    browser, version = _first_match(_BROWSERS, user_agent)
+    os, os_version = _first_match(_SYSTEMS, user_agent)
     return Agent(browser, version, os, os_version.replace("_", "."), *_device(os, user_agent))
 
 
 def _device(os: str, user_agent: str) -> tuple[str, str]:
-    if found := re.search(_APPLE_DEVICE, user_agent):
-        return found[0], "Apple"
-    if found := re.search(_ANDROID_DEVICE, user_agent):
-        return found[1], ""
+    if match := re.search(_APPLE_DEVICE, user_agent):
+        return match[0], "Apple"
+    if match := re.search(_ANDROID_DEVICE, user_agent):
+        return match[1], ""
     return ("Mac" if os == "Mac OS X" else ""), ""
 
 
-def _matched(known: list[tuple[str, str]], user_agent: str) -> tuple[str, str]:
-    for name, pattern in known:
-        if found := re.search(pattern, user_agent):
-            return name, found[1]
+def _first_match(patterns: list[tuple[str, str]], user_agent: str) -> tuple[str, str]:
+    for name, pattern in patterns:
+        if match := re.search(pattern, user_agent):
+            return name, match[1]
     return "", ""

@@ -1,7 +1,7 @@
 """Configuration values that stand for others: `{{ event.path || "default" }}` and `env.NAME`.
 
 The service fills the first per event: the leading `event.` is the event itself, the value that is found is used and
-taken out of the event, and otherwise the default stands in, without its quotation marks.
+used out of the event, and otherwise the default stands in, without its quotation marks.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ def is_dynamic(config: Any) -> bool:
 
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration for an event that has none of the values. An empty default leaves the value as written."""
-    return _replaced(config, lambda written: resolved({"": written}, {})[0][""] or written)  # type: ignore[no-any-return]
+    return _replace_texts(config, lambda written: resolve({"": written}, {})[0][""] or written)  # type: ignore[no-any-return]
 
 
-def resolved(config: Mapping[str, Any], raw: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+def resolve(config: Mapping[str, Any], raw: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """The configuration for this event, and the event without the values that went into it. Builds new objects.
 
-    >>> resolved({"url": '{{ event.properties.to || "a.example" }}'}, {"properties": {"to": "b.example", "n": 1}})
+    >>> resolve({"url": '{{ event.properties.to || "a.example" }}'}, {"properties": {"to": "b.example", "n": 1}})
     ({'url': 'b.example'}, {'properties': {'n': 1}})
     """
-    taken: list[str] = []
+    used: list[str] = []
 
     def value(written: str) -> Any:
-        found = _DYNAMIC.fullmatch(written)
-        if found is None:
+        match = _DYNAMIC.fullmatch(written)
+        if match is None:
             return written
-        place, default = found[1].strip(), found[2].strip().replace('"', "")
+        place, default = match[1].strip(), match[2].strip().replace('"', "")
         if not _PATH.fullmatch(place):
             return default
         place = place.removeprefix("event.")
-        got = path(place)(raw)
-        if got is None or got == "":
+        item = path(place)(raw)
+        if item is None or item == "":
             return default
-        taken.append(place)
-        return got if isinstance(got, str | list | Mapping) else text(got)  # variables are stored as text
+        used.append(place)
+        return item if isinstance(item, str | list | Mapping) else text(item)  # variables are stored as text
 
-    filled = _replaced(config, value)
-    return filled, without(raw, taken) if taken else raw
+    values = _replace_texts(config, value)
+    return values, without(raw, used) if used else raw
 
 
 def with_environment(config: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
@@ -63,13 +63,13 @@ def with_environment(config: Mapping[str, Any], environ: Mapping[str, str]) -> d
     def value(written: str) -> str:
         return environ.get(written[4:]) or written if written.startswith("env.") else written
 
-    found: dict[str, Any] = _replaced(config, value)
-    return found
+    values: dict[str, Any] = _replace_texts(config, value)
+    return values
 
 
-def _replaced(value: Any, replace: Callable[[str], Any]) -> Any:
+def _replace_texts(value: Any, replace: Callable[[str], Any]) -> Any:
     if isinstance(value, str):
         return replace(value)
     if isinstance(value, Mapping):
-        return {key: _replaced(item, replace) for key, item in value.items()}
-    return [_replaced(item, replace) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _replace_texts(item, replace) for key, item in value.items()}
+    return [_replace_texts(item, replace) for item in value] if isinstance(value, list | tuple) else value

@@ -98,10 +98,10 @@ def each(conversion: Converter[T]) -> Converter[list[T]]:
 @converter
 def time(value: Any) -> datetime:
     """A time as a datetime in UTC. A number is none: it may be seconds or milliseconds."""
-    found = None if isinstance(value, int | float) else moment(value)
-    if found is None:
+    when = None if isinstance(value, int | float) else moment(value)
+    if when is None:
         raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
-    return found
+    return when
 
 
 @converter
@@ -143,10 +143,10 @@ def number(value: Any) -> int | float:
         return value
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
         raise ValueError(f"expected a number, got {value!r}")
-    found = float(value)
-    if not math.isfinite(found):
+    result = float(value)
+    if not math.isfinite(result):
         raise ValueError(f"expected a number that fits, got {value!r}")
-    return int(value) if _WHOLE.fullmatch(value) else found
+    return int(value) if _WHOLE.fullmatch(value) else result
 
 
 @converter

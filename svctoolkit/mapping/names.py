@@ -16,10 +16,10 @@ _NAME = trait("name")
 
 def event_name(event: Event) -> str:
     """The name of a track event, as it is written. Raises `MappingError` for one without."""
-    return named(event, event.raw.get("event"), "event")
+    return require_name(event, event.raw.get("event"), "event")
 
 
-def named(event: Event, name: Any, where: str) -> str:
+def require_name(event: Event, name: Any, where: str) -> str:
     """`name`, which the destination needs of this event. Raises `MappingError` unless it is a text, and not blank.
 
     `where` is the field that it was looked for in.
@@ -43,5 +43,5 @@ def name_key(name: str) -> str:
 def full_name(event: Event) -> str:
     """The trait `name`, else first and last name as far as they are known; empty when nothing is."""
     name = value_of(event, _NAME)
-    parts = (name,) if name else (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
-    return " ".join(text(part) for part in parts if part)
+    words = (name,) if name else (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
+    return " ".join(text(word) for word in words if word)

@@ -42,36 +42,36 @@ def is_sha256(value: Any) -> bool:
 
 
 @converter
-def hashed(value: Any) -> str:
+def hash_text(value: Any) -> str:
     """SHA-256 of the text, as it is."""
     return sha256(string.of(value))
 
 
 @converter
-def hashed_trimmed(value: Any) -> str:
+def hash_trimmed(value: Any) -> str:
     """SHA-256 of the text without outer spaces: IDs, and names where capitals count."""
     return sha256(string.of(value).strip())
 
 
 @converter
-def hashed_lower(value: Any) -> str:
+def hash_lower(value: Any) -> str:
     """SHA-256 of the text without outer spaces, in lower case: e-mail addresses, names, cities."""
     return sha256(string.of(value).strip().lower())
 
 
 @converter
-def hashed_initial(value: Any) -> str:
+def hash_initial(value: Any) -> str:
     """SHA-256 of the first letter, in lower case: `f` and `m` for genders."""
     return sha256(string.of(value).strip().lower()[:1])
 
 
 @converter
-def hashed_digits(value: Any) -> str:
+def hash_digits(value: Any) -> str:
     """SHA-256 of the digits: telephone numbers, days of birth."""
     return sha256(digits(string.of(value)))
 
 
 @converter
-def hashed_phone(value: Any) -> str:
+def hash_phone(value: Any) -> str:
     """SHA-256 of the digits of a telephone number, without the zeros that may stand before the country's code."""
     return sha256(digits(string.of(value)).lstrip("0"))

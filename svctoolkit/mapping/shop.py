@@ -10,6 +10,6 @@ from svctoolkit.events import Event
 
 def products(event: Event) -> list[Mapping[str, Any]]:
     """The objects in `properties.products`; empty when it is missing or holds none."""
-    found = event.properties.get("products")
-    listed = found if isinstance(found, list) else [found]
+    value = event.properties.get("products")
+    listed = value if isinstance(value, list) else [value]
     return [product for product in listed if isinstance(product, dict) and product]

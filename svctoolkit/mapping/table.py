@@ -86,15 +86,15 @@ class _Places:
         return self._numbers[place]
 
     def find(self, raw: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        found = [raw]
+        nodes = [raw]
         for above, key in self._steps:
-            node = found[above].get(key)
-            found.append(node if isinstance(node, dict) else _elements(node) if isinstance(node, list) else _NOTHING)
-        return found
+            node = nodes[above].get(key)
+            nodes.append(node if isinstance(node, dict) else _elements(node) if isinstance(node, list) else _NOTHING)
+        return nodes
 
 
 _NOTHING: Mapping[str, Any] = {}
-_Found: TypeAlias = list[Mapping[str, Any]]
+_Nodes: TypeAlias = list[Mapping[str, Any]]
 
 
 def _compile(shape: Shape, of: str) -> Getter:
@@ -103,8 +103,8 @@ def _compile(shape: Shape, of: str) -> Getter:
     return lambda raw: build(places.find(raw))
 
 
-def _object(shape: Shape, of: str, places: _Places) -> Callable[[_Found], Any]:
-    rows: list[tuple[str, int, str, Callable[[_Found], Any] | None]] = []
+def _object(shape: Shape, of: str, places: _Places) -> Callable[[_Nodes], Any]:
+    rows: list[tuple[str, int, str, Callable[[_Nodes], Any] | None]] = []
     for key, leaf in shape.items():
         if isinstance(leaf, Mapping):
             rows.append((key, 0, "", _object(leaf, of, places)))
@@ -114,10 +114,10 @@ def _object(shape: Shape, of: str, places: _Places) -> Callable[[_Found], Any]:
         else:
             rows.append((key, 0, "", _leaf(leaf, of, places)))
 
-    def build(found: _Found) -> dict[str, Any] | None:
+    def build(nodes: _Nodes) -> dict[str, Any] | None:
         out = {}
         for key, number, last, get in rows:
-            value = found[number].get(last) if get is None else get(found)
+            value = nodes[number].get(last) if get is None else get(nodes)
             if value is not None and value != "":
                 out[key] = value
         return out or None  # an object that the table draws is left out when nothing is in it
@@ -134,23 +134,23 @@ def getter(leaf: Leaf) -> Getter:
 
 def value_of(event: Event, leaf: Leaf) -> Any:
     """The value of one leaf, where a table would be too much: `value_of(event, EMAIL)`. None when there is none."""
-    found = _VALUES.get(leaf)
-    if found is None:
-        found = _VALUES[leaf] = getter(leaf)
-    return found(event.raw)
+    get = _VALUES.get(leaf)
+    if get is None:
+        get = _VALUES[leaf] = getter(leaf)
+    return get(event.raw)
 
 
 _VALUES: dict[Leaf, Getter] = {}
 
 
-def _leaf(src: Source, of: str, places: _Places) -> Callable[[_Found], Any]:
+def _leaf(src: Source, of: str, places: _Places) -> Callable[[_Nodes], Any]:
     split = [(p, p.rpartition(".")) for p in src.paths]
     paths = [(of + p, places.number(above), last) for p, (above, _, last) in split]
     convert, fallback, names = src.convert, src.default, " or ".join(name for name, _, _ in paths)
 
-    def get(found: _Found) -> Any:
+    def get(nodes: _Nodes) -> Any:
         for name, number, last in paths:
-            value = found[number].get(last)
+            value = nodes[number].get(last)
             if value is not None and value != "":
                 if convert is None:
                     return value

@@ -12,25 +12,25 @@ from svctoolkit.mapping.values import text
 _PLACE = re.compile(r"\{\{\{?\s*([^{}|]+?)\s*\}?\}\}")
 
 
-def filled(template: str, value: Callable[[str], Any]) -> str:
+def fill(template: str, value: Callable[[str], Any]) -> str:
     """`template` with every `{{ name }}` replaced by `value(name)`; null and missing values are empty texts.
 
-    >>> filled("Viewed a {{ name }} page", {"name": "Contact"}.get)
+    >>> fill("Viewed a {{ name }} page", {"name": "Contact"}.get)
     'Viewed a Contact page'
     """
 
-    def place(found: re.Match[str]) -> str:
-        got = value(found[1])
-        return "" if got is None else text(got)
+    def place(match: re.Match[str]) -> str:
+        item = value(match[1])
+        return "" if item is None else text(item)
 
     return _PLACE.sub(place, template)
 
 
-def filled_from(template: str, *objects: Mapping[str, Any]) -> str:
+def fill_from(template: str, *objects: Mapping[str, Any]) -> str:
     """`template` filled by dotted paths into the first of `objects` that has a value there."""
 
     def value(name: str) -> Any:
         get = path(name)
-        return next((found for found in map(get, objects) if found is not None), None)
+        return next((item for item in map(get, objects) if item is not None), None)
 
-    return filled(template, value)
+    return fill(template, value)

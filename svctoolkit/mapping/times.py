@@ -36,8 +36,8 @@ def moment(value: Any) -> datetime | None:
 
 
 def _as_iso(text: str) -> str:
-    if text[:1].isalpha() and (found := re.fullmatch(_JAVASCRIPT, text)):
-        month, day, year, clock, zone, _ = found.groups()
+    if text[:1].isalpha() and (match := re.fullmatch(_JAVASCRIPT, text)):
+        month, day, year, clock, zone, _ = match.groups()
         return f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{clock}{zone}"
     return text
 
@@ -71,8 +71,12 @@ def check_age(
 
 def _span(length: timedelta) -> str:
     """In whole days, hours or minutes: `28 days`; `minute` for one."""
-    for unit, one in (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1))):
-        count, left = divmod(length, one)
-        if not left and count:
+    for unit, span in (
+        ("day", timedelta(days=1)),
+        ("hour", timedelta(hours=1)),
+        ("minute", timedelta(minutes=1)),
+    ):
+        count, rest = divmod(length, span)
+        if not rest and count:
             return unit if count == 1 else f"{count} {unit}s"
     return str(length)

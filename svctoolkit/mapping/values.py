@@ -54,14 +54,14 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def flattened(value: Mapping[str, Any], joint: str = ".") -> dict[str, Any]:
+def flatten(value: Mapping[str, Any], joint: str = ".") -> dict[str, Any]:
     """An object of one level: `a.b` for members, `a[0]` for elements. Empty objects and lists stay as they are.
 
     With another `joint`, elements are joined by it too.
 
-    >>> flattened({"a": {"b": 1}, "c": ["x", {"d": 2}]})
+    >>> flatten({"a": {"b": 1}, "c": ["x", {"d": 2}]})
     {'a.b': 1, 'c[0]': 'x', 'c[1].d': 2}
-    >>> flattened({"a": {"b": 1}, "c": ["x", {"d": 2}]}, "_")
+    >>> flatten({"a": {"b": 1}, "c": ["x", {"d": 2}]}, "_")
     {'a_b': 1, 'c_0': 'x', 'c_1_d': 2}
     """
     out: dict[str, Any] = {}
@@ -102,10 +102,10 @@ def as_object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else _NOTHING
 
 
-def picked(value: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+def pick(value: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     """The members at these dotted paths, in their places. What is null or not there is left out.
 
-    >>> picked({"a": {"b": 1, "c": 2}, "d": None}, ["a.b", "d", "e"])
+    >>> pick({"a": {"b": 1, "c": 2}, "d": None}, ["a.b", "d", "e"])
     {'a': {'b': 1}}
     """
     out: dict[str, Any] = {}
@@ -114,12 +114,12 @@ def picked(value: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
         node: Any = value
         for key in keys:
             node = as_object(node).get(key)
-        found = as_object(node).get(last)
-        if found is not None:
+        member = as_object(node).get(last)
+        if member is not None:
             into = out
             for key in keys:
                 into = into.setdefault(key, {})
-            into[last] = found
+            into[last] = member
     return out
 
 

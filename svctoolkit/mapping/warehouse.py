@@ -25,27 +25,27 @@ class ExternalId(NamedTuple):
 def external_ids(event: Event) -> list[ExternalId]:
     """All of `context.externalId`, in its order."""
     listed = event.context.get("externalId")
-    return [_read(item) for item in listed] if isinstance(listed, list) else []
+    return [_external_id(item) for item in listed] if isinstance(listed, list) else []
 
 
-def mapped_row(event: Event) -> ExternalId:
+def warehouse_row(event: Event) -> ExternalId:
     """Which row of a warehouse the event is; an empty `ExternalId` when its traits are not mapped yet.
 
     Reverse ETL maps the columns to the destination's own fields, marks the event with `context.mappedToDestination`,
     and names the row in the first external ID.
     """
-    found = external_ids(event)
-    return found[0] if found and event.context.get("mappedToDestination") else ExternalId()
+    ids = external_ids(event)
+    return ids[0] if ids and event.context.get("mappedToDestination") else ExternalId()
 
 
-def mapped_id(event: Event, usual: str = "") -> dict[str, Any]:
+def warehouse_id(event: Event, usual: str = "") -> dict[str, Any]:
     """The ID of that row under the name of its field, or of the `usual` one: `{"email": "a@example.com"}`."""
-    row = mapped_row(event)
+    row = warehouse_row(event)
     field = row.field or usual
     return {field: row.id} if field and row != ExternalId() else {}
 
 
-def _read(item: Any) -> ExternalId:
-    given = as_object(item)
-    destination, _, object_ = str(given.get("type") or "").partition("-")
-    return ExternalId(destination.lower(), object_, str(given.get("identifierType") or ""), given.get("id"))
+def _external_id(item: Any) -> ExternalId:
+    entry = as_object(item)
+    destination, _, object_ = str(entry.get("type") or "").partition("-")
+    return ExternalId(destination.lower(), object_, str(entry.get("identifierType") or ""), entry.get("id"))

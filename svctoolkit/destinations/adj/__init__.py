@@ -19,7 +19,7 @@ from svctoolkit.mapping import (
     compact,
     converter,
     event_name,
-    flattened,
+    flatten,
     json_text,
     number,
     platform,
@@ -76,7 +76,7 @@ def send_event(event: Event, settings: AdjustSettings) -> Payload:
     token = tokens.get(name)
     if not token:
         raise MappingError(f"event: {name!r} has no event token; map it in customMappings", field="event")
-    callback = compact(flattened(without(event.properties, ("revenue", "currency"))))
+    callback = compact(flatten(without(event.properties, ("revenue", "currency"))))
     params = {
         "s2s": 1,
         "app_token": settings.app_token,

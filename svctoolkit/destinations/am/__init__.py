@@ -29,15 +29,15 @@ from svctoolkit.mapping import (
     compact,
     const,
     event_name,
-    filled_from,
+    fill_from,
     is_empty,
     json_text,
-    mapped_id,
-    named,
     path,
-    picked,
+    pick,
     products,
+    require_name,
     required,
+    warehouse_id,
     without,
 )
 from svctoolkit.secrets import Secret
@@ -91,10 +91,10 @@ UNMAP = Table({"user_id": required("userId"), "unmap": const(True)})
 @destination.on("identify")
 def send_person(event: Event, settings: AmplitudeSettings) -> Payload:
     """The traits are user properties; the configured ones are added up, set once, appended or prepended."""
-    traits, mapped = _unfolded(event.traits), {}
+    traits, mapped = _unfold(event.traits), {}
     if event.context.get("mappedToDestination"):
-        mapped = {**mapped_id(event), **{key: value for key, value in traits.items() if key in OWN_FIELDS}}
-        traits = {**without(traits, OWN_FIELDS), **mapped_id(event)}
+        mapped = {**warehouse_id(event), **{key: value for key, value in traits.items() if key in OWN_FIELDS}}
+        traits = {**without(traits, OWN_FIELDS), **warehouse_id(event)}
     own = as_object(event.raw.get("userProperties"))
     return _post(settings, {**_event(event, settings, "$identify", {**traits, **own}), **mapped})
 
@@ -105,15 +105,15 @@ def send_event(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
     name, properties = event_name(event), event.properties
     listed = products(event)
     if is_empty(properties.get("revenue")):
-        yield _post(settings, _happened(event, settings, name, properties))
+        yield _post(settings, _track_event(event, settings, name, properties))
         return
     by_product = settings.track_revenue_per_product and bool(listed)
     if not settings.track_products_once:
         properties = without(properties, ["products"])
-    yield _post(settings, _happened(event, settings, name, properties, earns=not by_product))
+    yield _post(settings, _track_event(event, settings, name, properties, earns=not by_product))
     if by_product or not settings.track_products_once:
         for number, product in enumerate(listed, 1):
-            one = _happened(event, settings, "Product Purchased", product, earns=by_product)
+            one = _track_event(event, settings, "Product Purchased", product, earns=by_product)
             if "insert_id" in one:
                 one["insert_id"] = f"{one['insert_id']}-{number}"
             yield _post(settings, one)
@@ -125,8 +125,9 @@ def send_page(event: Event, settings: AmplitudeSettings) -> Payload:
     name = event.raw.get("name") or event.properties.get("category")
     shown = f"Viewed {name or ''} Page"
     if settings.use_user_defined_page_event_name:
-        shown = filled_from(settings.user_provided_page_event_string.strip(), event.raw) or named(event, name, "name")
-    return _viewed(event, settings, shown, name)
+        template = settings.user_provided_page_event_string.strip()
+        shown = fill_from(template, event.raw) or require_name(event, name, "name")
+    return _view(event, settings, shown, name)
 
 
 @destination.on("screen")
@@ -135,8 +136,9 @@ def send_screen(event: Event, settings: AmplitudeSettings) -> Payload:
     name = event.raw.get("name") or event.raw.get("event") or event.properties.get("category")
     shown = f"Viewed {name} Screen" if name else "Viewed Screen"
     if settings.use_user_defined_screen_event_name:
-        shown = filled_from(settings.user_provided_screen_event_string.strip(), event.raw) or named(event, name, "name")
-    return _viewed(event, settings, shown, name)
+        template = settings.user_provided_screen_event_string.strip()
+        shown = fill_from(template, event.raw) or require_name(event, name, "name")
+    return _view(event, settings, shown, name)
 
 
 @destination.on("group")
@@ -174,7 +176,7 @@ def _group(event: Event, settings: AmplitudeSettings) -> Mapping[str, Any]:
     return {**group, "group_properties": {**as_object(group.get("group_properties")), **unset}} if unset else group
 
 
-def _happened(
+def _track_event(
     event: Event, settings: AmplitudeSettings, name: str, properties: Mapping[str, Any], *, earns: bool = False
 ) -> dict[str, Any]:
     """The event with its properties. One that `earns` has revenue, price and quantity as fields instead."""
@@ -191,7 +193,7 @@ def _happened(
     return out
 
 
-def _viewed(event: Event, settings: AmplitudeSettings, shown: str, name: Any) -> Payload:
+def _view(event: Event, settings: AmplitudeSettings, shown: str, name: Any) -> Payload:
     own = {**event.properties, "name": name} if name else event.properties
     out = _event(event, settings, shown, as_object(event.context.get("traits")))
     return _post(settings, {**out, "event_properties": own})
@@ -226,7 +228,7 @@ def _user(event: Event, settings: AmplitudeSettings, traits: Mapping[str, Any]) 
             ("$append", settings.traits_to_append),
             ("$prepend", settings.traits_to_prepend),
         ):
-            operations[operation] = picked(traits, names)
+            operations[operation] = pick(traits, names)
             traits = without(traits, names)
         operations["$unset"] = _unset(event)
     plain = {**_origin(event), **traits}
@@ -245,7 +247,7 @@ def _unset(event: Event) -> dict[str, str]:
     return {str(name): "-" for name in names} if isinstance(names, list) else {}
 
 
-def _unfolded(traits: Mapping[str, Any]) -> dict[str, Any]:
+def _unfold(traits: Mapping[str, Any]) -> dict[str, Any]:
     """The traits, with the members of the address among them unless a trait has that name."""
     address = traits.get("address")
     if not isinstance(address, Mapping):

@@ -123,7 +123,7 @@ def send_event(event: Event, settings: AttentiveSettings, context: Context) -> I
     if name == "subscription_event":
         yield from _subscriptions(event, settings)
         return
-    body: dict[str, Any] = {"user": USER(event), **_occurred(event, context)}
+    body: dict[str, Any] = {"user": USER(event), **_occurrence(event, context)}
     kind = _SHOP.get(name.strip().lower())
     if kind:
         items = products(event) or [event.properties]
@@ -195,7 +195,7 @@ def _external(event: Event) -> dict[str, Any]:
     return compact({"externalIdentifiers": IDENTIFIERS(event)})
 
 
-def _occurred(event: Event, context: Context) -> dict[str, str]:
+def _occurrence(event: Event, context: Context) -> dict[str, str]:
     when = value_of(event, WHEN)
     if when is None:
         return {}

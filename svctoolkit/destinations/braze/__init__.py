@@ -15,7 +15,7 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
 from svctoolkit.destinations.braze._shop import RECOMMENDED, shop_properties
-from svctoolkit.destinations.braze._users import EXPORTED, attributes, changed
+from svctoolkit.destinations.braze._users import EXPORTED, attributes, changes
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -25,12 +25,12 @@ from svctoolkit.mapping import (
     event_key,
     event_name,
     first,
-    mapped_id,
-    named,
     number,
+    require_name,
     required,
     string,
     value_of,
+    warehouse_id,
 )
 from svctoolkit.secrets import Secret
 
@@ -116,17 +116,17 @@ def send_event(event: Event, settings: BrazeSettings, context: Context) -> Paylo
     key = event_key(event)
     if settings.use_ecommerce_recommended_events and key in RECOMMENDED:
         kind = RECOMMENDED[key]
-        return _happened(event, settings, context, kind.name, shop_properties(event, kind))
+        return _custom_event(event, settings, context, kind.name, shop_properties(event, kind))
     if key == "order_completed":
         return _track(event, settings, context, "purchases", _purchases(event, settings))
-    return _happened(event, settings, context, event_name(event), _custom(event))
+    return _custom_event(event, settings, context, event_name(event), _custom(event))
 
 
 @destination.on("page", "screen")
 def send_page(event: Event, settings: BrazeSettings, context: Context) -> Payload:
     """The page's name, or `Page View` and `Screen View`."""
     name = event.raw.get("name") or event.properties.get("name") or f"{event.type.title()} View"
-    return _happened(event, settings, context, named(event, name, "name"), _custom(event))
+    return _custom_event(event, settings, context, require_name(event, name, "name"), _custom(event))
 
 
 @destination.on("group")
@@ -154,7 +154,7 @@ def send_alias(event: Event, settings: BrazeSettings) -> Payload:
     return _post(settings, "/users/merge", {"merge_updates": [MERGE(event)]})
 
 
-def _happened(
+def _custom_event(
     event: Event, settings: BrazeSettings, context: Context, name: str, properties: Mapping[str, Any]
 ) -> Payload:
     happened = {"name": name, **WHEN(event), "properties": properties, **_identity(event)}
@@ -176,7 +176,7 @@ def _attributes(event: Event, settings: BrazeSettings, context: Context) -> dict
     identity = _identity(event)
     about = attributes(event, nested=settings.enable_nested_array_operations)
     about = {key: value for key, value in about.items() if key not in identity}
-    return changed(about, _profile(identity, settings, context)) if about and settings.support_dedup else about
+    return changes(about, _profile(identity, settings, context)) if about and settings.support_dedup else about
 
 
 def _profile(identity: Mapping[str, Any], settings: BrazeSettings, context: Context) -> Mapping[str, Any]:
@@ -213,7 +213,7 @@ def _purchase(event: Event, settings: BrazeSettings, product: Mapping[str, Any])
 
 
 def _user(event: Event) -> Any:
-    return mapped_id(event).get("external_id") or value_of(event, USER)
+    return warehouse_id(event).get("external_id") or value_of(event, USER)
 
 
 def _identity(event: Event) -> dict[str, Any]:

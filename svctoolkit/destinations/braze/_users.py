@@ -10,7 +10,7 @@ from typing import Any
 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, is_empty, mapped_id
+from svctoolkit.mapping import as_object, is_empty, warehouse_id
 
 _GENDERS = {"F": ("woman", "female", "w", "f"), "M": ("man", "male", "m"), "O": ("other", "o")}
 #: attribute of Braze: trait
@@ -36,7 +36,7 @@ def attributes(event: Event, *, nested: bool) -> dict[str, Any]:
     """
     traits = event.traits
     if event.context.get("mappedToDestination"):
-        return {**traits, **mapped_id(event)}
+        return {**traits, **warehouse_id(event)}
     address = as_object(traits.get("address"))
     out = {key: address[name] for key, name in _PLACE.items() if not is_empty(address.get(name))}
     for key, name in _STANDARD.items():
@@ -54,7 +54,7 @@ def attributes(event: Event, *, nested: bool) -> dict[str, Any]:
     return out
 
 
-def changed(attributes: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
+def changes(attributes: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the attributes that differ from the profile that Braze has."""
     custom = as_object(profile.get("custom_attributes"))
     return {

@@ -29,13 +29,13 @@ from svctoolkit.mapping import (
     default,
     event_name,
     in_url,
-    mapped_id,
-    named,
     platform,
+    require_name,
     required,
     seconds,
     string,
     value_of,
+    warehouse_id,
 )
 from svctoolkit.secrets import Secret
 
@@ -98,7 +98,7 @@ _NOT_ATTRIBUTES = frozenset({"anonymousId", "userId", "createdAt", "address"})
 @destination.on("identify")
 def send_person(event: Event, settings: CustomerioSettings) -> Payload:
     """The traits are the person's attributes; the members of the address stand among them."""
-    traits = {**event.traits, **mapped_id(event, "id")}
+    traits = {**event.traits, **warehouse_id(event, "id")}
     person = Event({**event.raw, "traits": traits})
     who = value_of(person, WHO)
     if not who:
@@ -134,13 +134,13 @@ def send_page(event: Event, settings: CustomerioSettings) -> Payload:
     """Named by the page's name, else by its address; Customer.io takes a known person's page without either."""
     name = event.raw.get("name") or event.properties.get("url")
     known = value_of(event, WHO)
-    return _event(event, settings, "page", "" if known and not name else named(event, name, "name"))
+    return _event(event, settings, "page", "" if known and not name else require_name(event, name, "name"))
 
 
 @destination.on("screen")
 def send_screen(event: Event, settings: CustomerioSettings) -> Payload:
     name = event.raw.get("event") or event.raw.get("name") or event.properties.get("name")
-    return _event(event, settings, "event", named(event, name, "name"), "Viewed {} Screen")
+    return _event(event, settings, "event", require_name(event, name, "name"), "Viewed {} Screen")
 
 
 @destination.on("group")
@@ -171,8 +171,8 @@ def _event(event: Event, settings: CustomerioSettings, kind: str, name: str, sho
         body["data"] = event.properties
     who = value_of(event, WHO)
     if who:
-        named = {"name": shown.format(name)} if name else {}
-        return _send(settings, f"/api/v1/customers/{in_url(who)}/events", {**body, **named})
+        require_name = {"name": shown.format(name)} if name else {}
+        return _send(settings, f"/api/v1/customers/{in_url(who)}/events", {**body, **require_name})
     room = _NAME_LIMIT - len(shown.format(""))
     return _send(settings, "/api/v1/events", {**body, **ANONYMOUS(event), "name": shown.format(name[:room])})
 

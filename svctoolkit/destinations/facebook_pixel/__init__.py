@@ -27,7 +27,7 @@ from svctoolkit.mapping import (
     epoch_s,
     event_name,
     first,
-    flattened,
+    flatten,
     json_text,
     moment,
     required,
@@ -186,19 +186,19 @@ def _properties(event: Event, settings: FacebookPixelSettings) -> dict[str, Any]
 
     Of the properties that the configuration lists, those to be hashed are hashed, unless they are already.
     """
-    hashed = {row.blacklist_pii_properties: row.blacklist_pii_hash for row in settings.blacklist_pii_properties}
+    hash_text = {row.blacklist_pii_properties: row.blacklist_pii_hash for row in settings.blacklist_pii_properties}
     kept = {}
     for key, value in event.properties.items():
-        if key in hashed:
+        if key in hash_text:
             if _is_hashed(event) and key not in _PII:
                 kept[key] = value
-            elif hashed[key]:
+            elif hash_text[key]:
                 kept[key] = sha256(text(value))
         elif key in _DATES and (day := moment(value)):
             kept[key] = day.date().isoformat()
         elif key != "event_id" and (key not in _PII or key in settings.whitelist_pii_properties):
             kept[key] = value
-    return {key: value for key, value in flattened(kept).items() if value is not None}
+    return {key: value for key, value in flatten(kept).items() if value is not None}
 
 
 def _content_type(event: Event, settings: FacebookPixelSettings) -> str | None:

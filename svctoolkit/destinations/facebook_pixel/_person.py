@@ -16,10 +16,10 @@ from svctoolkit.mapping import (
     Table,
     converter,
     first,
-    hashed_initial,
-    hashed_lower,
-    hashed_phone,
-    hashed_trimmed,
+    hash_initial,
+    hash_lower,
+    hash_phone,
+    hash_trimmed,
     sha256,
     string,
     trait,
@@ -27,7 +27,7 @@ from svctoolkit.mapping import (
 
 
 @converter
-def hashed_joined(value: Any) -> str:
+def hash_joined(value: Any) -> str:
     """Places in lower case without spaces."""
     return sha256("".join(string.of(value).lower().split()))
 
@@ -41,17 +41,17 @@ BIRTHDAY = trait("birthday", "dob")
 
 HASHED = Table(
     {
-        "external_id": hashed_trimmed(ID),
-        "em": hashed_lower(ADDRESS),
-        "ph": hashed_phone(PHONE),
-        "ge": hashed_initial(GENDER),
-        "db": hashed_phone(BIRTHDAY),
-        "ln": hashed_trimmed(LAST_NAME),
-        "fn": hashed_trimmed(FIRST_NAME),
-        "ct": hashed_joined(CITY),
-        "st": hashed_joined(STATE),
-        "zp": hashed_joined(POSTAL_CODE),
-        "country": hashed_joined(COUNTRY),
+        "external_id": hash_trimmed(ID),
+        "em": hash_lower(ADDRESS),
+        "ph": hash_phone(PHONE),
+        "ge": hash_initial(GENDER),
+        "db": hash_phone(BIRTHDAY),
+        "ln": hash_trimmed(LAST_NAME),
+        "fn": hash_trimmed(FIRST_NAME),
+        "ct": hash_joined(CITY),
+        "st": hash_joined(STATE),
+        "zp": hash_joined(POSTAL_CODE),
+        "country": hash_joined(COUNTRY),
     }
 )
 PLAIN = Table(

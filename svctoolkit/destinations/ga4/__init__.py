@@ -36,7 +36,7 @@ from svctoolkit.mapping import (
     event_key,
     event_name,
     first,
-    flattened,
+    flatten,
     number,
     products,
     required,
@@ -95,7 +95,7 @@ destination = DestinationType(
 
 
 @converter
-def _not_personalised(tracked: Any) -> bool:
+def _non_personal_ads(tracked: Any) -> bool:
     """Who limits advertising on the device gets no personalised advertising."""
     return not (tracked is True or (isinstance(tracked, str) and tracked.lower() == "true"))
 
@@ -104,7 +104,7 @@ WHEN = time(CLIENT_TIME)
 BODY = Table(
     {
         "user_id": string(USER_ID),
-        "non_personalized_ads": _not_personalised("context.device.adTrackingEnabled"),
+        "non_personalized_ads": _non_personal_ads("context.device.adTrackingEnabled"),
     }
 )
 WEB = Table({"client_id": required(first("context.externalId.ga4ClientId", "anonymousId", "messageId"))})
@@ -136,7 +136,7 @@ def send_event(event: Event, settings: GoogleAnalyticsSettings, context: Context
     standard = STANDARD.get(event_key(event))
     if standard:
         return _send(event, settings, context, standard.name, _standard(event, standard))
-    return _send(event, settings, context, _checked("_".join(name.split())), _custom(event.properties))
+    return _send(event, settings, context, _check_name("_".join(name.split())), _custom(event.properties))
 
 
 @destination.on("page")
@@ -187,10 +187,10 @@ def _custom(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(members: Mapping[str, Any]) -> dict[str, Any]:
-    return compact(flattened(members, "_"))
+    return compact(flatten(members, "_"))
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     if name in RESERVED_EVENTS or RESERVED_PREFIX.match(name):
         raise MappingError(f"event: Google keeps the name {name!r}; give the event another one", field="event")
     if not EVENT_NAME.match(name):

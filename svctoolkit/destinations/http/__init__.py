@@ -92,7 +92,7 @@ def send_event(event: Event, settings: HttpSettings) -> Payload:
         endpoint=_endpoint(event, settings),
         method=settings.method,
         headers=_headers(event, settings),
-        params=_mapped(event, settings.query_params),
+        params=_object(event, settings.query_params),
         json=_without_nulls(body) if form == "JSON" else None,
         form={key: text(value) for key, value in body.items()} if form == "FORM" else None,
         xml=_xml(settings.xml_root_key, body) if form == "XML" and body else None,
@@ -102,10 +102,10 @@ def send_event(event: Event, settings: HttpSettings) -> Payload:
 def _body(event: Event, settings: HttpSettings) -> dict[str, Any]:
     if settings.is_default_mapping or (settings.is_default_mapping is None and not settings.properties_mapping):
         return dict(event.raw)
-    return _mapped(event, settings.properties_mapping)
+    return _object(event, settings.properties_mapping)
 
 
-def _mapped(event: Event, rows: Sequence[BodyRow | NameRow]) -> dict[str, Any]:
+def _object(event: Event, rows: Sequence[BodyRow | NameRow]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for row in rows:
         if row.from_.written and row.to.written:
@@ -132,7 +132,7 @@ def _part(event: Event, path: Value) -> str:
 
 def _headers(event: Event, settings: HttpSettings) -> dict[str, str]:
     headers = {"Content-Type": _CONTENT_TYPES[settings.format], **_authentication(settings)}
-    for name, value in _mapped(event, settings.headers).items():
+    for name, value in _object(event, settings.headers).items():
         if isinstance(value, dict | list):
             kind = "object" if isinstance(value, dict) else "list"
             raise MappingError(f'header "{name}" takes a text, and this event has {kind} {text(value)[:60]}')

@@ -59,7 +59,7 @@ class Value(Parsed):
 
     def of(self, event: Any) -> Any:
         """The value in `event`: `NOTHING` if it is not there, a `Many` for a path with `[*]`."""
-        return self.constant if self.steps is None else _read(event, self.steps)
+        return self.constant if self.steps is None else _select(event, self.steps)
 
 
 class Name(Parsed):
@@ -71,12 +71,12 @@ class Name(Parsed):
 
     def put(self, body: dict[str, Any], value: Any) -> None:
         """Put `value` there, unless it is `NOTHING`. Raises `MappingError` where something else is in the way."""
-        if not _found(value):
+        if not _has_value(value):
             return
         if not self.steps:
             if not isinstance(value, dict):
                 raise MappingError("only an object can be the whole body ($)")
-            body.update(_copied(value))
+            body.update(_copy(value))
             return
         try:
             _put(body, self.steps, value)
@@ -115,16 +115,16 @@ def _step(kind: str, written: str) -> Step:
         return EACH
     if kind == "index":
         return int(written)
-    return written if kind == "name" else _unquoted(written)
+    return written if kind == "name" else _unquote(written)
 
 
-def _unquoted(written: str) -> str:
+def _unquote(written: str) -> str:
     return re.sub(r"\\(.)", r"\1", written[1:-1])
 
 
 def _constant(written: str) -> Any:
     if _CONSTANT.fullmatch(written):
-        return _unquoted(written)
+        return _unquote(written)
     try:
         value = json.loads(written)
     except ValueError:
@@ -132,12 +132,12 @@ def _constant(written: str) -> Any:
     return value if isinstance(value, int | float | None) else written
 
 
-def _read(node: Any, steps: tuple[Step, ...]) -> Any:
+def _select(node: Any, steps: tuple[Step, ...]) -> Any:
     for at, step in enumerate(steps):
         if isinstance(step, Each):
             if isinstance(node, dict):
                 node = list(node.values())
-            return Many(_read(item, steps[at + 1 :]) for item in node) if isinstance(node, list) else NOTHING
+            return Many(_select(item, steps[at + 1 :]) for item in node) if isinstance(node, list) else NOTHING
         if isinstance(step, int):
             node = node[step] if isinstance(node, list) and step < len(node) else NOTHING
         else:
@@ -145,8 +145,8 @@ def _read(node: Any, steps: tuple[Step, ...]) -> Any:
     return node
 
 
-def _found(value: Any) -> bool:
-    return any(map(_found, value)) if isinstance(value, Many) else value is not NOTHING
+def _has_value(value: Any) -> bool:
+    return any(map(_has_value, value)) if isinstance(value, Many) else value is not NOTHING
 
 
 def _put(node: Any, steps: tuple[Step, ...], value: Any) -> None:
@@ -157,7 +157,7 @@ def _put(node: Any, steps: tuple[Step, ...], value: Any) -> None:
         raise _InTheWayError
     elif isinstance(value, Many):
         for index, item in enumerate(value):
-            if _found(item):
+            if _has_value(item):
                 _put_at(node, index, rest, item)
     else:
         for index in range(len(node) or 1):
@@ -175,20 +175,20 @@ def _put_at(node: Any, key: str | int, rest: tuple[Step, ...], value: Any) -> No
     else:
         raise _InTheWayError
     if not rest:
-        node[key] = _copied(value)
+        node[key] = _copy(value)
         return
     if child is None:
         child = node[key] = {} if isinstance(rest[0], str) else []
     _put(child, rest, value)
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     """A copy, so that a later row cannot reach into the event."""
     if isinstance(value, Many):
-        return [_copied(item) for item in _flat(value)]
+        return [_copy(item) for item in _flat(value)]
     if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 def _flat(values: Many) -> Iterator[Any]:

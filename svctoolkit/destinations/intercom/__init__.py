@@ -16,10 +16,10 @@ from svctoolkit.destinations.intercom._shared import (
     HAPPENED,
     PERSON,
     company,
-    happened,
-    mapped_traits,
+    event_body,
     name_of,
     own_traits,
+    warehouse_traits,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -95,7 +95,7 @@ def send_person(event: Event, settings: IntercomSettings, context: Context) -> P
         return _post(settings, "/users", body)
     found = _search(event, settings, context)
     if event.context.get("mappedToDestination"):
-        traits = _as_contact(mapped_traits(event))
+        traits = _as_contact(warehouse_traits(event))
         body = {**traits, **name_of(event)}
     else:
         body = _contact(event, settings)
@@ -113,9 +113,9 @@ def send_person(event: Event, settings: IntercomSettings, context: Context) -> P
 def send_event(event: Event, settings: IntercomSettings) -> Payload:
     user_id = _user(event, settings)
     if event.context.get("mappedToDestination"):
-        return _post(settings, "/events", _as_contact(mapped_traits(event)))
+        return _post(settings, "/events", _as_contact(warehouse_traits(event)))
     table = _v1.EVENT if settings.api_version == "v1" else EVENT
-    return _post(settings, "/events", {**table(event), **happened(event, user_id)})
+    return _post(settings, "/events", {**table(event), **event_body(event, user_id)})
 
 
 @destination.on("group")

@@ -13,15 +13,15 @@ from svctoolkit.mapping import (
     Table,
     as_object,
     first,
-    flattened,
+    flatten,
     full_name,
     is_empty,
-    mapped_id,
     number,
     required,
     seconds,
     string,
     value_of,
+    warehouse_id,
 )
 
 PERSON = Table(
@@ -60,13 +60,13 @@ def name_of(event: Event) -> dict[str, str]:
 
 def own_traits(traits: Mapping[str, Any], joint: str) -> dict[str, Any]:
     """The traits that Intercom has no field for, as flat custom attributes."""
-    return flattened({key: value for key, value in traits.items() if key not in _PERSONAL}, joint)
+    return flatten({key: value for key, value in traits.items() if key not in _PERSONAL}, joint)
 
 
 def company(event: Event) -> dict[str, Any]:
     """The group as a company; the traits that Intercom has no field for are its custom attributes."""
     rest = COMPANY.rest(as_object(event.raw.get("traits")), "traits")
-    own = flattened({key: value for key, value in rest.items() if key not in ("userId", "tags")})
+    own = flatten({key: value for key, value in rest.items() if key not in ("userId", "tags")})
     return {**COMPANY(event), **({"custom_attributes": own} if own else {})}
 
 
@@ -75,11 +75,11 @@ def metadata(properties: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key, value in properties.items():
         typed = isinstance(value, Mapping) and any(members <= value.keys() for members in _TYPED)
-        out |= {key: value} if typed else flattened({key: value})
+        out |= {key: value} if typed else flatten({key: value})
     return out
 
 
-def happened(event: Event, user_id: Any) -> dict[str, Any]:
+def event_body(event: Event, user_id: Any) -> dict[str, Any]:
     """Whose event it is, and its properties."""
     if not user_id and is_empty(value_of(event, EMAIL)):
         raise MappingError("needs a value at userId or context.traits.email", field="userId or context.traits.email")
@@ -87,6 +87,6 @@ def happened(event: Event, user_id: Any) -> dict[str, Any]:
     return {**whose, **({"metadata": metadata(event.properties)} if event.properties else {})}
 
 
-def mapped_traits(event: Event) -> dict[str, Any]:
+def warehouse_traits(event: Event) -> dict[str, Any]:
     """What reverse ETL took from the warehouse: traits under Intercom's own names, and the identifier among them."""
-    return {**event.traits, **mapped_id(event)}
+    return {**event.traits, **warehouse_id(event)}

@@ -12,9 +12,9 @@ from svctoolkit.destinations.intercom._shared import (
     HAPPENED,
     PERSON,
     company,
-    mapped_traits,
     name_of,
     own_traits,
+    warehouse_traits,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -30,7 +30,7 @@ _COMPANY_KEYS = frozenset({"id", "name", "industry", "remove"})
 def user(event: Event, user_id: Any, *, seen: bool) -> dict[str, Any]:
     """The body of /users. `seen` makes now the user's last request."""
     if event.context.get("mappedToDestination"):
-        traits = mapped_traits(event)
+        traits = warehouse_traits(event)
         # the service leaves out custom attributes that such a mapping sets as one object
         out = {key: value for key, value in traits.items() if key != "custom_attributes"} | name_of(event)
     else:

@@ -24,13 +24,13 @@ from svctoolkit.mapping import (
     event_key,
     first,
     in_url,
-    mapped_id,
-    mapped_row,
     number,
     platform,
     products,
     required,
     string,
+    warehouse_id,
+    warehouse_row,
 )
 from svctoolkit.secrets import Secret
 
@@ -164,17 +164,17 @@ def _event(event: Event, settings: IterableSettings, name: Any) -> Payload:
     if name is not None and not isinstance(name, str):
         raise MappingError(f"event: expected a text, got {name!r}", field="event")
     body = {**HAPPENED(event), "dataFields": event.properties}
-    return _post(settings, "/events/track", {**_known(body), **({"eventName": name} if name else {})})
+    return _post(settings, "/events/track", {**_require_user(body), **({"eventName": name} if name else {})})
 
 
 def _user(event: Event, settings: IterableSettings) -> dict[str, Any]:
-    fields = {**event.traits, **mapped_id(event)}
-    body = _known(USER({**event.raw, "traits": fields}))
+    fields = {**event.traits, **warehouse_id(event)}
+    body = _require_user(USER({**event.raw, "traits": fields}))
     prefer, merge = settings.prefer_user_id, settings.merge_nested_objects
     return {**body, "dataFields": fields, "preferUserId": prefer, "mergeNestedObjects": merge}
 
 
-def _known(body: dict[str, Any]) -> dict[str, Any]:
+def _require_user(body: dict[str, Any]) -> dict[str, Any]:
     if "email" not in body and "userId" not in body:
         raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
     return body
@@ -186,12 +186,12 @@ def _items(event: Event) -> list[dict[str, Any]]:
 
 def _catalog(event: Event) -> str:
     """The catalog that a record of the warehouse belongs to; empty for users."""
-    name = mapped_row(event).object
+    name = warehouse_row(event).object
     return "" if name == "users" else name
 
 
 def _item_of(catalog: str, event: Event, settings: IterableSettings) -> Payload:
-    documents = {str(mapped_row(event).id): event.traits}
+    documents = {str(warehouse_row(event).id): event.traits}
     body = {"documents": documents, "replaceUploadedFieldsOnly": True}
     return _post(settings, f"/catalogs/{in_url(catalog)}/items", body)
 

@@ -32,8 +32,8 @@ from svctoolkit.mapping import (
     as_object,
     compact,
     iso_ms,
-    named,
     number,
+    require_name,
     required,
     string,
     value_of,
@@ -125,9 +125,9 @@ def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> It
 def send_event(event: Event, settings: KlaviyoSettings) -> Payload:
     """An event, of the profile that the traits describe."""
     name = event.raw.get("event") if event.type == "track" else event.raw.get("name") or event.raw.get("event")
-    name = named(event, name, "event" if event.type == "track" else "name")
+    name = require_name(event, name, "event" if event.type == "track" else "name")
     if settings.api_version != "v2":
-        return _v1.happened(event, settings, name)
+        return _v1.event_payload(event, settings, name)
     profile, changes = _profile(event, settings)
     attributes = {
         **HAPPENED(event),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import CITY, COUNTRY, FIRST_NAME, LAST_NAME, Table, as_object, flattened, is_empty, trait
+from svctoolkit.mapping import CITY, COUNTRY, FIRST_NAME, LAST_NAME, Table, as_object, flatten, is_empty, trait
 
 if TYPE_CHECKING:
     from svctoolkit.destinations.klaviyo import KlaviyoSettings
@@ -40,7 +40,7 @@ def custom(traits: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flat(members: Mapping[str, Any], settings: KlaviyoSettings) -> Mapping[str, Any]:
-    return flattened(members) if settings.flatten_properties else members
+    return flatten(members) if settings.flatten_properties else members
 
 
 def require_contact(event: Event, settings: KlaviyoSettings) -> None:

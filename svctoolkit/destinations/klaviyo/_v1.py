@@ -140,7 +140,7 @@ def identify(event: Event, settings: KlaviyoSettings, context: Context) -> Itera
         yield _subscribe(event, settings, where)
 
 
-def happened(event: Event, settings: KlaviyoSettings, name: str) -> Payload:
+def event_payload(event: Event, settings: KlaviyoSettings, name: str) -> Payload:
     """An event of the person. The events of a shop have the names and properties that Klaviyo's own flows look for."""
     require_contact(event, settings)
     whose = {**CUSTOMER(event), **flat(_custom(without(event.traits, ["id"])), settings)}

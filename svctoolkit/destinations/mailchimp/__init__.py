@@ -27,13 +27,13 @@ from svctoolkit.mapping import (
     basic_auth,
     compact,
     converter,
-    mapped_row,
     md5,
     required,
     string,
     text,
     time,
     trait,
+    warehouse_row,
 )
 from svctoolkit.secrets import Secret
 
@@ -71,7 +71,7 @@ destination = DestinationType(
 
 
 @converter
-def _occurred(value: Any) -> str:
+def _iso_seconds(value: Any) -> str:
     return time.of(value).isoformat(timespec="seconds")
 
 
@@ -91,25 +91,25 @@ MERGE_FIELDS = Table(
         },
     }
 )
-ACTION = Table({"occurred_at": _occurred(CLIENT_TIME), "is_syncing": "properties.isSyncing"})
+ACTION = Table({"occurred_at": _iso_seconds(CLIENT_TIME), "is_syncing": "properties.isSyncing"})
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: MailchimpSettings, context: Context) -> Payload:
     """Adds or updates the member. A warehouse's row, which is mapped already, is sent as it is."""
     if event.context.get("mappedToDestination"):
-        return _mapped(event, settings)
+        return _warehouse_member(event, settings)
     member, audience = MEMBER(event), _audience(event, settings)
     if settings.enable_merge_fields:
         member |= compact({"merge_fields": _merge_fields(event)})
     place = f"/lists/{audience}/members/{_hash(member['email_address'])}"
-    known = _asked(context, settings, place)
+    known = _lookup(context, settings, place)
     if known is None:
-        twice = (_asked(context, settings, f"/lists/{audience}") or {}).get("double_optin")
+        twice = (_lookup(context, settings, f"/lists/{audience}") or {}).get("double_optin")
         status = "pending" if twice else "subscribed"
     else:
         now = known.get("status") if known.get("status") in _STATUSES else "subscribed"  # `archived` cannot be sent
-        status = _checked(destination.options(event).get("subscriptionStatus") or now, "subscriptionStatus")
+        status = _check_status(destination.options(event).get("subscriptionStatus") or now, "subscriptionStatus")
     return _send("PUT", place, settings, {**member, "status": status})
 
 
@@ -125,15 +125,15 @@ def send_event(event: Event, settings: MailchimpSettings) -> Payload:
     return _send("POST", f"/lists/{_audience(event, settings)}/members/{member}/events", settings, body)
 
 
-def _mapped(event: Event, settings: MailchimpSettings) -> Payload:
+def _warehouse_member(event: Event, settings: MailchimpSettings) -> Payload:
     """`externalId` names the audience (`MAILCHIMP-<audience>`) and the person; the traits are Mailchimp's fields."""
-    row = mapped_row(event)
+    row = warehouse_row(event)
     address, audience = row.id, row.object or settings.audience_id
     if not isinstance(address, str) or not address:
         raise MappingError("needs a value at context.externalId.0.id", field="context.externalId.0.id")
     body = {**event.traits, row.field or "email_address": address}
     if "status" in body:
-        _checked(body["status"], "traits.status")
+        _check_status(body["status"], "traits.status")
     return _send("PUT", f"/lists/{audience}/members/{_hash(address)}", settings, body)
 
 
@@ -157,13 +157,13 @@ def _hash(address: str) -> str:
     return md5(address.lower())
 
 
-def _checked(status: Any, where: str) -> str:
+def _check_status(status: Any, where: str) -> str:
     if status not in _STATUSES:
         raise MappingError(f"{where}: expected one of {', '.join(_STATUSES)}, got {status!r}", field=where)
     return str(status)
 
 
-def _asked(context: Context, settings: MailchimpSettings, place: str) -> Mapping[str, Any] | None:
+def _lookup(context: Context, settings: MailchimpSettings, place: str) -> Mapping[str, Any] | None:
     """What Mailchimp knows of a member or an audience; None when it knows no such thing."""
     request = {"method": "GET", "url": _url(settings, place), "headers": _headers(settings)}
     answer = context.ask(request, may_miss=True)

@@ -21,11 +21,11 @@ from svctoolkit.mapping import (
     basic_auth,
     epoch_ms,
     event_name,
-    filled_from,
+    fill_from,
     iso_ms,
     moment,
     path,
-    picked,
+    pick,
     platform,
     without,
 )
@@ -130,9 +130,9 @@ def send_page(event: Event, settings: MixpanelSettings) -> Payload:
     own, template = settings.use_user_defined_page_event_name, settings.user_defined_page_event_template
     if event.type == "screen":
         own, template = settings.use_user_defined_screen_event_name, settings.user_defined_screen_event_template
-    name = filled_from(template, event.raw, event.properties) if own else f"Loaded a {event.type.title()}"
-    named = {key: event.raw[key] for key in ("name", "category") if event.raw.get(key)}
-    return _event(event, settings, name, {**as_object(event.context.get("traits")), **event.properties}, named)
+    name = fill_from(template, event.raw, event.properties) if own else f"Loaded a {event.type.title()}"
+    require_name = {key: event.raw[key] for key in ("name", "category") if event.raw.get(key)}
+    return _event(event, settings, name, {**as_object(event.context.get("traits")), **event.properties}, require_name)
 
 
 @destination.on("group")
@@ -178,7 +178,7 @@ def _event(
     settings: MixpanelSettings,
     name: str,
     properties: Mapping[str, Any],
-    named: Mapping[str, Any] | None = None,
+    require_name: Mapping[str, Any] | None = None,
 ) -> Payload:
     message_id = event.raw.get("messageId")
     if message_id is not None and not isinstance(message_id, str):
@@ -191,7 +191,7 @@ def _event(
         "time": _epoch_ms(event),
         **{_utm(key): value for key, value in as_object(event.context.get("campaign")).items()},
         **_browser(event),
-        **(named or {}),
+        **(require_name or {}),
     }
     if message_id:
         built["$insert_id"] = message_id[-36:]  # Mixpanel takes 36 characters, and some SDKs put a time in front
@@ -242,7 +242,7 @@ def _profile_meta(event: Event) -> dict[str, Any]:
 
 def _split(traits: Mapping[str, Any], names: Tags) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """The traits that `names` lists, and the others. A trait that is null stays with the others."""
-    taken = picked(traits, names)
+    taken = pick(traits, names)
     return taken, without(traits, [name for name in names if path(name)(taken) is not None]) if taken else traits
 
 

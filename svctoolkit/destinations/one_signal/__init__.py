@@ -144,22 +144,22 @@ def send_person(event: Event, settings: OneSignalSettings) -> Iterator[Payload]:
 def send_event(event: Event, settings: OneSignalSettings) -> Payload:
     """The event's name becomes a tag that is true. V2 knows the products of Order Completed as purchases too."""
     name = event_name(event)
-    own = _allowed(event.properties, settings)
+    own = _allow(event.properties, settings)
     if settings.event_as_tags:
         own = {f"{name}_{key}": value for key, value in own.items()}
     bought: dict[str, Any] = {}
     if event_key(event) == "order_completed":
         items = [PURCHASE(item) for item in products(event) or [event.properties]]
         bought = {"purchases": [item for item in items if item]}
-    return _tagged(event, settings, {name: True, **own}, bought)
+    return _tag_user(event, settings, {name: True, **own}, bought)
 
 
 @destination.on("group")
 def send_group(event: Event, settings: OneSignalSettings) -> Payload:
-    return _tagged(event, settings, {**_allowed(event.traits, settings), **GROUP(event)}, {})
+    return _tag_user(event, settings, {**_allow(event.traits, settings), **GROUP(event)}, {})
 
 
-def _allowed(members: Mapping[str, Any], settings: OneSignalSettings) -> dict[str, str]:
+def _allow(members: Mapping[str, Any], settings: OneSignalSettings) -> dict[str, str]:
     found = {key: members.get(key) for key in settings.allowed_properties}
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
@@ -203,7 +203,7 @@ def _subscriptions(event: Event, traits: Mapping[str, Any], devices: list[tuple[
         yield {**SUBSCRIPTION(event), **more, "type": type_, "token": token}
 
 
-def _tagged(event: Event, settings: OneSignalSettings, tags: Mapping[str, Any], bought: Mapping[str, Any]) -> Payload:
+def _tag_user(event: Event, settings: OneSignalSettings, tags: Mapping[str, Any], bought: Mapping[str, Any]) -> Payload:
     """Tags for a user whom the event must name: V1 has them on the user's devices, and knows no purchases there."""
     if settings.version == "V1":
         user = ALL_DEVICES(event)["id"]

@@ -96,8 +96,8 @@ def send_event(event: Event, settings: PinterestSettings) -> Iterator[Payload]:
 @destination.on("page", "screen")
 def send_page(event: Event, settings: PinterestSettings) -> Payload:
     """What stands in the properties of a page is not sent."""
-    named = event.raw.get("name") and (event.raw.get("category") or event.properties.get("category"))
-    return _send(event, settings, "view_category" if named else "page_visit", {})
+    require_name = event.raw.get("name") and (event.raw.get("category") or event.properties.get("category"))
+    return _send(event, settings, "view_category" if require_name else "page_visit", {})
 
 
 def _standard(name: str, settings: PinterestSettings) -> list[str]:

@@ -18,9 +18,9 @@ from svctoolkit.mapping import (
     each,
     epoch_s,
     first,
-    hashed_digits,
-    hashed_initial,
-    hashed_lower,
+    hash_digits,
+    hash_initial,
+    hash_lower,
     number,
     required,
     string,
@@ -30,11 +30,11 @@ from svctoolkit.mapping import (
 
 #: Pinterest takes several of everything.
 listed = each(converter(lambda value: value))
-hashed_all = each(hashed_lower)
+hashed_all = each(hash_lower)
 
 
 @converter
-def opted_out(tracked: Any) -> bool:
+def opt_out(tracked: Any) -> bool:
     return not boolean.of(tracked)
 
 
@@ -56,9 +56,9 @@ DEVICE = "context.device.advertisingId"
 HASHED = Table(
     {
         "em": hashed_all(EMAIL),
-        "ph": each(hashed_digits)(PHONE),
-        "ge": each(hashed_initial)(GENDER),
-        "db": each(hashed_digits)(BIRTHDAY),
+        "ph": each(hash_digits)(PHONE),
+        "ge": each(hash_initial)(GENDER),
+        "db": each(hash_digits)(BIRTHDAY),
         "ln": hashed_all(LAST_NAME),
         "fn": hashed_all(FIRST_NAME),
         "ct": hashed_all(CITY),
@@ -94,7 +94,7 @@ SERVER = Table(
     {
         "event_time": required(epoch_s(TIME)),
         "event_source_url": first("context.page.url", "properties.url"),
-        "opt_out": opted_out("context.device.adTrackingEnabled"),
+        "opt_out": opt_out("context.device.adTrackingEnabled"),
         "app_name": "context.app.name",
         "app_version": "context.app.version",
         "device_brand": "context.device.manufacturer",

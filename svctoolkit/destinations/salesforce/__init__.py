@@ -144,7 +144,7 @@ def send_person(event: Event, settings: SalesforceSettings, context: Context) ->
     salesforce = _Salesforce(settings, context)
     mapped = bool(event.context.get("mappedToDestination"))
     if not wanted:
-        record = _known_lead(text(value_of(event, EMAIL)), salesforce, settings)
+        record = _find_lead(text(value_of(event, EMAIL)), salesforce, settings)
         yield salesforce.save(record, _lead(event, settings))
     for _, kind, field, found in wanted:
         by, value = field or "Id", text(found or "")
@@ -153,7 +153,7 @@ def send_person(event: Event, settings: SalesforceSettings, context: Context) ->
         elif by == "Id":
             yield salesforce.save(Record(kind, value), event.traits)
         else:
-            yield salesforce.save(_known_record(kind, by, value, salesforce), {**event.traits, by: value})
+            yield salesforce.save(_find_record(kind, by, value, salesforce), {**event.traits, by: value})
 
 
 def _lead(event: Event, settings: SalesforceSettings) -> Mapping[str, Any]:
@@ -171,7 +171,7 @@ def _lead(event: Event, settings: SalesforceSettings) -> Mapping[str, Any]:
     return {key: value for key, value in {**lead, **names, **own}.items() if value is not None and value != ""}
 
 
-def _known_lead(address: str, salesforce: _Salesforce, settings: SalesforceSettings) -> Record:
+def _find_lead(address: str, salesforce: _Salesforce, settings: SalesforceSettings) -> Record:
     found = salesforce.search("Lead", address, "&Lead.fields=id,IsConverted,ConvertedContactId,IsDeleted")
     lead = found[0] if found else {}
     if lead.get("IsDeleted") is True:
@@ -181,7 +181,7 @@ def _known_lead(address: str, salesforce: _Salesforce, settings: SalesforceSetti
     return Record("Lead", text(lead.get("Id") or ""))
 
 
-def _known_record(kind: str, by: str, value: str, salesforce: _Salesforce) -> Record:
+def _find_record(kind: str, by: str, value: str, salesforce: _Salesforce) -> Record:
     """The record with this value in the field `by`, for a row of a warehouse."""
     found = salesforce.search(kind, value, f"&in={in_url(by)}&{in_url(kind)}.fields=id,{in_url(by)}")
     same = [record for record in found if text(record.get(by)) == value]

@@ -69,10 +69,10 @@ Row = TypeVar("Row", ChannelRow, TemplateRow)
 def send_person(event: Event, settings: SlackSettings) -> Payload:
     """The configured template; else the name and the listed traits (all, when none is listed)."""
     template, traits = settings.identify_template.strip(), event.traits
-    message = _written(template or "Identified {{name}}", {**traits, **_person(event, settings)})
+    message = _render(template or "Identified {{name}}", {**traits, **_person(event, settings)})
     if not template:
         shown = settings.whitelisted_traits_settings or traits
-        message += "".join(f"{key}: {_escaped(traits.get(key))} " for key in shown)
+        message += "".join(f"{key}: {_escape(traits.get(key))} " for key in shown)
     return _legacy(settings, {"text": message})
 
 
@@ -84,7 +84,7 @@ def send_event(event: Event, settings: SlackSettings) -> Payload:
     row = _fitting(settings.event_template_settings, name)
     template = (row.event_template.strip() if row else "") or "{{name}} did {{event}}"
     values = {**event.properties, **_person(event, settings), "event": name, "properties": event.properties}
-    message = {"text": _written(template, {**values, "propertiesList": _listing(event.properties)})}
+    message = {"text": _render(template, {**values, "propertiesList": _listing(event.properties)})}
     channel = _fitting(settings.event_channel_settings, name) or ChannelRow()
     if settings.incoming_webhooks_type == "modern" and channel.event_channel_webhook:
         return _post(channel.event_channel_webhook, message)  # an app's webhook has its own name and icon
@@ -122,7 +122,7 @@ def _listing(members: Mapping[str, Any]) -> str:
     return "".join(f"{key}: {text(value)} " for key, value in members.items())
 
 
-def _written(template: str, values: Mapping[str, Any]) -> str:
+def _render(template: str, values: Mapping[str, Any]) -> str:
     """A Handlebars template of plain places: two braces escape for HTML, three do not, `newline` is one."""
 
     def place(found: re.Match[str]) -> str:
@@ -133,7 +133,7 @@ def _written(template: str, values: Mapping[str, Any]) -> str:
             return "\n"
         single = "traitsList" + name.removeprefix("traits") if name.startswith("traits.") else name
         value = values[name] if name in values else path(single)(values)
-        return _escaped(value) if found["escaped"] else _plain(value)
+        return _escape(value) if found["escaped"] else _plain(value)
 
     return _PLACE.sub(place, template)
 
@@ -142,7 +142,7 @@ def _plain(value: Any) -> str:
     return "" if value is None else text(value)
 
 
-def _escaped(value: Any) -> str:
+def _escape(value: Any) -> str:
     return _plain(value).translate(_ESCAPED)
 
 

@@ -140,12 +140,12 @@ def _send(event: Event, settings: SnapchatSettings, context: Context, name: str)
 
 def _version_3(event: Event, settings: SnapchatSettings, name: str, source: str, seconds: str) -> Payload:
     in_app = source == "MOBILE_APP"
-    listed = products(event) or [event.properties]
+    as_list = products(event) or [event.properties]
     order: dict[str, Any] = {**ORDER_3(event), **_shop(event, name, ids="content_ids")}
     value = _value(event)
     if value is not None:
         order["price" if name in ("AD_VIEW", "AD_CLICK") else "value"] = value
-    contents = [item for item in map(ITEM, listed) if item]
+    contents = [item for item in map(ITEM, as_list) if item]
     if contents:
         order["contents"] = contents
     body = {
@@ -194,20 +194,20 @@ def _version_2(event: Event, settings: SnapchatSettings, name: str, source: str,
 
 def _shop(event: Event, name: str, ids: str) -> dict[str, Any]:
     found = SEARCH(event) if name == "SEARCH" else {}
-    listed = [PRODUCT_ID(product).get("id") for product in products(event)]
-    bought = [product_id for product_id in listed if product_id is not None]
+    as_list = [PRODUCT_ID(product).get("id") for product in products(event)]
+    bought = [product_id for product_id in as_list if product_id is not None]
     product_id = bought or PRODUCT_ID(event.properties).get("id")
     return {**found, ids: product_id} if product_id else found
 
 
 def _value(event: Event) -> str | None:
     """As text: the revenue of a list of products, else what they cost together; without a list, the price."""
-    listed = [priced for priced in map(PRICED, products(event)) if "price" in priced]
-    if not listed:
+    as_list = [priced for priced in map(PRICED, products(event)) if "price" in priced]
+    if not as_list:
         found = value_of(event, VALUE)
         return None if found is None else string.of(found)
     revenue = value_of(event, string("properties.revenue"))
-    return revenue or string.of(sum(item["price"] * item["quantity"] for item in listed))
+    return revenue or string.of(sum(item["price"] * item["quantity"] for item in as_list))
 
 
 def _deduplication(event: Event, settings: SnapchatSettings, key: str) -> dict[str, str]:

@@ -19,9 +19,9 @@ from svctoolkit.mapping import (
     converter,
     default,
     first,
-    hashed,
-    hashed_lower,
-    hashed_phone,
+    hash_lower,
+    hash_phone,
+    hash_text,
     number,
     string,
     trait,
@@ -34,7 +34,7 @@ def lower(value: Any) -> str:
 
 
 @converter
-def listed(value: Any) -> list[Any] | None:
+def as_list(value: Any) -> list[Any] | None:
     """Snapchat takes brands as a list."""
     return value if isinstance(value, list) else None
 
@@ -47,14 +47,14 @@ def one_or_zero(value: Any) -> int:
 MIDDLE_NAME = trait("middleName", "middlename", "middle_name")
 PERSON_3 = Table(
     {
-        "em": hashed_lower(EMAIL),
-        "ph": hashed_phone(PHONE),
-        "fn": hashed_lower(FIRST_NAME),
-        "ln": hashed_lower(LAST_NAME),
-        "ge": hashed_lower(trait("gender")),
-        "st": hashed_lower(STATE),
-        "zp": hashed_lower(POSTAL_CODE),
-        "country": hashed_lower(COUNTRY),
+        "em": hash_lower(EMAIL),
+        "ph": hash_phone(PHONE),
+        "fn": hash_lower(FIRST_NAME),
+        "ln": hash_lower(LAST_NAME),
+        "ge": hash_lower(trait("gender")),
+        "st": hash_lower(STATE),
+        "zp": hash_lower(POSTAL_CODE),
+        "country": hash_lower(COUNTRY),
         "client_ip_address": IP,
         "client_user_agent": "context.userAgent",
         "madid": "context.device.advertisingId",
@@ -64,28 +64,28 @@ PERSON_3 = Table(
 )
 PERSON_2 = Table(
     {
-        "hashed_email": hashed_lower(EMAIL),
-        "hashed_phone_number": hashed_phone(PHONE),
-        "hashed_first_name_sha": hashed_lower(FIRST_NAME),
-        "hashed_middle_name_sha": hashed_lower(MIDDLE_NAME),
-        "hashed_last_name_sha": hashed_lower(LAST_NAME),
-        "hashed_state_sha": hashed_lower(STATE),
-        "hashed_zip": hashed_lower(POSTAL_CODE),
+        "hashed_email": hash_lower(EMAIL),
+        "hashed_phone_number": hash_phone(PHONE),
+        "hashed_first_name_sha": hash_lower(FIRST_NAME),
+        "hashed_middle_name_sha": hash_lower(MIDDLE_NAME),
+        "hashed_last_name_sha": hash_lower(LAST_NAME),
+        "hashed_state_sha": hash_lower(STATE),
+        "hashed_zip": hash_lower(POSTAL_CODE),
         "country": COUNTRY,
         "region": trait("region", "address.region"),
-        "hashed_ip_address": hashed(IP),
+        "hashed_ip_address": hash_text(IP),
         "user_agent": lower("context.userAgent"),
-        "hashed_mobile_ad_id": hashed("context.device.advertisingId"),
+        "hashed_mobile_ad_id": hash_text("context.device.advertisingId"),
         "click_id": "properties.click_id",
         "uuid_c1": "properties.uuid_c1",
     }
 )
 #: Apple's ID of the device for this vendor; Android has none
 VENDOR_3 = Table({"idfv": "context.device.id"})
-VENDOR_2 = Table({"hashed_idfv": hashed("context.device.id")})
+VENDOR_2 = Table({"hashed_idfv": hash_text("context.device.id")})
 ORDER_3 = Table(
     {
-        "brand": listed("properties.brands"),
+        "brand": as_list("properties.brands"),
         "content_category": first("properties.item_category", "properties.category"),
         "currency": "properties.currency",
         "num_items": first("properties.number_items", "properties.quantity"),
@@ -95,7 +95,7 @@ ORDER_3 = Table(
 )
 COMMON_2 = Table(
     {
-        "brands": listed("properties.brands"),
+        "brands": as_list("properties.brands"),
         "item_category": first("properties.item_category", "properties.category"),
         "currency": "properties.currency",
         "number_items": first("properties.number_items", "properties.quantity"),

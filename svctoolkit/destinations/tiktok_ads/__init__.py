@@ -108,7 +108,7 @@ def _standard(name: str, settings: TikTokSettings) -> list[str]:
 
 
 def _version_2(event: Event, settings: TikTokSettings, name: str) -> Payload:
-    contents = _given_contents(event)
+    contents = _own_contents(event)
     if contents is None:
         contents = [ITEM_2(product) for product in products(event)]
     order: dict[str, Any] = dict(ORDER_2(event))
@@ -123,7 +123,7 @@ def _version_2(event: Event, settings: TikTokSettings, name: str) -> Payload:
 
 
 def _version_1(event: Event, settings: TikTokSettings, name: str) -> Payload:
-    contents = _given_contents(event)
+    contents = _own_contents(event)
     if contents is None and isinstance(event.properties.get("products"), list):
         usual = KIND(event)  # of those that name no kind of their own
         contents = [{**usual, **ITEM_1(product)} for product in products(event)]
@@ -140,7 +140,7 @@ def _version_1(event: Event, settings: TikTokSettings, name: str) -> Payload:
     )
 
 
-def _given_contents(event: Event) -> list[Any] | None:
+def _own_contents(event: Event) -> list[Any] | None:
     """The contents in TikTok's own form, which go before products; one object is a list of one."""
     given = event.properties.get("contents")
     if isinstance(given, dict):

@@ -21,8 +21,8 @@ from svctoolkit.mapping import (
     each,
     epoch_s,
     first,
-    hashed_lower,
-    hashed_trimmed,
+    hash_lower,
+    hash_trimmed,
     required,
     sha256,
     string,
@@ -30,19 +30,19 @@ from svctoolkit.mapping import (
 
 
 @converter
-def hashed_each(value: Any) -> str | list[str]:
+def hash_each(value: Any) -> str | list[str]:
     """SHA-256 of a text, or of each text of a list: a person may have several numbers and IDs."""
-    return each(hashed_trimmed).of(value) if isinstance(value, list) else hashed_trimmed.of(value)
+    return each(hash_trimmed).of(value) if isinstance(value, list) else hash_trimmed.of(value)
 
 
 @converter
-def hashed_each_email(value: Any) -> str | list[str]:
-    """As `hashed_each`, in lower case."""
-    return each(hashed_lower).of(value) if isinstance(value, list) else hashed_lower.of(value)
+def hash_each_email(value: Any) -> str | list[str]:
+    """As `hash_each`, in lower case."""
+    return each(hash_lower).of(value) if isinstance(value, list) else hash_lower.of(value)
 
 
 @converter
-def hashed_zip(value: Any) -> str:
+def hash_zip(value: Any) -> str:
     """SHA-256 without spaces and dashes."""
     return sha256("".join(string.of(value).replace("-", " ").split()))
 
@@ -55,12 +55,12 @@ NUMBER = first("properties.context.user.phone_number", PHONE)
 
 HASHED_2 = Table(
     {
-        "external_id": hashed_each(ID),
-        "email": hashed_each_email(ADDRESS),
-        "phone": hashed_each(NUMBER),
-        "first_name": hashed_lower(FIRST_NAME),
-        "last_name": hashed_lower(LAST_NAME),
-        "zip_code": hashed_zip(POSTAL_CODE),
+        "external_id": hash_each(ID),
+        "email": hash_each_email(ADDRESS),
+        "phone": hash_each(NUMBER),
+        "first_name": hash_lower(FIRST_NAME),
+        "last_name": hash_lower(LAST_NAME),
+        "zip_code": hash_zip(POSTAL_CODE),
     }
 )
 PLAIN_2 = Table(
@@ -100,9 +100,7 @@ ORDER_2 = Table(
     }
 )
 
-HASHED_1 = Table(
-    {"external_id": hashed_each(ID), "email": hashed_each_email(ADDRESS), "phone_number": hashed_each(NUMBER)}
-)
+HASHED_1 = Table({"external_id": hash_each(ID), "email": hash_each_email(ADDRESS), "phone_number": hash_each(NUMBER)})
 PLAIN_1 = Table({"external_id": ID, "email": ADDRESS, "phone_number": NUMBER})
 CONTEXT_1 = Table(
     {

@@ -13,7 +13,7 @@ import msgspec
 from svctoolkit.destinations import DestinationType, Method, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import flattened, text
+from svctoolkit.mapping import flatten, text
 from svctoolkit.secrets import Secret
 
 _STEERING = frozenset({"appendPath", "fullPath", "header"})
@@ -46,7 +46,7 @@ def send_event(event: Event, settings: WebhookSettings) -> Payload:
             endpoint=_endpoint(event, settings),
             method=settings.webhook_method,
             headers=_headers(event, settings, {}),
-            params=flattened(details),
+            params=flatten(details),
         )
     return Payload(
         endpoint=_endpoint(event, settings),

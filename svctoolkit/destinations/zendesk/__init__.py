@@ -93,7 +93,7 @@ def send_person(event: Event, settings: ZendeskSettings, context: Context) -> It
     """Changes to organizations and addresses go first, then the user."""
     zendesk = _Zendesk(settings, context)
     traits = event.traits
-    user = {**USER(event), "name": _name(event), **_verified(settings)}
+    user = {**USER(event), "name": _name(event), **_verification(settings)}
     user_id = value_of(event, USER_ID)
     own = _custom(USER.rest(traits, "traits"), _PERSON)
     zendesk.create_fields("user", own)
@@ -101,7 +101,7 @@ def send_person(event: Event, settings: ZendeskSettings, context: Context) -> It
     body = {"user": {**user, **({"user_fields": fields} if fields else {})}}
     company = as_object(traits.get("company"))
     if settings.remove_users_from_organization and company.get("remove") and company.get("id"):
-        yield from _left(event, zendesk, company["id"])
+        yield from _leave(event, zendesk, company["id"])
     if settings.search_by_external_id and "email" in user:
         yield from _primary_address(zendesk, body, user["email"])
     yield zendesk.send("POST", "/users/create_or_update.json", body)
@@ -200,7 +200,7 @@ def _name(event: Event) -> str:
     return found
 
 
-def _verified(settings: ZendeskSettings) -> dict[str, bool]:
+def _verification(settings: ZendeskSettings) -> dict[str, bool]:
     return {"verified": True} if settings.create_users_as_verified else {}
 
 
@@ -209,7 +209,7 @@ def _custom(traits: Mapping[str, Any], barred: frozenset[str] = frozenset()) -> 
     return {k: v for k, v in traits.items() if k not in barred and isinstance(v, str | int | float) and v != ""}
 
 
-def _found(event: Event, zendesk: _Zendesk) -> Mapping[str, Any]:
+def _find_user(event: Event, zendesk: _Zendesk) -> Mapping[str, Any]:
     """The user with the event's e-mail address, without one with its user id; empty when there is none."""
     address, external = value_of(event, EMAIL), value_of(event, USER_ID)
     if not address and not external:
@@ -221,17 +221,17 @@ def _found(event: Event, zendesk: _Zendesk) -> Mapping[str, Any]:
 
 def _user(event: Event, zendesk: _Zendesk) -> Mapping[str, Any]:
     """That user, who is created when there is none."""
-    user = _found(event, zendesk)
+    user = _find_user(event, zendesk)
     if not user.get("id"):
-        new = {"name": _name(event), **NEW_USER(event), **_verified(zendesk.settings)}
+        new = {"name": _name(event), **NEW_USER(event), **_verification(zendesk.settings)}
         user = as_object(zendesk.ask("POST", "/users/create_or_update.json", {"user": new}).get("user"))
     if not user.get("id"):
         raise MappingError("Zendesk neither has this user nor creates it", field="traits.email or userId")
     return user
 
 
-def _left(event: Event, zendesk: _Zendesk, organization_id: Any) -> Iterator[Payload]:
-    user_id = _found(event, zendesk).get("id")
+def _leave(event: Event, zendesk: _Zendesk, organization_id: Any) -> Iterator[Payload]:
+    user_id = _find_user(event, zendesk).get("id")
     membership = zendesk.membership(user_id, organization_id) if user_id else None
     if membership:
         yield zendesk.send("DELETE", f"/users/{user_id}/organization_memberships/{membership}.json")
