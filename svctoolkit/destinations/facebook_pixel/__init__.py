@@ -1,9 +1,15 @@
 """Facebook Pixel: what people do, by the Conversions API; one event a request, as JSON text in a form.
 
 track sends the shop's events under Facebook's names and with its parameters, and every other event as a custom event.
-page and screen send `PageView` or the page's name. identify sends an event that only says who the person is, when
-advanced matching is on. What is in the properties goes along, without personal data; Facebook takes events of the last
-seven days.
+page sends `PageView` or the page's name, screen `PageView`. identify sends an event that only says who the person is,
+when advanced matching is on. What is in the properties goes along, flat and without personal data; Facebook takes
+events of the last seven days. https://developers.facebook.com/docs/marketing-api/conversions-api/parameters
+
+Decisions. The service remembers an event whose configuration has `standardPageCall`, and sends `PageView` for the pages
+and screens of everyone from then on; here each configuration decides for itself, and a screen is always a `PageView`.
+Telephone numbers and days of birth are hashed as they are written, though Facebook wants digits alone. A name of two
+words is hashed with its capitals, though Facebook wants lower case. A time that is a text of digits is sent as it is,
+and its age is not checked.
 """
 
 from __future__ import annotations
@@ -15,27 +21,24 @@ from typing import Any, Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
-from svctoolkit.destinations.facebook_pixel._person import HASHED, PLAIN, TOLD
-from svctoolkit.destinations.facebook_pixel._shop import STANDARD, money, parameters
+from svctoolkit.destinations.facebook_pixel._person import user_data
+from svctoolkit.destinations.facebook_pixel._shop import EVENTS, STANDARD, Shopping
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     TIME,
     Table,
     check_age,
-    default,
-    epoch_s,
     event_name,
     first,
     flatten,
     json_text,
     moment,
-    required,
     sha256,
     text,
-    time,
-    value_of,
 )
+from svctoolkit.mapping.table import getter
+from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
 _API = "https://graph.facebook.com/v25.0"
@@ -46,6 +49,17 @@ _PII = frozenset({
 _DATES = frozenset({
     "checkinDate", "checkoutDate", "departingArrivalDate", "departingDepartureDate", "returningArrivalDate",
     "returningDepartureDate", "travelEnd", "travelStart",
+})  # fmt: skip
+_OWN = ("event_id", "opt_out", "action_source")  #: properties that are no custom data, but the event's own
+_SOURCES = frozenset({
+    "app", "business_messaging", "chat", "email", "other", "phone_call", "physical_store", "system_generated",
+    "website",
+})  # fmt: skip
+_SOURCE_OF_CHANNEL = {"web": "website", "mobile": "app"}
+#: standard events without parameters of their own, which only the configuration chooses
+_PLAIN_STANDARD = frozenset({
+    "AddPaymentInfo", "AddToWishlist", "CompleteRegistration", "Contact", "CustomizeProduct", "Donate", "FindLocation",
+    "Lead", "PageView", "Schedule", "StartTrial", "SubmitApplication", "Subscribe",
 })  # fmt: skip
 
 
@@ -104,122 +118,167 @@ destination = DestinationType(
     ],
 )
 
-WHEN = required(time(TIME))
 SERVER = Table(
     {
-        "event_source_url": first("properties.url", "context.page.url"),
-        "event_id": first(
-            "traits.event_id", "context.traits.event_id", "properties.event_id", "properties.eventId", "messageId"
-        ),
-        "action_source": default("properties.action_source", "website"),
+        "event_source_url": first("context.page.url", "properties.url"),
+        "event_id": first("traits.event_id", "context.traits.event_id", "properties.event_id", "messageId"),
+        "opt_out": first("traits.opt_out", "context.traits.opt_out", "properties.opt_out"),
     }
 )
+_source = getter(first("traits.action_source", "context.traits.action_source", "properties.action_source"))
+_time = getter(TIME)
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: FacebookPixelSettings, context: Context) -> Payload:
     if not settings.advanced_mapping:
         raise MappingError("identify events need advancedMapping in the configuration", field="type")
-    return _send(event, settings, context, "identify", None)
+    return _payload(event, settings, context, "identify", {})
 
 
 @destination.on("page", "screen")
 def send_page(event: Event, settings: FacebookPixelSettings, context: Context) -> Payload:
-    """`PageView`; for a page with a name `Viewed page Contact`, unless the configuration wants the standard event."""
+    """`PageView`; a page has its name, `Viewed page Contact`, unless the configuration wants the standard event."""
+    if event.type == "screen" or settings.standard_page_call:
+        return _payload(event, settings, context, "PageView", _standard_data(event, settings))
     name = event.raw.get("name")
-    own = event.type == "page" and not settings.standard_page_call and isinstance(name, str) and name
-    return _send(event, settings, context, f"Viewed page {name}" if own else "PageView", _properties(event, settings))
+    title = f"Viewed page {text(name)}" if name else "Viewed a page"
+    return _payload(event, settings, context, title, _custom_data(event, settings))
 
 
 @destination.on("track")
 def send_event(event: Event, settings: FacebookPixelSettings, context: Context) -> Payload:
     """A standard event, by the configuration or by the shop's name, else a custom event."""
     name = event_name(event)
-    mapped = {row.from_.strip().lower(): row.to for row in settings.events_to_events if row.from_}
-    key = name.strip().lower()
-    standard = mapped.get(key) or STANDARD.get(key, name)
-    data = _properties(event, settings)
-    if standard in STANDARD.values():
-        data.update(parameters(event, standard, settings.value_field_identifier, _content_type(event, settings)))
-    elif data.get("revenue"):
-        data["value"] = money(event, "properties.revenue")
-        del data["revenue"]
-    return _send(event, settings, context, standard, data)
+    chosen = _name_by_config(name, settings)
+    name, parameters = (chosen, STANDARD.get(chosen)) if chosen else EVENTS.get(name.lower(), (name, None))
+    if parameters:
+        shopping = Shopping(
+            event.properties,
+            lambda kind: _content_type(event, settings, kind),
+            settings.value_field_identifier.removeprefix("properties."),
+        )
+        data = _custom_data(event, settings, needed=True)
+        data.update(parameters(shopping))
+        data["currency"] = event.properties.get("currency") or "USD"
+    elif chosen in _PLAIN_STANDARD:
+        data = _standard_data(event, settings)
+    else:
+        data = _custom_data(event, settings)
+        if (revenue := data.pop("revenue", None)) is not None:
+            data["value"] = revenue
+    return _payload(event, settings, context, name, data)
 
 
-def _send(
-    event: Event, settings: FacebookPixelSettings, context: Context, name: str, data: Mapping[str, Any] | None
+def _name_by_config(name: str, settings: FacebookPixelSettings) -> str:
+    """Facebook's name of a track event, where the configuration chooses it; its last row goes first; else empty."""
+    key, chosen = name.lower(), ""
+    for row in settings.events_to_events:
+        if row.to and row.from_.lower() == key:
+            chosen = row.to
+    return chosen
+
+
+def _payload(
+    event: Event, settings: FacebookPixelSettings, context: Context, name: str, data: Mapping[str, Any]
 ) -> Payload:
     if not settings.access_token:
         raise MappingError("Facebook takes events with an access token only: set accessToken in the configuration")
+    person = user_data(event, _is_hashed(event))
+    if settings.remove_external_id:
+        del person["external_id"]
     server = {
-        "user_data": _person(event, settings),
+        "user_data": person,
         "event_name": name,
         "event_time": _seconds(event, context),
         **SERVER(event),
+        "action_source": _action_source(event),
         **(_limits(event) if settings.limited_data_usage else {}),
     }
-    if data is not None:
+    if data:
         server["custom_data"] = data
     form: dict[str, Any] = {"data": [json_text(server)]}
-    if settings.test_destination:
+    if settings.test_destination and settings.test_event_code:
         form["test_event_code"] = settings.test_event_code
     return Payload(
         endpoint=f"{_API}/{settings.pixel_id}/events?access_token={settings.access_token.reveal()}", form=form
     )
 
 
-def _person(event: Event, settings: FacebookPixelSettings) -> dict[str, Any]:
-    """Facebook matches people by hashed data, which `hashed: true` in the event's integrations says it is already."""
-    known = (PLAIN if _is_hashed(event) else HASHED)(event)
-    if settings.remove_external_id:
-        known.pop("external_id", None)
-    return {**known, **TOLD(event)}
-
-
 def _is_hashed(event: Event) -> bool:
+    """Whether the event's integrations say that personal data is hashed already."""
     return destination.options(event).get("hashed") is True
 
 
-def _properties(event: Event, settings: FacebookPixelSettings) -> dict[str, Any]:
+def _action_source(event: Event) -> str:
+    """Where it happened: what the event says, else its channel."""
+    source = _source(event.raw)
+    if source is None:
+        channel = event.raw.get("channel")
+        return _SOURCE_OF_CHANNEL.get(channel, "other") if isinstance(channel, str) else "other"
+    if not isinstance(source, str) or source not in _SOURCES:
+        allowed = ", ".join(sorted(_SOURCES))
+        raise MappingError(f"action_source: Facebook knows {allowed}, and not {source!r}", field="action_source")
+    return source
+
+
+def _standard_data(event: Event, settings: FacebookPixelSettings) -> dict[str, Any]:
+    """The custom data of a standard event without parameters: a currency belongs to those of the shop."""
+    data = _custom_data(event, settings, needed=True)
+    data.pop("currency", None)
+    return data
+
+
+def _custom_data(event: Event, settings: FacebookPixelSettings, *, needed: bool = False) -> dict[str, Any]:
     """The properties, flat, without personal data; dates as Facebook writes them.
 
-    Of the properties that the configuration lists, those to be hashed are hashed, unless they are already.
+    Of the properties that the configuration lists, those to be hashed are hashed, unless they are already. Raises
+    `MappingError` where properties are `needed` and there are none.
     """
-    hash_text = {row.blacklist_pii_properties: row.blacklist_pii_hash for row in settings.blacklist_pii_properties}
-    kept = {}
-    for key, value in event.properties.items():
-        if key in hash_text:
-            if _is_hashed(event) and key not in _PII:
-                kept[key] = value
-            elif hash_text[key]:
-                kept[key] = sha256(text(value))
+    flat = flatten({key: value for key, value in event.properties.items() if key not in _OWN})
+    if needed and not flat:
+        raise MappingError(f"properties: a standard event needs some beside {', '.join(_OWN)}", field="properties")
+    is_hashed, data = _is_hashed(event), {}
+    listed = {} if is_hashed else {row.blacklist_pii_properties: row for row in settings.blacklist_pii_properties}
+    for key, value in flat.items():
+        if row := listed.get(key):
+            if row.blacklist_pii_hash:
+                data[key] = sha256(text(value))
         elif key in _DATES and (day := moment(value)):
-            kept[key] = day.date().isoformat()
-        elif key != "event_id" and (key not in _PII or key in settings.whitelist_pii_properties):
-            kept[key] = value
-    return {key: value for key, value in flatten(kept).items() if value is not None}
+            data[key] = day.date().isoformat()
+        elif key not in _PII or key in settings.whitelist_pii_properties:
+            data[key] = value
+    return data
 
 
-def _content_type(event: Event, settings: FacebookPixelSettings) -> str | None:
+def _content_type(event: Event, settings: FacebookPixelSettings, usual: str) -> str:
     """What the event's integrations say, then its properties, then the configuration of its category."""
-    said = destination.options(event).get("contentType") or event.properties.get("content_type")
-    if isinstance(said, str) and said:
-        return said
-    category = event.properties.get("category")
-    return next((row.to for row in settings.category_to_content if row.from_ and row.from_ == category), None)
+    properties = event.properties
+    said = destination.options(event).get("contentType") or properties.get("content_type")
+    if said:
+        return text(said)
+    category = properties.get("category")
+    if not category and (bought := properties.get("products")) and isinstance(bought, list):
+        category = bought[0].get("category") if isinstance(bought[0], dict) else None
+    rows = settings.category_to_content if category else ()
+    return next((row.to for row in rows if row.from_ == category and row.to), usual)
 
 
-def _seconds(event: Event, context: Context) -> int:
-    when = value_of(event, WHEN)
-    check_age(when, context.clock(), by="Facebook", past=timedelta(days=7), future=timedelta(minutes=1))
-    return epoch_s.of(when)
+def _seconds(event: Event, context: Context) -> int | str:
+    when = _time(event.raw)
+    if isinstance(when, str) and when.isascii() and when.isdigit():
+        return when
+    happened = moment(when)
+    if happened is None:
+        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+    check_age(happened, context.clock(), by="Facebook", past=timedelta(days=7), future=timedelta(minutes=1))
+    return microseconds(happened) // 1_000_000
 
 
 def _limits(event: Event) -> dict[str, Any]:
     """`context.dataProcessingOptions`: the options, the country and the state that they hold for."""
-    given = event.context.get("dataProcessingOptions")
-    if not isinstance(given, list):
+    options = event.context.get("dataProcessingOptions")
+    if not isinstance(options, list):
         return {}
     names = ("data_processing_options", "data_processing_options_country", "data_processing_options_state")
-    return dict(zip(names, given, strict=False))
+    return dict(zip(names, options, strict=False))

@@ -1,103 +1,143 @@
-"""The shop's events with Facebook's parameters, in the order in which Facebook's own pixel writes them."""
+"""The shop's events with Facebook's parameters, in the order in which the service writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from svctoolkit.errors import MappingError
-from svctoolkit.events import Event
-from svctoolkit.mapping import Table, default, first, number, products, value_of
-
-#: by the event's name in lower case
-STANDARD = {
-    "product list viewed": "ViewContent",
-    "product viewed": "ViewContent",
-    "product added": "AddToCart",
-    "products searched": "Search",
-    "checkout started": "InitiateCheckout",
-    "order completed": "Purchase",
-}
-PRODUCT_ID = first("product_id", "sku", "id")
-ITEM = Table({"id": PRODUCT_ID, "quantity": "quantity", "item_price": "price"}, of="properties.products")
-SEARCH = Table({"search_string": "properties.query"})
-NAMED = Table({"content_name": first("properties.product_name", "properties.name")})
-_AMOUNTS = {
-    "properties.revenue": number("properties.revenue"),
-    "properties.value": number("properties.value"),
-    "properties.price": number("properties.price"),
-}
-COMMON = Table({"currency": default("properties.currency", "USD")})
+from svctoolkit.mapping import number
 
 
-def parameters(event: Event, standard: str, value_field: str, content_type: str | None) -> dict[str, Any]:
-    """The parameters of a standard event.
+class Shopping(NamedTuple):
+    """A track event of the shop: its properties, what says its content type, and the settings that matter here."""
 
-    A list of products without products is about its category. `value_field` is where the value of one product stands;
-    `content_type` goes before the usual one.
-    """
-    name = str(event.raw.get("event")).strip().lower()
-    listed = _contents(products(event), event)
-    if standard in ("Purchase", "InitiateCheckout"):
-        return {
-            **_category(event),
-            "content_ids": [item["id"] for item in listed],
-            "content_type": content_type or "product",
-            **COMMON(event),
-            "value": money(event, "properties.revenue") or 0,
-            "contents": listed,
-            "num_items": len(listed),
-        }
-    if standard == "ViewContent" and (listed or name == "product list viewed"):
-        kind, contents = "product", listed
-        if not listed and (category := _category(event)):
-            kind, contents = "product_group", [{"id": category["content_category"], "quantity": 1}]
-        return {
-            "content_ids": [item["id"] for item in contents],
-            "content_type": content_type or kind,
-            "contents": contents,
-            **_category(event),
-            **_value(event, value_field),
-            **COMMON(event),
-        }
-    contents = listed or _contents([event.properties], event)
+    properties: Mapping[str, Any]
+    content_type: Callable[[str], str]
+    value_field: str
+
+
+Parameters = Callable[[Shopping], dict[str, Any]]
+
+
+def of_list(shopping: Shopping) -> dict[str, Any]:
+    """A list of products; without products it is about its category."""
+    contents = _contents(shopping, checked=False)
+    category, kind = shopping.properties.get("category"), "product"
+    if not contents and category:
+        contents, kind = [{"id": category, "quantity": 1}], "product_group"
+    name = shopping.properties.get("content_name")
     return {
         "content_ids": [item["id"] for item in contents],
-        "content_type": content_type or "product",
-        **(SEARCH if standard == "Search" else NAMED)(event),
-        **_category(event),
-        **COMMON(event),
-        **_value(event, value_field),
+        "content_type": shopping.content_type(kind),
+        "contents": contents,
+        **({"content_category": category_of(shopping)} if category else {}),
+        **({} if name is None else {"content_name": name}),
+        "value": amount(shopping, "value"),
+    }
+
+
+def of_product(shopping: Shopping) -> dict[str, Any]:
+    """One product, which the properties are about."""
+    properties = shopping.properties
+    contents = _content(properties, properties)
+    return {
+        "content_ids": [item["id"] for item in contents],
+        "content_type": shopping.content_type("product"),
+        "content_name": properties.get("product_name") or properties.get("name") or "",
+        "content_category": category_of(shopping) or "",
+        "currency": None,  # its place; every event of the shop has one
+        "value": amount(shopping, shopping.value_field),
         "contents": contents,
     }
 
 
-def money(event: Event, path: str) -> int | float | None:
-    """A number with at most two decimals."""
-    found = value_of(event, _AMOUNTS[path])
-    return None if found is None else round(found, 2)
+def of_search(shopping: Shopping) -> dict[str, Any]:
+    """A search, and the product that it is about, if any."""
+    properties = shopping.properties
+    contents, query = _content(properties, properties), properties.get("query")
+    if query and not isinstance(query, str):
+        raise MappingError(f"properties.query: expected a text, got {query!r}", field="properties.query")
+    return {
+        "content_ids": [item["id"] for item in contents],
+        "content_category": category_of(shopping) or "",
+        "value": amount(shopping, "value"),
+        "contents": contents,
+        **({} if query is None else {"search_string": query}),
+    }
 
 
-def _value(event: Event, path: str) -> dict[str, Any]:
-    found = money(event, path)
-    return {} if found is None else {"value": found}
+def of_order(shopping: Shopping) -> dict[str, Any]:
+    """An order, or a checkout: its products and its revenue."""
+    contents, category = _contents(shopping, checked=True), category_of(shopping)
+    return {
+        **({} if category is None else {"content_category": category}),
+        "content_ids": [item["id"] for item in contents],
+        "content_type": shopping.content_type("product"),
+        "currency": None,
+        "value": amount(shopping, "revenue"),
+        "contents": contents,
+        "num_items": len(contents),
+    }
 
 
-def _contents(bought: Iterable[Mapping[str, Any]], event: Event) -> list[dict[str, Any]]:
-    """The products that have an ID. One without a quantity of its own has that of the event."""
-    usual = event.properties.get("quantity") or 1
-    found = [{"id": None, "quantity": usual, **ITEM(product)} for product in bought]
-    return [item for item in found if item["id"] is not None]
+#: by the name of the shop's event, in lower case: Facebook's name, and its parameters
+EVENTS: Mapping[str, tuple[str, Parameters]] = {
+    "product list viewed": ("ViewContent", of_list),
+    "product viewed": ("ViewContent", of_product),
+    "product added": ("AddToCart", of_product),
+    "order completed": ("Purchase", of_order),
+    "products searched": ("Search", of_search),
+    "checkout started": ("InitiateCheckout", of_order),
+}
+#: by Facebook's name, which the configuration may choose
+STANDARD: Mapping[str, Parameters] = dict(list(EVENTS.values())[::-1])
 
 
-def _category(event: Event) -> dict[str, str]:
-    """Several categories stand in one text."""
-    category = event.properties.get("category")
-    if category is None or category == "" or category == []:
-        return {}
-    if isinstance(category, list) and all(isinstance(item, str) for item in category):
-        return {"content_category": ",".join(category)}
-    if not isinstance(category, str):
+def amount(shopping: Shopping, name: str) -> int | float:
+    """A property as an amount of at most two decimals; 0 without it. Raises `MappingError` for no number."""
+    value = shopping.properties.get(name)
+    try:
+        return round(number.of(value), 2) if value else 0
+    except ValueError as error:
+        raise MappingError(f"properties.{name}: {error}", field=f"properties.{name}") from error
+
+
+def category_of(shopping: Shopping) -> str | None:
+    """The category; several stand in one text."""
+    category = shopping.properties.get("category")
+    if isinstance(category, list):
+        return ",".join(map(str, category))
+    if category and not isinstance(category, str):
         where = "properties.category"
         raise MappingError(f"{where}: expected a text or a list of texts, got {category!r}", field=where)
-    return {"content_category": category}
+    return category
+
+
+def _contents(shopping: Shopping, *, checked: bool) -> list[dict[str, Any]]:
+    """The products that have an ID. What one lacks of quantity and price it has from the event.
+
+    `checked` refuses properties whose products are no list of products.
+    """
+    properties = shopping.properties
+    bought = properties.get("products")
+    where = "properties.products"
+    if bought is None or not (checked or (bought and isinstance(bought, list))):
+        return []
+    if not bought or not isinstance(bought, list):
+        raise MappingError(f"{where}: expected a list of products", field=where)
+    contents = []
+    for product in bought:
+        if isinstance(product, dict):
+            contents += _content(product, properties)
+    return contents
+
+
+def _content(product: Mapping[str, Any], event: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The product as Facebook wants it; empty for one without an ID."""
+    product_id = product.get("product_id") or product.get("sku") or product.get("id")
+    if not product_id:
+        return []
+    item = {"id": product_id, "quantity": product.get("quantity") or event.get("quantity") or 1}
+    price = product.get("price") or event.get("price")
+    return [item if price is None else {**item, "item_price": price}]
