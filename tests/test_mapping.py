@@ -323,12 +323,12 @@ def test_xml_text_is_well_formed_or_refused(value: dict[str, str]) -> None:
     assert read == {key: item.replace("\r\n", "\n").replace("\r", "\n") for key, item in value.items()}
 
 
-def test_a_trait_is_looked_for_in_both_places_name_by_name() -> None:
-    """`traits` goes before `context.traits`, and the first name before the second."""
+def test_a_trait_is_looked_for_in_both_places_one_after_the_other() -> None:
+    """Any of the names in `traits` goes before any of them in `context.traits`; the first name before the second."""
     table = Table({"first": trait("firstName", "first_name")})
 
-    assert table(Event({"traits": {"first_name": "b"}, "context": {"traits": {"firstName": "a"}}})) == {"first": "a"}
-    assert table(Event({"traits": {"firstName": "c"}, "context": {"traits": {"firstName": "a"}}})) == {"first": "c"}
+    assert table(Event({"traits": {"first_name": "b"}, "context": {"traits": {"firstName": "a"}}})) == {"first": "b"}
+    assert table(Event({"context": {"traits": {"first_name": "b", "firstName": "a"}}})) == {"first": "a"}
 
 
 def test_a_leaf_among_paths_gives_its_paths() -> None:

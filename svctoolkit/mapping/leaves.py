@@ -49,8 +49,11 @@ def first(*leaves: Leaf) -> Source:
 
 
 def trait(*names: str) -> Source:
-    """The first of these traits that has a value, each looked for in `traits` and then in `context.traits`."""
-    return Source(tuple(f"{at}.{name}" for name in names for at in ("traits", "context.traits")), shared=True)
+    """The first of these traits that has a value: all names in `traits`, then all in `context.traits`.
+
+    Without `traits.firstName` the service takes `traits.first_name` before `context.traits.firstName`.
+    """
+    return Source(tuple(f"{at}.{name}" for at in ("traits", "context.traits") for name in names), shared=True)
 
 
 def required(leaf: Leaf) -> Source:
