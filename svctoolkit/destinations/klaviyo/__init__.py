@@ -3,12 +3,18 @@
 identify creates or updates a profile and, where the traits say so, subscribes it to a list or ends that; track and
 screen send events of the profile; group subscribes to the list whose ID is the group's. Accounts that chose no version
 of the API are served with the older one (`_v1`).
+
+Traits without a place in a profile are its properties, those of the context over those of the event.
+
+As the service does, against Klaviyo's API: times are sent as they are written, an event without a name is sent without
+one, and so is a subscription of a person without an address. In the older API a group event's `traits.consent` says
+nothing; `traits.properties.consent` does.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
@@ -16,29 +22,19 @@ from svctoolkit.destinations.klaviyo import _v1
 from svctoolkit.destinations.klaviyo._profile import (
     CONTACT,
     HOST,
-    PROFILE,
+    LOCATION,
+    NOT_CUSTOM,
+    PERSON,
     channels,
-    custom,
+    custom_traits,
     flat,
     headers,
+    properties,
     require_contact,
-    subscription,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import (
-    TIME,
-    Table,
-    as_object,
-    compact,
-    iso_ms,
-    number,
-    require_name,
-    required,
-    string,
-    value_of,
-    without,
-)
+from svctoolkit.mapping import IP, TIME, USER_ID, Table, as_object, compact, first, number, required, trait, value_of
 from svctoolkit.secrets import Secret
 
 _REVISION = "2024-10-15"
@@ -94,66 +90,92 @@ destination = DestinationType(
     ],
 )
 
-IDS = Table({"external_id": "userId", "anonymous_id": "anonymousId"})
+PROFILE = Table(
+    {
+        "external_id": USER_ID,
+        "anonymous_id": "anonymousId",
+        "_kx": trait("_kx"),
+        **PERSON,
+        "location": {
+            **LOCATION,
+            "ip": IP,
+            "latitude": first("context.address.latitude", "context.location.latitude"),
+            "longitude": first("context.address.longitude", "context.location.longitude"),
+        },
+    }
+)
 PROFILE_ID = Table({"id": "context.externalId.klaviyo-profileId"})
-HAPPENED = Table(
+ACTION = Table(
     {
         "unique_id": "messageId",
-        "time": iso_ms(TIME),
-        "value": number("properties.revenue", "properties.value"),
+        "time": TIME,
+        "value": number("properties.revenue", "properties.total", "properties.value"),
         "value_currency": "properties.currency",
     }
 )
-LIST = required(string("groupId"))
+LIST = required("groupId")
+_IN_PROFILE = NOT_CUSTOM | {"street", "address", "_kx"}
+_IN_ACTION = frozenset({"revenue", "total", "value", "currency", "email", "phone", "event"})
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> Iterator[Payload]:
     """The profile, then its subscription."""
     if settings.api_version != "v2":
-        yield from _v1.identify(event, settings, context)
+        yield from _v1.send_person(event, settings, context)
         return
     attributes, changes = _profile(event, settings)
     data = {"type": "profile", **PROFILE_ID(event), "attributes": attributes, "meta": {"patch_properties": changes}}
     yield _send(settings, "/profile-import", data)
-    where, wanted = subscription(event, settings)
-    if where and isinstance(wanted, bool):
-        yield _subscribe(event, settings, where, wanted)
+    options = as_object(event.traits.get("properties"))
+    where, subscribe = options.get("listId") or settings.list_id, options.get("subscribe")
+    if where and subscribe is not None:
+        consent = event.traits.get("consent") or options.get("consent")
+        yield _subscription(event, settings, where, bool(subscribe), consent)
 
 
 @destination.on("track", "screen")
-def send_event(event: Event, settings: KlaviyoSettings) -> Payload:
+def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
     """An event, of the profile that the traits describe."""
-    name = event.raw.get("event") if event.type == "track" else event.raw.get("name") or event.raw.get("event")
-    name = require_name(event, name, "event" if event.type == "track" else "name")
     if settings.api_version != "v2":
-        return _v1.event_payload(event, settings, name)
+        return _v1.send_action(event, settings)
     profile, changes = _profile(event, settings)
     attributes = {
-        **HAPPENED(event),
-        "metric": {"data": {"type": "metric", "attributes": {"name": name}}},
-        "properties": flat(HAPPENED.rest(event.properties, "properties"), settings),
+        **ACTION(event),
+        "metric": {"data": {"type": "metric", "attributes": _name(event)}},
         "profile": {"data": {"type": "profile", "attributes": {**profile, "meta": {"patch_properties": changes}}}},
     }
+    if settings.flatten_properties or isinstance(event.raw.get("properties"), dict):
+        custom = {key: value for key, value in event.properties.items() if key not in _IN_ACTION}
+        attributes["properties"] = flat(custom, settings)
     return _send(settings, "/events", {"type": "event", "attributes": attributes})
+
+
+def _name(event: Event) -> dict[str, Any]:
+    """Of a screen even an empty name is sent."""
+    where = "event" if event.type == "track" else "name"
+    name = event.raw.get(where)
+    if name and not isinstance(name, str):
+        raise MappingError(f"{where}: expected a text, got {name!r}", field=where)
+    return {"name": name} if name or (event.type == "screen" and where in event.raw) else {}
 
 
 @destination.on("group")
 def send_group(event: Event, settings: KlaviyoSettings) -> Payload:
     """`traits.subscribe` says whether the person wants to be on the list."""
-    where = value_of(event, LIST)
+    where, traits = value_of(event, LIST), as_object(event.raw.get("traits"))
     if settings.api_version != "v2":
-        return _v1.group(event, settings, where)
-    wanted = as_object(event.raw.get("traits")).get("subscribe")
-    if not isinstance(wanted, bool):
-        raise MappingError(f"traits.subscribe: expected true or false, got {wanted!r}", field="traits.subscribe")
-    return _subscribe(event, settings, where, wanted)
+        return _v1.send_group(event, settings, where)
+    subscribe = traits.get("subscribe")
+    if subscribe is None:
+        raise MappingError("traits.subscribe: a group event must say true or false", field="traits.subscribe")
+    return _subscription(event, settings, where, bool(subscribe), traits.get("consent"))
 
 
 def _profile(event: Event, settings: KlaviyoSettings) -> tuple[dict[str, Any], dict[str, Any]]:
     """The attributes of the profile, and the changes of single properties that the event's options ask for."""
     require_contact(event, settings)
-    attributes, own = {**PROFILE(event), **IDS(event)}, custom(event.traits)
+    attributes, custom = PROFILE(event), custom_traits(event, _IN_PROFILE)
     phone = attributes.get("phone_number")
     if phone is not None and not _E164.fullmatch(re.sub(r"[\s()-]", "", str(phone))):
         raise MappingError(
@@ -161,35 +183,30 @@ def _profile(event: Event, settings: KlaviyoSettings) -> tuple[dict[str, Any], d
         )
     changes: dict[str, Any] = {}
     for change, option in (("append", "fieldsToAppend"), ("unappend", "fieldsToUnappend"), ("unset", "fieldsToUnset")):
-        names = _texts(destination.options(event).get(option))
-        chosen = {name: own[name] for name in names if name in own}
-        if change == "unset" and names:
-            changes[change] = names
-        elif chosen:
-            changes[change] = chosen
-        own = without(own, names)
+        names = destination.options(event).get(option)
+        if isinstance(names, list) and names:
+            changes[change] = names if change == "unset" else _members(custom or {}, names)
+            custom = custom and {key: value for key, value in custom.items() if key not in names}
     if settings.enforce_email_as_primary and "external_id" in attributes:
-        own["_id"] = attributes.pop("external_id")
-    if own:
-        attributes["properties"] = flat(own, settings)
-    return attributes, changes
+        custom = {**(custom or {}), "_id": attributes.pop("external_id")}
+    return {**attributes, **properties(custom, settings)}, changes
 
 
-def _texts(value: Any) -> list[str]:
-    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
+def _members(custom: Mapping[str, Any], names: Iterable[Any]) -> dict[str, Any]:
+    return {name: custom[name] for name in names if isinstance(name, str) and custom.get(name) is not None}
 
 
-def _subscribe(event: Event, settings: KlaviyoSettings, where: Any, wanted: bool) -> Payload:
+def _subscription(event: Event, settings: KlaviyoSettings, where: Any, subscribe: bool, consent: Any) -> Payload:
     """A job for one profile: Klaviyo subscribes the channels that have an address and were agreed to."""
     person: dict[str, Any] = CONTACT(event)
-    if not person:
-        raise MappingError("needs a value at traits.email or traits.phone", field="traits.email or traits.phone")
-    if wanted:
-        reached = {"email": person.get("email"), "sms": person.get("phone_number")}
-        agreed = {"marketing": {"consent": "SUBSCRIBED"}}
-        chosen = channels(event, settings)
-        person |= compact({"subscriptions": {name: agreed for name, to in reached.items() if to and name in chosen}})
-    job = f"profile-subscription-bulk-{'create' if wanted else 'delete'}-job"
+    if subscribe:
+        addresses = {"email": person.get("email"), "sms": person.get("phone_number")}
+        agreement = {"marketing": {"consent": "SUBSCRIBED"}}
+        chosen = channels(consent, settings) or ()
+        person |= compact(
+            {"subscriptions": {name: agreement for name, to in addresses.items() if to and name in chosen}}
+        )
+    job = f"profile-subscription-bulk-{'create' if subscribe else 'delete'}-job"
     data = {
         "type": job,
         "attributes": {"profiles": {"data": [{"type": "profile", "attributes": person}]}},

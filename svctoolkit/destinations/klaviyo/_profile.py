@@ -1,4 +1,4 @@
-"""What both revisions of Klaviyo's API share: the profile of a person, and the agreement to channels."""
+"""What both revisions of Klaviyo's API share: where a profile's fields stand in an event, and agreement to channels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import CITY, COUNTRY, FIRST_NAME, LAST_NAME, Table, as_object, flatten, is_empty, trait
+from svctoolkit.mapping import FIRST_NAME, LAST_NAME, Table, first, is_empty, trait
 
 if TYPE_CHECKING:
     from svctoolkit.destinations.klaviyo import KlaviyoSettings
@@ -15,32 +15,87 @@ if TYPE_CHECKING:
 HOST = "https://a.klaviyo.com/api"
 
 CONTACT = Table({"email": trait("email"), "phone_number": trait("phone")})
-PROFILE = Table(
-    {
-        **CONTACT.shape,
-        "first_name": FIRST_NAME,
-        "last_name": LAST_NAME,
-        "title": trait("title"),
-        "organization": trait("organization"),
-        "location": {
-            "city": CITY,
-            "region": trait("region", "address.region", "state", "address.state"),
-            "country": COUNTRY,
-            "zip": trait("zip", "address.zip", "postalCode", "address.postalCode"),
-            "address1": trait("street", "address.street"),
-        },
-    }
+_ZIP = ("zip", "postalcode", "postalCode", "address.zip", "address.postalcode", "address.postalCode")
+
+
+# A place is looked for in both kinds of traits and then in the properties; a region before a state.
+CITY = first(trait("city", "address.city"), "properties.city")
+REGION = first(
+    trait("region", "address.region"),
+    "properties.region",
+    "traits.state",
+    "traits.address.state",
+    "context.traits.address.state",
+    "context.traits.state",
+    "properties.state",
 )
-_NOT_CUSTOM = frozenset({"userId", "anonymousId", "properties"})
+COUNTRY = first(trait("country", "address.country"), "properties.country")
+ZIP = first(trait(*_ZIP), "properties.zip", "properties.postalcode", "properties.postalCode")
+STREET = first(trait("street", "address.street"), "properties.street")
+IMAGE = first(trait("image"), "properties.image")
+
+PERSON = {
+    **CONTACT.shape,
+    "first_name": FIRST_NAME,
+    "last_name": LAST_NAME,
+    "title": first(trait("title"), "properties.title"),
+    "organization": first(trait("organization"), "properties.organization"),
+    "image": IMAGE,
+}
+LOCATION = {
+    "city": CITY,
+    "region": REGION,
+    "country": COUNTRY,
+    "zip": ZIP,
+    "address1": STREET,
+    "timezone": first(trait("timezone"), "properties.timezone"),
+}
+#: traits that have a place of their own in a profile, or that say what to do with it
+NOT_CUSTOM = frozenset({
+    "email", "phone", "firstName", "firstname", "first_name", "lastName", "lastname", "last_name", "title",
+    "organization", "city", "region", "country", "zip", "image", "timezone", "userId", "anonymousId", "properties",
+})  # fmt: skip
 
 
-def custom(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """The traits that Klaviyo has no attribute for."""
-    return {key: value for key, value in PROFILE.rest(traits, "traits").items() if key not in _NOT_CUSTOM}
+def custom_traits(event: Event, taken: frozenset[str]) -> dict[str, Any] | None:
+    """The traits that are none of `taken`: those of the event, and over them those of its context.
+
+    None for an event without traits in either place.
+    """
+    out: dict[str, Any] | None = None
+    for traits in (event.raw.get("traits"), event.context.get("traits")):
+        if isinstance(traits, dict):
+            out = out or {}
+            out.update((key, value) for key, value in traits.items() if key not in taken)
+    return out
+
+
+def properties(custom: Mapping[str, Any] | None, settings: KlaviyoSettings) -> dict[str, Any]:
+    """The member of a profile for traits without a place of their own; nulls are left out."""
+    if custom is None:
+        return {}
+    return {"properties": {key: value for key, value in flat(custom, settings).items() if value is not None}}
 
 
 def flat(members: Mapping[str, Any], settings: KlaviyoSettings) -> Mapping[str, Any]:
-    return flatten(members) if settings.flatten_properties else members
+    """One level, if the settings say so. Lists of plain values stay lists: Klaviyo filters by them."""
+    if not settings.flatten_properties:
+        return members
+    out: dict[str, Any] = {}
+    for key, value in members.items():
+        _flatten(key, value, out)
+    return out
+
+
+def _flatten(at: str, value: Any, out: dict[str, Any]) -> None:
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            _flatten(f"{at}.{key}", item, out)
+    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        for number, item in enumerate(value):
+            _flatten(f"{at}[{number}]", item, out)
+    else:
+        out[at] = value
 
 
 def require_contact(event: Event, settings: KlaviyoSettings) -> None:
@@ -52,19 +107,9 @@ def require_contact(event: Event, settings: KlaviyoSettings) -> None:
         )
 
 
-def channels(event: Event, settings: KlaviyoSettings) -> list[str]:
-    """The channels that the person agreed to: the event's own go before the configured ones."""
-    traits = as_object(event.raw.get("traits")) if event.type == "group" else as_object(event.traits.get("properties"))
-    told = traits.get("consent")
-    if is_empty(told):
-        return list(settings.consent)
-    return [name for name in (told if isinstance(told, list) else [told]) if isinstance(name, str)]
-
-
-def subscription(event: Event, settings: KlaviyoSettings) -> tuple[Any, Any]:
-    """The list, and whether the person wants to be on it (None: the event does not say)."""
-    told = as_object(event.traits.get("properties"))
-    return told.get("listId") or settings.list_id, told.get("subscribe")
+def channels(consent: Any, settings: KlaviyoSettings) -> Any:
+    """The channels that the person agreed to: the event's own go before the configured ones; None without any."""
+    return (list(settings.consent) or None) if is_empty(consent) and consent != {} else consent
 
 
 def headers(settings: KlaviyoSettings, revision: str) -> dict[str, str]:

@@ -10,35 +10,40 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from svctoolkit.destinations import Context, Payload
 from svctoolkit.destinations.klaviyo._profile import (
+    CITY,
     CONTACT,
+    COUNTRY,
     HOST,
-    PROFILE,
+    IMAGE,
+    LOCATION,
+    NOT_CUSTOM,
+    PERSON,
+    REGION,
+    STREET,
+    ZIP,
     channels,
-    custom,
+    custom_traits,
     flat,
     headers,
+    properties,
     require_contact,
-    subscription,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
-    CITY,
-    COUNTRY,
     FIRST_NAME,
     LAST_NAME,
     USER_ID,
     Table,
     as_object,
-    event_key,
     first,
     json_text,
+    name_key,
     number,
     path,
-    products,
+    require_name,
     trait,
     value_of,
-    without,
 )
 
 if TYPE_CHECKING:
@@ -46,21 +51,28 @@ if TYPE_CHECKING:
 
 _REVISION = "2023-02-22"
 USER = first(USER_ID, "anonymousId")
+NAME = first("event", "properties.event", "properties.name")
+PROFILE = Table({**PERSON, "location": LOCATION})
 CUSTOMER = Table(
     {
-        "$email": trait("email"),
-        "$phone_number": trait("phone"),
+        "$email": first(trait("email"), "properties.email"),
+        "$phone_number": first(trait("phone"), "properties.phone"),
         "$first_name": FIRST_NAME,
         "$last_name": LAST_NAME,
-        "$title": trait("title"),
-        "$organization": trait("organization"),
         "$city": CITY,
-        "$region": trait("region", "address.region", "state", "address.state"),
+        "$region": REGION,
         "$country": COUNTRY,
-        "$zip": trait("zip", "address.zip", "postalCode", "address.postalCode"),
+        "$zip": ZIP,
+        "$consent": first(trait("consent"), "properties.consent"),
+        "$image": IMAGE,
+        "$address1": STREET,
     }
 )
-VALUE = Table({"value": number("properties.revenue")})
+TIME = Table({"time": "timestamp"})
+VALUE = Table({"value": number("properties.revenue", "properties.total", "properties.value")})
+_NOT_CUSTOM = NOT_CUSTOM | {"id"}
+_IN_ACTION = frozenset({"revenue", "total", "value", "email", "phone"})
+LISTED = first("properties.items", "properties.products")
 ITEM = Table(
     {
         "ProductID": "product_id",
@@ -90,7 +102,7 @@ VIEWED = Table(
 )
 ADDED = Table(
     {
-        "$value": "properties.value",
+        "$value": number("properties.value"),
         "AddedItemProductName": "properties.name",
         "AddedItemProductID": "properties.product_id",
         "AddedItemSKU": "properties.sku",
@@ -106,7 +118,7 @@ ADDED = Table(
 STARTED = Table(
     {
         "$event_id": "properties.order_id",
-        "$value": "properties.value",
+        "$value": number("properties.value"),
         "Categories": "properties.categories",
         "ItemNames": "properties.item_names",
         "CheckoutURL": "properties.checkout_url",
@@ -121,75 +133,80 @@ SHOP = {
 }
 
 
-def identify(event: Event, settings: KlaviyoSettings, context: Context) -> Iterator[Payload]:
+def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> Iterator[Payload]:
     """The profile, under the ID that Klaviyo tells; then the subscription."""
     require_contact(event, settings)
     attributes, user = PROFILE(event), value_of(event, USER)
-    own = dict(flat(_custom(event.traits), settings))
+    custom = custom_traits(event, _NOT_CUSTOM)
     if user and settings.enforce_email_as_primary:
-        own["_id"] = user
+        custom = {**(custom or {}), "_id": user}
     elif user:
         attributes["external_id"] = user
-    if own:
-        attributes["properties"] = own
-    profile = {"type": "profile", "attributes": attributes}
-    found = _profile_id(settings, context, profile)
-    yield _send(settings, f"/profiles/{found}", {**profile, "id": found}, "PATCH")
-    where, wanted = subscription(event, settings)
-    if where and wanted is True:
-        yield _subscribe(event, settings, where)
+    profile = {"type": "profile", "attributes": {**attributes, **properties(custom or None, settings)}}
+    klaviyo_id = _profile_id(settings, context, profile)
+    yield _send(settings, f"/profiles/{klaviyo_id}", {**profile, "id": klaviyo_id}, "PATCH")
+    options = as_object(event.traits.get("properties"))
+    where = options.get("listId") or settings.list_id
+    if where and options.get("subscribe") is True:
+        yield _subscription(event, settings, where)
 
 
-def event_payload(event: Event, settings: KlaviyoSettings, name: str) -> Payload:
+def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
     """An event of the person. The events of a shop have the names and properties that Klaviyo's own flows look for."""
     require_contact(event, settings)
-    whose = {**CUSTOMER(event), **flat(_custom(without(event.traits, ["id"])), settings)}
+    name = require_name(event, value_of(event, NAME), "event")
+    person = {**CUSTOMER(event), **(custom_traits(event, _NOT_CUSTOM) or {})}
     user = value_of(event, USER)
     if user:
-        whose["_id" if settings.enforce_email_as_primary else "$id"] = user
-    if event_key(event) in SHOP:
-        name, table = SHOP[event_key(event)]
-        items = [ITEM(product) for product in products(event)]
-        properties = {**table(event), **({"items": items} if items else {})}
+        person["_id" if settings.enforce_email_as_primary else "$id"] = user
+    shop = SHOP.get(name_key(name)) if isinstance(event.raw.get("properties"), dict) else None
+    if shop:
+        name, table = shop
+        about = {**table(event), **_items(event)}
     else:
-        properties = without(event.properties, ["revenue"])
-    attributes = {"metric": {"name": name}, "properties": flat(properties, settings), "profile": whose}
-    if event_key(event) not in SHOP:
+        about = {key: value for key, value in event.properties.items() if key not in _IN_ACTION}
+    attributes = {
+        "metric": {"name": name},
+        "properties": flat(about, settings),
+        "profile": flat(person, settings),
+        **TIME(event),
+    }
+    if not shop:
         attributes |= VALUE(event)
     return _send(settings, "/events", {"type": "event", "attributes": attributes})
 
 
-def group(event: Event, settings: KlaviyoSettings, where: str) -> Payload:
+def _items(event: Event) -> dict[str, Any]:
+    listed = value_of(event, LISTED)
+    items = [ITEM(item) for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    return {"items": items} if items else {}
+
+
+def send_group(event: Event, settings: KlaviyoSettings, where: Any) -> Payload:
     """Puts the person on the list; this revision takes nobody off."""
-    if as_object(event.raw.get("traits")).get("subscribe") is not True:
+    traits = as_object(event.raw.get("traits"))
+    if traits.get("subscribe") is not True:
         raise MappingError("traits.subscribe: must be true to put a person on a list", field="traits.subscribe")
-    return _subscribe(event, settings, where)
-
-
-def _custom(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """In this revision the street is a property too."""
-    return {**custom(traits), **({"street": traits["street"]} if traits.get("street") else {})}
+    return _subscription(event, settings, where)
 
 
 def _profile_id(settings: KlaviyoSettings, context: Context, profile: Mapping[str, Any]) -> str:
     """Klaviyo's ID of the person. It creates the profile, or refuses and says which one there is (409)."""
     url = f"{HOST}/profiles"
-    asked = {"method": "POST", "url": url, "headers": headers(settings, _REVISION), "body": {"data": profile}}
-    status, answer = context.lookup(asked)
-    if status == 409:
-        found = path("errors.0.meta.duplicate_profile_id")(as_object(answer))
-    else:
-        found = path("data.id")(as_object(answer))
-    if not isinstance(found, str) or not found:
+    request = {"method": "POST", "url": url, "headers": headers(settings, _REVISION), "body": {"data": profile}}
+    status, answer = context.lookup(request)
+    place = "errors.0.meta.duplicate_profile_id" if status == 409 else "data.id"
+    klaviyo_id = path(place)(as_object(answer))
+    if not isinstance(klaviyo_id, str) or not klaviyo_id:
         raise MappingError(f"Klaviyo told no ID of the profile: {status} {json_text(answer)}")
-    return found
+    return klaviyo_id
 
 
-def _subscribe(event: Event, settings: KlaviyoSettings, where: Any) -> Payload:
+def _subscription(event: Event, settings: KlaviyoSettings, where: Any) -> Payload:
     person: dict[str, Any] = CONTACT(event)
-    agreed = {name: ["MARKETING"] for name in channels(event, settings) if name in ("email", "sms")}
-    if agreed:
-        person["channels"] = agreed
+    chosen = channels(as_object(event.traits.get("properties")).get("consent"), settings)
+    if chosen is not None:
+        person["channels"] = {name: ["MARKETING"] for name in ("email", "sms") if name in chosen}
     attributes = {"list_id": where, "subscriptions": [person]}
     body = {"type": "profile-subscription-bulk-create-job", "attributes": attributes}
     return _send(settings, "/profile-subscription-bulk-create-jobs", body)
