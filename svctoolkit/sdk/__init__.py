@@ -12,12 +12,13 @@ or any number of `ServiceClient` objects. Web applications: `svctoolkit.sdk.midd
 
 from __future__ import annotations
 
-from svctoolkit.sdk._device import Factory, Integration
-from svctoolkit.sdk._ready import Ready
-from svctoolkit.sdk._report import Stats
-from svctoolkit.sdk._settings import DEFAULT_DATA_PLANE_URL, Configuration, LogLevel
-from svctoolkit.sdk._transport import HttpTransport, Request, Response, Transport
+from svctoolkit.sdk.base.ready import Ready
+from svctoolkit.sdk.base.reporter import Stats
+from svctoolkit.sdk.base.settings import DEFAULT_DATA_PLANE_URL, Configuration, LogLevel
+from svctoolkit.sdk.base.transport import Request, Response, Transport
 from svctoolkit.sdk.client import ServiceClient
+from svctoolkit.sdk.device.mode import Factory, Integration
+from svctoolkit.sdk.sending.http import HttpTransport
 
 #: The client behind the functions of this module.
 default = ServiceClient()

@@ -22,6 +22,6 @@ def frame(listing: Sequence[tuple[int, float, str, int, str, bytes]]) -> pd.Data
         event = json.loads(body)
         names = (event.get(key) for key in ("messageId", "type", "event", "userId", "anonymousId"))
         rows.append((id, at, state, status, reason, *names, len(body), event))
-    made = pd.DataFrame(rows, columns=[*_STORED, *_EVENT])
-    made["stored_at"] = pd.to_datetime(made["stored_at"].astype(float), unit="s", utc=True)
-    return made
+    table = pd.DataFrame(rows, columns=[*_STORED, *_EVENT])
+    table["stored_at"] = pd.to_datetime(table["stored_at"].astype(float), unit="s", utc=True)
+    return table

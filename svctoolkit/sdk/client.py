@@ -10,17 +10,19 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 from svctoolkit.errors import DeliveryError, InvalidCall, ToolkitError
-from svctoolkit.sdk import _lifecycle, _process
-from svctoolkit.sdk._display import shown
-from svctoolkit.sdk._identity import Identity
-from svctoolkit.sdk._options import NONE, Options
-from svctoolkit.sdk._options import options as checked_options
-from svctoolkit.sdk._ready import Ready
-from svctoolkit.sdk._report import Reporter, Stats
-from svctoolkit.sdk._running import Call, Running
-from svctoolkit.sdk._screen import ScreenView
-from svctoolkit.sdk._settings import Configuration, LogLevel, settings
-from svctoolkit.sdk._values import encoded, text
+from svctoolkit.sdk._display import mime_bundle
+from svctoolkit.sdk.base import process
+from svctoolkit.sdk.base.ready import Ready
+from svctoolkit.sdk.base.reporter import Reporter, Stats
+from svctoolkit.sdk.base.settings import Configuration, LogLevel, settings
+from svctoolkit.sdk.base.values import json_text, text
+from svctoolkit.sdk.engine import Engine
+from svctoolkit.sdk.events import lifecycle
+from svctoolkit.sdk.events.event_text import Call
+from svctoolkit.sdk.events.identity import Identity
+from svctoolkit.sdk.events.options import NONE, Options
+from svctoolkit.sdk.events.options import options as checked_options
+from svctoolkit.sdk.screen_view import ScreenView
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +36,7 @@ class _Early(NamedTuple):
     """A call made before `initialize`."""
 
     is_event: bool
-    work: Callable[[Running], None]
+    work: Callable[[Engine], None]
 
 
 class ServiceClient:
@@ -76,7 +78,7 @@ class ServiceClient:
     """
 
     LogLevel = LogLevel
-    _repr_mimebundle_ = shown
+    _repr_mimebundle_ = mime_bundle
     SPEC_VERSION = "1.3.0"
 
     def __init__(self, **configuration: Unpack[Configuration]) -> None:
@@ -85,13 +87,13 @@ class ServiceClient:
         self._configuration = configuration
         self._reporter = Reporter()
         self._lock = threading.RLock()
-        self._running: Running | None = None
+        self._engine: Engine | None = None
         self._early: deque[_Early] = deque()
         self._launched = False
         self._in_background = False
         self._scope: ContextVar[Identity | None] = ContextVar("svctoolkit_identity", default=None)
-        _process.at_exit(self, ServiceClient._at_exit)
-        _process.at_fork(self, child=ServiceClient._after_fork)
+        process.at_exit(self, ServiceClient._at_exit)
+        process.at_fork(self, child=ServiceClient._after_fork)
 
     def initialize(
         self, write_key: str, configuration: Mapping[str, Any] | None = None, options: _Options = None
@@ -103,26 +105,26 @@ class ServiceClient:
         `InvalidCall` and `ConfigError`.
         """
         key, initial = text("initialize", "writeKey", write_key), checked_options("initialize", options)
-        found = settings(self._configuration, configuration)
+        checked = settings(self._configuration, configuration)
         with self._lock:
-            self._reporter.use(found)
-            before, self._running = self._running, None
+            self._reporter.use(checked)
+            before, self._engine = self._engine, None
             if before is not None:
                 before.close(1.0)
-            running = Running(self, found, key, initial, self._reporter)
+            engine = Engine(self, checked, key, initial, self._reporter)
             early, self._early = list(self._early), deque()
             first_event = next((place for place, call in enumerate(early) if call.is_event), len(early))
             for call in early[:first_event]:
-                self._safely(running, call.work)
+                self._safely(engine, call.work)
             if not self._launched:
                 self._launched = True
-                self._safely(running, Running.launched)
+                self._safely(engine, lambda engine: engine.recorder.record_launch())
             for call in early[first_event:]:
-                self._safely(running, call.work)
-            self._running = running
-        self._safely(running, Running.start)
+                self._safely(engine, call.work)
+            self._engine = engine
+        self._safely(engine, Engine.start)
         self._reporter.publish()
-        return running.ready
+        return engine.ready
 
     # The specified calls
 
@@ -149,14 +151,14 @@ class ServiceClient:
     def reset(self) -> None:
         """Forget user ID, traits and external IDs, as at a logout. Anonymous ID, opt-out and stored events stay."""
         scoped = self._scope.get()
-        self._do(False, lambda running: running.reset(scoped))
+        self._do(False, lambda engine: engine.recorder.reset(scoped))
 
     def opt_out(self, flag: bool) -> None:
         """True: record nothing from now on, also after a restart; what is stored still goes. False: record again."""
         if not isinstance(flag, bool):
             raise InvalidCall(f"optOut: flag must be true or false, got {type(flag).__name__}")
         scoped = self._scope.get()
-        self._do(False, lambda running: running.opt_out(flag, scoped))
+        self._do(False, lambda engine: engine.recorder.opt_out(flag, scoped))
 
     def put_anonymous_id(self, id: str) -> None:
         """Use this anonymous ID instead of the device's."""
@@ -182,10 +184,10 @@ class ServiceClient:
 
         Failures are tried again within the timeout. False at once while the client is paused, and before `initialize`.
         """
-        running = self._running
-        if running is None:
+        engine = self._engine
+        if engine is None:
             return False
-        return bool(self._answered(False, lambda: running.worker.flush(timeout)))
+        return bool(self._guard(False, lambda: engine.worker.flush(timeout)))
 
     async def flush_async(self, timeout: float = 10.0) -> bool:
         """`flush` without blocking the event loop."""
@@ -203,13 +205,13 @@ class ServiceClient:
 
     def retry_parked(self) -> int:
         """Put events that the data plane refused back into the queue; how many."""
-        running = self._running
-        return 0 if running is None else int(self._answered(0, running.queue.retry_parked))
+        engine = self._engine
+        return 0 if engine is None else int(self._guard(0, engine.queue.retry_parked))
 
     def stats(self) -> Stats:
         """Counts since the client was made, and the queue's state now."""
-        running, report = self._running, self._reporter
-        waiting, parked, in_memory = (0, 0, 0) if running is None else running.queue.numbers()
+        engine, report = self._engine, self._reporter
+        waiting, parked, in_memory = (0, 0, 0) if engine is None else engine.queue.numbers()
         return Stats(
             recorded=report.counts["recorded"],
             delivered=report.counts["delivered"],
@@ -219,7 +221,7 @@ class ServiceClient:
             waiting=waiting + sum(call.is_event for call in list(self._early)),
             parked=parked,
             in_memory=in_memory,
-            paused="" if running is None else running.sender.pause.value,
+            paused="" if engine is None else engine.sender.pause.value,
             last_error=report.last_error,
         )
 
@@ -231,7 +233,7 @@ class ServiceClient:
         """
         from svctoolkit.sdk._frame import frame
 
-        return frame([] if self._running is None else self._running.queue.listing())
+        return frame([] if self._engine is None else self._engine.queue.listing())
 
     # Around the calls
 
@@ -239,13 +241,13 @@ class ServiceClient:
         """The application came to the front: Application Opened, and a new session if the last one is old."""
         if self._in_background:
             self._in_background = False
-            self._lifecycle(_lifecycle.OPENED, {"from_background": True})
+            self._lifecycle(lifecycle.OPENED, {"from_background": True})
 
     def background(self) -> None:
         """The application went to the back: Application Backgrounded."""
         if not self._in_background:
             self._in_background = True
-            self._lifecycle(_lifecycle.BACKGROUNDED, None)
+            self._lifecycle(lifecycle.BACKGROUNDED, None)
 
     def screen_view(self, name: str) -> ScreenView:
         """Records a screen when entered, if `recordScreenViews` is on: `with client.screen_view("Basket"):`, or above
@@ -258,14 +260,14 @@ class ServiceClient:
         Threads and tasks do not see each other's. Nothing of it is kept afterwards; `identify`, `reset` and
         `opt_out` inside concern this scope only. There is no session.
         """
-        return self._scoped(_visitor(anonymous_id, user_id))
+        return self._identity_scope(_visitor(anonymous_id, user_id))
 
     def enter_scope(self, *, anonymous_id: str, user_id: str = "") -> None:
         """`scope` until the current `contextvars` context ends: for servers that give each request its own."""
         self._scope.set(_visitor(anonymous_id, user_id))
 
     @contextmanager
-    def _scoped(self, identity: Identity) -> Iterator[None]:
+    def _identity_scope(self, identity: Identity) -> Iterator[None]:
         token = self._scope.set(identity)
         try:
             yield
@@ -294,8 +296,8 @@ class ServiceClient:
 
     def record_screen_view(self, name: str) -> None:
         """An automatic screen event, if `recordScreenViews` is on."""
-        running = self._running
-        if running is not None and running.settings.record_screen_views:
+        engine = self._engine
+        if engine is not None and engine.settings.record_screen_views:
             self._event("screen", ("name", name), ("properties", {"automatic": True}), None)
 
     def _event(
@@ -305,67 +307,67 @@ class ServiceClient:
         member, content = bodied
         if content is not None and not isinstance(content, Mapping):
             raise InvalidCall(f"{kind}: {member} must be a mapping or None, got {type(content).__name__}")
-        found = NONE if options is None else checked_options(kind, options)
+        checked = NONE if options is None else checked_options(kind, options)
         try:
-            call = self._call(kind, name, member, content, found)
+            call = self._call(kind, name, member, content, checked)
         except Exception as error:  # noqa: BLE001 - odd objects of the host (a failing __iter__...) must not reach it
             self._fault(error)
             self._reporter.drop("unreadable", [], 1)
             self._reporter.publish()
             return
-        self._do(True, lambda running: running.record(call))
+        self._do(True, lambda engine: engine.record(call))
 
     def _call(self, kind: str, name: str, member: str, content: Mapping[str, Any] | None, options: Options) -> Call:
         if kind == "screen":
             content = {**(content or {}), "name": name}
-        body = "" if content is None else encoded(content, member, self._refuse_field)
+        body = "" if content is None else json_text(content, member, self._refuse_field)
         return Call(kind, self._now(), name, body, options, self._scope.get())
 
     def _now(self) -> float:
-        running = self._running
-        return running.settings.clock() if running else settings(self._configuration).clock()
+        engine = self._engine
+        return engine.settings.clock() if engine else settings(self._configuration).clock()
 
     def _refuse_field(self, error: ToolkitError) -> None:
         self._reporter.counts["refused_fields"] += 1
         self._reporter.error(error, LogLevel.WARN)
 
     def _put(self, call: str, member: str, argument: str, value: str) -> None:
-        given, scoped = text(call, argument, value), self._scope.get()
-        self._do(False, lambda running: running.put(member, given, scoped))
+        content, scoped = text(call, argument, value), self._scope.get()
+        self._do(False, lambda engine: engine.recorder.put(member, content, scoped))
 
     def _lifecycle(self, name: str, properties: Mapping[str, Any] | None) -> None:
-        def record(running: Running) -> None:
-            if running.settings.track_lifecycle_events:
-                running.resume_session()
-                running.lifecycle(name, properties)
-                running.worker.wake()
+        def record(engine: Engine) -> None:
+            if engine.settings.track_lifecycle_events:
+                engine.recorder.resume_session()
+                engine.recorder.record_lifecycle(name, properties)
+                engine.worker.wake()
 
         self._do(True, record)
 
-    def _do(self, is_event: bool, work: Callable[[Running], None]) -> None:
-        running = self._running
-        if running is None:
-            running = self._kept_for_later(is_event, work)
-        if running is not None:
-            self._safely(running, work)
+    def _do(self, is_event: bool, work: Callable[[Engine], None]) -> None:
+        engine = self._engine
+        if engine is None:
+            engine = self._postpone(is_event, work)
+        if engine is not None:
+            self._safely(engine, work)
         self._reporter.publish()
 
-    def _kept_for_later(self, is_event: bool, work: Callable[[Running], None]) -> Running | None:
+    def _postpone(self, is_event: bool, work: Callable[[Engine], None]) -> Engine | None:
         with self._lock:
-            if self._running is None:
+            if self._engine is None:
                 if len(self._early) < _EARLY_CALLS:
                     self._early.append(_Early(is_event, work))
                 else:
                     self._reporter.drop("too many before initialize", [], 1)
-            return self._running
+            return self._engine
 
-    def _safely(self, running: Running, work: Callable[[Running], None]) -> None:
+    def _safely(self, engine: Engine, work: Callable[[Engine], None]) -> None:
         try:
-            work(running)
+            work(engine)
         except Exception as error:  # noqa: BLE001 - the host application must not suffer from a fault of ours
             self._fault(error)
 
-    def _answered(self, otherwise: Any, work: Callable[[], Any]) -> Any:
+    def _guard(self, otherwise: Any, work: Callable[[], Any]) -> Any:
         try:
             return work()
         except Exception as error:  # noqa: BLE001 - as in _safely
@@ -378,16 +380,16 @@ class ServiceClient:
         self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
 
     def _shutdown(self, timeout: float, *, patient: bool) -> bool:
-        running = self._running
-        if running is None:
+        engine = self._engine
+        if engine is None:
             return True
-        delivered = self._answered(False, lambda: running.worker.flush(timeout, patient=patient))
-        self._answered(None, lambda: running.close(1.0))
+        delivered = self._guard(False, lambda: engine.worker.flush(timeout, patient=patient))
+        self._guard(None, lambda: engine.close(1.0))
         return bool(delivered)
 
     def _at_exit(self) -> None:
-        running = self._running
-        if running is not None and running.worker.alive:
+        engine = self._engine
+        if engine is not None and engine.worker.alive:
             self._shutdown(_EXIT_SECONDS, patient=False)
 
     def _after_fork(self) -> None:
@@ -395,7 +397,7 @@ class ServiceClient:
 
 
 def _visitor(anonymous_id: str, user_id: str) -> Identity:
-    made = Identity(text("scope", "anonymous_id", anonymous_id))
+    identity = Identity(text("scope", "anonymous_id", anonymous_id))
     if user_id:
-        made.user_id = text("scope", "user_id", user_id)
-    return made
+        identity.user_id = text("scope", "user_id", user_id)
+    return identity

@@ -14,7 +14,7 @@ from contextvars import copy_context
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
-from svctoolkit.sdk._settings import new_id
+from svctoolkit.sdk.base.settings import new_id
 from svctoolkit.sdk.client import ServiceClient
 
 Record = Literal["page", "screen", "nothing"]
@@ -47,18 +47,18 @@ class _Tracking:
 
     def _visitor(self, cookies: str, request: Mapping[str, Any]) -> tuple[str, str, bool]:
         """Anonymous ID, user ID, and whether the visitor is new."""
-        found = re.search(rf"(?:^|;)\s*{re.escape(self._cookie)}=([^;]+)", cookies)
-        known = unquote(found[1]).strip()[:200] if found else ""
-        anonymous_id = known or new_id()
+        match = re.search(rf"(?:^|;)\s*{re.escape(self._cookie)}=([^;]+)", cookies)
+        cookie_id = unquote(match[1]).strip()[:200] if match else ""
+        anonymous_id = cookie_id or new_id()
         user = (self._user_id(request) if self._user_id else None) or ""
-        return anonymous_id, user, not known
+        return anonymous_id, user, not cookie_id
 
     def _set_cookie(self, anonymous_id: str, *, secure: bool) -> tuple[str, str]:
         end = "; Secure" if secure else ""
         value = f"{self._cookie}={quote(anonymous_id)}; Path=/; Max-Age={_YEAR}; HttpOnly; SameSite=Lax{end}"
         return ("Set-Cookie", value)
 
-    def _answered(self, method: str, status: int, content_type: str, page: dict[str, str]) -> None:
+    def _record_page(self, method: str, status: int, content_type: str, page: dict[str, str]) -> None:
         if method != "GET" or status >= 400 or "text/html" not in content_type:
             return
         properties = {key: value for key, value in page.items() if value}
@@ -89,7 +89,7 @@ class TrackingASGI(_Tracking):
                     name, value = self._set_cookie(anonymous_id, secure=scope.get("scheme") == "https")
                     message = {**message, "headers": [*listed, (name.lower().encode(), value.encode("latin-1"))]}
                 kind = next((v.decode("latin-1") for k, v in listed if k.lower() == b"content-type"), "")
-                self._answered(scope["method"], message["status"], kind, _asgi_page(scope, headers))
+                self._record_page(scope["method"], message["status"], kind, _asgi_page(scope, headers))
             await send(message)
 
         with self._client.scope(anonymous_id=anonymous_id, user_id=user_id):
@@ -110,7 +110,7 @@ class TrackingWSGI(_Tracking):
             kind = next((value for name, value in headers if name.lower() == "content-type"), "")
             if is_new:
                 headers = [*headers, self._set_cookie(anonymous_id, secure=environ.get("wsgi.url_scheme") == "https")]
-            self._answered(environ.get("REQUEST_METHOD", ""), int(status[:3]), kind, _wsgi_page(environ))
+            self._record_page(environ.get("REQUEST_METHOD", ""), int(status[:3]), kind, _wsgi_page(environ))
             return start_response(status, headers, *error)
 
         context = copy_context()
@@ -125,10 +125,10 @@ class _InContext:
         self._run, self._body = run, body
 
     def __iter__(self) -> Iterator[bytes]:
-        parts = self._run(iter, self._body)
+        chunks = self._run(iter, self._body)
         end = object()
-        while (part := self._run(next, parts, end)) is not end:
-            yield part
+        while (chunk := self._run(next, chunks, end)) is not end:
+            yield chunk
 
     def close(self) -> None:
         if hasattr(self._body, "close"):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.sdk import Request, Response, ServiceClient
-from svctoolkit.sdk._sender import retry_after
-from svctoolkit.sdk._settings import backoff
+from svctoolkit.sdk.base.settings import backoff
+from svctoolkit.sdk.sending.answers import retry_after
 
 from .gateway import KEY, Gateway, until
 

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from svctoolkit.errors import ConfigError, InvalidCall
 from svctoolkit.sdk import LogLevel, Response, ServiceClient
-from svctoolkit.sdk._settings import settings
+from svctoolkit.sdk.base.settings import settings
 
 from .gateway import KEY, Gateway
 
@@ -378,7 +378,7 @@ def test_nothing_shows_the_write_key(make, gateway: Gateway, tmp_path: Path, cap
     client.track("one")
     gateway.answers = [(401, {}, b"invalid write key")]
     client.flush()
-    shown = repr([vars(client), vars(client._running), client.stats(), client._running.settings]) + caplog.text
+    shown = repr([vars(client), vars(client._engine), client.stats(), client._engine.settings]) + caplog.text
     files = b"".join(f.read_bytes() for f in (tmp_path / "data").iterdir())
 
     assert caplog.text

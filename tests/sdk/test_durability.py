@@ -161,7 +161,7 @@ def test_a_file_damaged_while_it_is_used_loses_no_new_event(make, gateway: Gatew
     first = make()
     for number in range(300):
         first.track(str(number), {"pad": "x" * 2000})
-    first._running.close(1)  # as at the end of the process, without sending
+    first._engine.close(1)  # as at the end of the process, without sending
     path = tmp_path / "data/queue-1.db"
     content = bytearray(path.read_bytes())
     content[4096 : len(content)] = os.urandom(len(content) - 4096)
@@ -340,7 +340,7 @@ def test_a_claim_of_a_dead_process_ends(make, gateway: Gateway, tmp_path: Path):
     connection = sqlite3.connect(tmp_path / "data/queue-1.db", isolation_level=None)
     host = os.uname().nodename
     source = connection.execute("SELECT source FROM events").fetchone()[0]
-    claim = ("t", "cloud", source, 10**9, f"{host}|{gone.pid}|x", client._running.settings.clock() + 59)
+    claim = ("t", "cloud", source, 10**9, f"{host}|{gone.pid}|x", client._engine.settings.clock() + 59)
     connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", claim)
     connection.close()
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svctoolkit.sdk._values import encoded
+from svctoolkit.sdk.base.values import json_text
 
 from .gateway import Gateway
 
@@ -92,7 +92,7 @@ def test_a_naive_datetime_is_local_time(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
-        text = encoded({"at": dt.datetime(2026, 1, 2, 3, 4, 5)}, "properties", pytest.fail)
+        text = json_text({"at": dt.datetime(2026, 1, 2, 3, 4, 5)}, "properties", pytest.fail)
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -197,7 +197,7 @@ _VALUES = st.recursive(
 def test_whatever_comes_is_json(value: object):
     """Any value gives JSON text in valid UTF-8, and every field left out was named."""
     refused = []
-    text = encoded({"value": value}, "properties", refused.append)
+    text = json_text({"value": value}, "properties", refused.append)
 
     json.loads(text.encode(), parse_constant=lambda name: pytest.fail(name))
     assert all(error.field.startswith("properties") for error in refused)
@@ -205,7 +205,7 @@ def test_whatever_comes_is_json(value: object):
 
 def test_the_local_time_zone_is_told():
     """The zone in `context.timezone` is a name such as Europe/Berlin, from TZ if it is set."""
-    from svctoolkit.sdk._context import _timezone
+    from svctoolkit.sdk.events.context import _timezone
 
     before = os.environ.get("TZ")
     os.environ["TZ"] = "Europe/Berlin"

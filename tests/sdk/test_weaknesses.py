@@ -40,7 +40,7 @@ def test_a_proxy_is_used(make, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 def test_importing_reads_no_env_file(tmp_path: Path):
     """A `.env` in the current directory changes nothing."""
     (tmp_path / ".env").write_text("SVCTOOLKIT_DATA_PLANE_URL=http://wrong.example\n")
-    program = "from svctoolkit.sdk._settings import settings; print(settings().data_plane_url)"
+    program = "from svctoolkit.sdk.base.settings import settings; print(settings().data_plane_url)"
     shown = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit import __version__
-from svctoolkit.sdk._identity import Identity
-from svctoolkit.sdk._settings import Settings
+from svctoolkit.sdk.base.settings import Settings
+from svctoolkit.sdk.events.identity import Identity
 
 
 class Context:
@@ -47,15 +47,15 @@ class Context:
 
     def text(self, identity: Identity, session: str, external_ids: Mapping[str, str | int]) -> str:
         """The context for one event. `session` is JSON members; `external_ids` already includes the identity's."""
-        found = self._rendered.get(id(identity))
-        if found is None or found[0] is not identity:
+        rendered = self._rendered.get(id(identity))
+        if rendered is None or rendered[0] is not identity:
             if len(self._rendered) > 100:  # one per request under way in a web application
                 self._rendered.clear()
-            found = self._rendered[id(identity)] = (identity, self._head(identity))
+            rendered = self._rendered[id(identity)] = (identity, self._head(identity))
         listed = ""
         if external_ids:
             listed = ',"externalId":' + _json([{"type": k, "id": v} for k, v in external_ids.items()])
-        return f"{found[1]}{session}{listed}}}"
+        return f"{rendered[1]}{session}{listed}}}"
 
     def _head(self, identity: Identity) -> str:
         device: dict[str, Any] = dict(self._device)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from svctoolkit.errors import ConfigError, Problem, ToolkitError, did_you_mean
 
 if TYPE_CHECKING:
-    from svctoolkit.sdk._device import Factory
-    from svctoolkit.sdk._transport import Plane, Transport
+    from svctoolkit.sdk.base.transport import Plane, Transport
+    from svctoolkit.sdk.device.mode import Factory
 
 #: Used when neither `dataPlaneUrl` nor SVCTOOLKIT_DATA_PLANE_URL says otherwise: the address of `svctoolkit serve`.
 DEFAULT_DATA_PLANE_URL = "http://127.0.0.1:8091"
@@ -118,37 +118,37 @@ def settings(*given: Mapping[str, Any] | None) -> Settings:
     if url := os.environ.get("SVCTOOLKIT_DATA_PLANE_URL"):
         values["data_plane_url"] = url
     for mapping in given:
-        values |= _named(mapping, problems)
+        values |= _by_python_name(mapping, problems)
     checked: dict[str, Any] = {}
     for name, value in values.items():
         try:
             checked[name] = _CHECKS[name](value)
         except ValueError as error:
-            problems.append(Problem(f"{error}; got {_shown(value)}", _camel(name)))
+            problems.append(Problem(f"{error}; got {_excerpt(value)}", _camel(name)))
     if problems:
         raise ConfigError(problems)
     return Settings(**checked)
 
 
-def _named(mapping: Mapping[str, Any] | None, problems: list[Problem]) -> dict[str, Any]:
+def _by_python_name(mapping: Mapping[str, Any] | None, problems: list[Problem]) -> dict[str, Any]:
     if mapping is None:
         return {}
     if not isinstance(mapping, Mapping):
         raise ConfigError(f"configuration must be a mapping, got {type(mapping).__name__}")
-    found: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     for spelling, value in mapping.items():
         name = _SPELLINGS.get(spelling)
         if name is None:
             hint = did_you_mean(str(spelling), _SPELLINGS)
             problems.append(Problem(f"the client has no setting {spelling!r}.{hint}"))
-        elif name in found and found[name] != value:
+        elif name in values_by_name and values_by_name[name] != value:
             problems.append(Problem(f"{_camel(name)} is given twice, with different values"))
         else:
-            found[name] = value
-    return found
+            values_by_name[name] = value
+    return values_by_name
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     try:
         return json.dumps(value)[:60]
     except (TypeError, ValueError):
@@ -157,7 +157,7 @@ def _shown(value: Any) -> str:
 
 def _camel(name: str) -> str:
     head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
+    return head + "".join(word.capitalize() for word in rest)
 
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
@@ -231,7 +231,7 @@ def _function(value: Any) -> Any:
 
 def _transport(value: Any) -> Any:
     if callable(getattr(value, "ingest", None)):
-        from svctoolkit.sdk._transport import PlaneTransport
+        from svctoolkit.sdk.base.transport import PlaneTransport
 
         return PlaneTransport(value)
     if value is not None and not callable(getattr(value, "send", None)):

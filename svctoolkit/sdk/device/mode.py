@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from svctoolkit.errors import DeliveryError
-from svctoolkit.sdk._claims import Row
-from svctoolkit.sdk._queue import Queue
-from svctoolkit.sdk._report import Reporter
-from svctoolkit.sdk._settings import LogLevel
-from svctoolkit.sdk._source import DeviceDestination, SourceConfig
+from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.base.settings import LogLevel
+from svctoolkit.sdk.queue.claims import Row
+from svctoolkit.sdk.queue.queue import Queue
+from svctoolkit.sdk.sending.source import DeviceDestination, SourceConfig
 
 if TYPE_CHECKING:
     from svctoolkit.sdk.client import ServiceClient
@@ -88,8 +88,8 @@ class DeviceMode:
             for _, body in rows:
                 for place, (destination, integration) in self._running.items():
                     event = json.loads(body)  # each its own: what one changes, the next does not see
-                    if _wanted(event.get("integrations"), destination) and destination.takes(event):
-                        self._isolated(place, "dump", lambda i=integration, e=event: i.dump(e))
+                    if _chooses(event.get("integrations"), destination) and destination.takes(event):
+                        self._isolate(place, "dump", lambda i=integration, e=event: i.dump(e))
 
     def reset(self) -> None:
         self._each("reset")
@@ -100,7 +100,7 @@ class DeviceMode:
     def _each(self, action: str) -> None:
         with self._lock:
             for place, (_, integration) in self._running.items():
-                self._isolated(place, action, getattr(integration, action))
+                self._isolate(place, action, getattr(integration, action))
 
     def _start(self, place: int, factory: Factory, destination: DeviceDestination | None) -> None:
         running = self._running.get(place)
@@ -109,14 +109,14 @@ class DeviceMode:
         elif running is not None and running[0].config == destination.config:
             self._running[place] = (destination, running[1])
         elif place not in self._failed:
-            self._isolated(place, "create", lambda: self._create(place, factory, destination))
+            self._isolate(place, "create", lambda: self._create(place, factory, destination))
 
     def _create(self, place: int, factory: Factory, destination: DeviceDestination) -> None:
         self._failed.add(place)
         self._running[place] = (destination, factory.create(destination.config, self._client))
         self._failed.discard(place)
 
-    def _isolated(self, place: int, action: str, work: Any) -> None:
+    def _isolate(self, place: int, action: str, work: Any) -> None:
         try:
             work()
         except Exception as error:  # noqa: BLE001 - the destination's code
@@ -125,7 +125,7 @@ class DeviceMode:
             self._reporter.error(DeliveryError(text, code="EDEVICE"), LogLevel.WARN)
 
 
-def _wanted(integrations: Any, destination: DeviceDestination) -> bool:
+def _chooses(integrations: Any, destination: DeviceDestination) -> bool:
     if not isinstance(integrations, Mapping):
         return True
     named = integrations.get(destination.display_name) if destination.display_name else None

@@ -29,13 +29,13 @@ _LEFT_OUT = object()
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def encoded(value: Any, where: str, refuse: Callable[[EventError], None]) -> str:
+def json_text(value: Any, where: str, refuse: Callable[[EventError], None]) -> str:
     """`value` as JSON text that encodes to UTF-8. `refuse` hears of each field that had to be left out."""
     try:
         text = _encode(value)
         text.encode()
     except (TypeError, ValueError, RecursionError):
-        return _encode(_Converter(refuse).converted(value, where))
+        return _encode(_Converter(refuse).convert(value, where))
     return text
 
 
@@ -53,10 +53,10 @@ class _Converter:
         self._refuse = refuse
         self._open: set[int] = set()
 
-    def converted(self, value: Any, where: str) -> Any:
+    def convert(self, value: Any, where: str) -> Any:
         """The JSON value; where it cannot be one, `null`."""
-        found = self._value(value, where)
-        return None if found is _LEFT_OUT else found
+        plain = self._value(value, where)
+        return None if plain is _LEFT_OUT else plain
 
     def _value(self, value: Any, where: str) -> Any:
         if value is None or isinstance(value, bool):
@@ -67,15 +67,15 @@ class _Converter:
             return self._container(
                 {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, where, id(value)
             )
-        found = _scalar(value)
-        return self._left_out(where, f"a value of type {_kind(value)} cannot be sent") if found is _LEFT_OUT else found
+        plain = _scalar(value)
+        return self._leave_out(where, f"a value of type {_kind(value)} cannot be sent") if plain is _LEFT_OUT else plain
 
     def _container(self, value: Any, where: str, identity: int | None = None) -> Any:
         identity = id(value) if identity is None else identity
         if identity in self._open:
-            return self._left_out(where, "the value contains itself")
+            return self._leave_out(where, "the value contains itself")
         if len(self._open) >= _DEEPEST:
-            return self._left_out(where, f"more than {_DEEPEST} levels deep")
+            return self._leave_out(where, f"more than {_DEEPEST} levels deep")
         self._open.add(identity)
         try:
             return self._object(value, where) if isinstance(value, Mapping) else self._array(value, where)
@@ -83,22 +83,22 @@ class _Converter:
             self._open.discard(identity)
 
     def _object(self, value: Mapping[Any, Any], where: str) -> dict[str, Any]:
-        made = {}
+        members: dict[str, Any] = {}
         for key, item in value.items():
             name = _key(key)
             if name is None:
-                self._left_out(where, f"a key of type {_kind(key)} cannot be sent")
+                self._leave_out(where, f"a key of type {_kind(key)} cannot be sent")
                 continue
-            found = self._value(item, f"{where}.{name}")
-            if found is not _LEFT_OUT:
-                made[name] = found
-        return made
+            plain = self._value(item, f"{where}.{name}")
+            if plain is not _LEFT_OUT:
+                members[name] = plain
+        return members
 
     def _array(self, value: Any, where: str) -> list[Any]:
         # An element that cannot be sent becomes null, so that the others keep their places.
-        return [self.converted(item, f"{where}[{place}]") for place, item in enumerate(value)]
+        return [self.convert(item, f"{where}[{place}]") for place, item in enumerate(value)]
 
-    def _left_out(self, where: str, why: str) -> object:
+    def _leave_out(self, where: str, why: str) -> object:
         self._refuse(EventError(f"{where}: {why}; the event goes without it", field=where))
         return _LEFT_OUT
 
@@ -162,8 +162,8 @@ def _number(value: float) -> float | str:
 def _key(key: Any) -> str | None:
     if key is None or isinstance(key, bool):
         return {None: "null", True: "true", False: "false"}[key]
-    found = _scalar(key)
-    return None if found is _LEFT_OUT or found is None else str(found)
+    plain = _scalar(key)
+    return None if plain is _LEFT_OUT or plain is None else str(plain)
 
 
 def sound(text: str) -> str:

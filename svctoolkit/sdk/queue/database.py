@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from svctoolkit.errors import StorageError
-from svctoolkit.sdk._report import Reporter
-from svctoolkit.sdk._settings import MEMORY
+from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.base.settings import MEMORY
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS events(
@@ -63,7 +63,7 @@ class Database:
             if time.monotonic() < self._closed_until:
                 raise StorageError(f"{self.path} cannot be opened")
             try:
-                self._connection = self._opened()
+                self._connection = self._open()
             except (OSError, sqlite3.Error) as error:
                 self._closed_until = time.monotonic() + 1.0
                 raise StorageError(f"{self.path} cannot be opened: {error}") from error
@@ -83,15 +83,15 @@ class Database:
                 connection.execute("ROLLBACK")
             raise
 
-    def repaired(self, error: Exception) -> bool:
+    def repair(self, error: Exception) -> bool:
         """Whether it is worth trying again: `error` said the file is damaged, and a new one is in its place."""
-        if not isinstance(error, sqlite3.Error) or not _damaged(error) or self.path == MEMORY:
+        if not isinstance(error, sqlite3.Error) or not _is_damage(error) or self.path == MEMORY:
             return False
         self.close()
         self._set_aside()
         return True
 
-    def moved(self) -> bool:
+    def close_if_moved(self) -> bool:
         """Whether the file was replaced or removed by somebody else. It is opened again on the next use."""
         if self.path == MEMORY or self._connection is None or _inode(self.path) == self._inode:
             return False
@@ -154,18 +154,18 @@ class Database:
         self.lock, self._copy_lock = threading.Lock(), threading.Lock()
         self._held = []
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if self.path != MEMORY:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
         try:
-            return self._prepared()
+            return self._connect()
         except sqlite3.DatabaseError as error:
-            if not _damaged(error):
+            if not _is_damage(error):
                 raise
             self._set_aside()
-            return self._prepared()
+            return self._connect()
 
-    def _prepared(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         self._inode = _inode(self.path)
         connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
@@ -208,7 +208,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def _damaged(error: sqlite3.Error) -> bool:
+def _is_damage(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
 
 

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from svctoolkit.sdk._settings import new_id
+from svctoolkit.sdk.base.settings import new_id
 
 Kind = Literal["cloud", "device"]
 BATCH_BYTES = 500 * 1024
@@ -39,9 +39,9 @@ class Batch(NamedTuple):
 
 def owner() -> str:
     """A new name for somebody in this process who claims events."""
-    made = f"{_host()}|{os.getpid()}|{new_id()}"
-    _OWNERS.add(made)
-    return made
+    name = f"{_host()}|{os.getpid()}|{new_id()}"
+    _OWNERS.add(name)
+    return name
 
 
 def settle(connection: sqlite3.Connection, token: str, kind: Kind, ids: Sequence[int]) -> int:
@@ -69,14 +69,14 @@ def settle(connection: sqlite3.Connection, token: str, kind: Kind, ids: Sequence
 def within_size(rows: list[Row]) -> list[Row]:
     if sum([len(body) for _, body in rows]) + 40 * len(rows) < BATCH_BYTES - 64:
         return rows
-    taken: list[Row] = []
+    fitting: list[Row] = []
     size = 0
     for row in rows:
         size += len(row[1]) + 40  # its sentAt and comma
-        if taken and size > BATCH_BYTES - 64:
+        if fitting and size > BATCH_BYTES - 64:
             break
-        taken.append(row)
-    return taken
+        fitting.append(row)
+    return fitting
 
 
 def end_dead(connection: sqlite3.Connection, now: float) -> None:

@@ -43,12 +43,12 @@ class Ready:
             if not future.done():
                 future.set_result(True)
 
-        def done() -> None:
+        def announce() -> None:
             with suppress(RuntimeError):  # the loop is closed, nobody waits
                 loop.call_soon_threadsafe(settle)
 
         with self._lock:
             if self._event.is_set():
                 return True
-            self._listeners.append(done)
+            self._listeners.append(announce)
         return await future

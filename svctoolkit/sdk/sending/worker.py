@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from svctoolkit.errors import DeliveryError
-from svctoolkit.sdk._report import Reporter
-from svctoolkit.sdk._sender import TIMEOUT, Step
+from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.sending.sender import TIMEOUT, Step
 
 _TICK = 1.0
 
@@ -138,10 +138,10 @@ class Worker:
 
     def _send_all(self, flush: _Flush) -> None:
         while self._work.pending(flush.upto):
-            left = flush.deadline - time.monotonic()
-            if left <= 0:
+            remaining = flush.deadline - time.monotonic()
+            if remaining <= 0:
                 return
-            step = self._work.send(min(left, TIMEOUT), asked=True)
+            step = self._work.send(min(remaining, TIMEOUT), asked=True)
             if step is Step.SENT:
                 self._last_success = time.monotonic()
                 continue

@@ -24,7 +24,7 @@ class Identity:
     external_ids: dict[str, str | int] = field(default_factory=dict)
     advertising_id: str = ""
     device_token: str = ""
-    opted_out: bool = False  # of one request only; the installation's is kept apart
+    opted_out: bool = False  # of one request only; the installation's is stored apart
 
     def take(self, other: Identity) -> None:
         """Become `other`'s user."""
@@ -54,7 +54,7 @@ class Identity:
             ids |= {"userId": self.user_id, "id": self.user_id}
         return {**ids, **self.traits, **ids}
 
-    def dumped(self) -> str:
+    def to_json(self) -> str:
         return json.dumps(
             {
                 "anonymousId": self.anonymous_id,
@@ -67,17 +67,17 @@ class Identity:
         )
 
 
-def loaded(text: str | None, device_id: str) -> Identity:
-    """The identity that was kept, else a new one under the device's ID."""
+def stored_identity(text: str | None, device_id: str) -> Identity:
+    """The identity that was stored, else a new one under the device's ID."""
     try:
-        kept = json.loads(text or "{}")
+        stored = json.loads(text or "{}")
         return Identity(
-            str(kept.get("anonymousId") or device_id),
-            str(kept.get("userId") or ""),
-            dict(kept.get("traits") or {}),
-            dict(kept.get("externalIds") or {}),
-            str(kept.get("advertisingId") or ""),
-            str(kept.get("deviceToken") or ""),
+            str(stored.get("anonymousId") or device_id),
+            str(stored.get("userId") or ""),
+            dict(stored.get("traits") or {}),
+            dict(stored.get("externalIds") or {}),
+            str(stored.get("advertisingId") or ""),
+            str(stored.get("deviceToken") or ""),
         )
     except (ValueError, TypeError, AttributeError):
         return Identity(device_id)
@@ -89,11 +89,11 @@ class Session:
     That is looked at when the client starts and when the application comes to the foreground, as the mobile SDKs do.
     """
 
-    def __init__(self, kept: str | None, clock: Callable[[], float]) -> None:
+    def __init__(self, stored: str | None, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.id, self.last, self._fresh = 0, 0.0, False
         try:
-            values = json.loads(kept or "{}")
+            values = json.loads(stored or "{}")
             self.id, self.last = int(values["id"]), float(values["last"])
         except (ValueError, TypeError, KeyError):
             self.id = 0
@@ -113,9 +113,9 @@ class Session:
             return ""
         return f',"sessionId":{self.id}' + (',"sessionStart":true' if self._fresh else "")
 
-    def used(self, now: float) -> None:
+    def touch(self, now: float) -> None:
         """An event with this session is stored."""
         self.last, self._fresh = now, False
 
-    def dumped(self) -> str:
+    def to_json(self) -> str:
         return json.dumps({"id": self.id, "last": self.last})

@@ -30,23 +30,25 @@ def options(call: str, given: Mapping[str, Any] | None) -> Options:
         return NONE
     if not isinstance(given, Mapping):
         raise InvalidCall(f"{call}: options must be a mapping, got {type(given).__name__}")
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, value in given.items():
         name = _SPELLINGS.get(key)
         if name is None:
             raise InvalidCall(f"{call}: options has no member {key!r}.{did_you_mean(str(key), _SPELLINGS)}")
         if not isinstance(value, Mapping | None):
             raise InvalidCall(f"{call}: options.{key} must be a mapping, got {type(value).__name__}")
-        found[name] = dict(value or {})
-    for kind, id in found.get("externalIds", {}).items():
+        members[name] = dict(value or {})
+    for kind, id in members.get("externalIds", {}).items():
         _check_name(call, "externalIds", kind)
         if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
-            raise InvalidCall(f"{call}: options.externalIds.{kind} must be a text or a whole number, got {_shown(id)}")
-    for destination, wanted in found.get("integrations", {}).items():
+            raise InvalidCall(
+                f"{call}: options.externalIds.{kind} must be a text or a whole number, got {_excerpt(id)}"
+            )
+    for destination, flag in members.get("integrations", {}).items():
         _check_name(call, "integrations", destination)
-        if not isinstance(wanted, bool):
-            raise InvalidCall(f"{call}: options.integrations.{destination} must be true or false, got {_shown(wanted)}")
-    return Options(found.get("externalIds", {}), found.get("integrations", {}))
+        if not isinstance(flag, bool):
+            raise InvalidCall(f"{call}: options.integrations.{destination} must be true or false, got {_excerpt(flag)}")
+    return Options(members.get("externalIds", {}), members.get("integrations", {}))
 
 
 def _check_name(call: str, member: str, name: Any) -> None:
@@ -54,5 +56,5 @@ def _check_name(call: str, member: str, name: Any) -> None:
         raise InvalidCall(f"{call}: every key of options.{member} must be a text that is not blank")
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     return repr(value) if value == "" else type(value).__name__

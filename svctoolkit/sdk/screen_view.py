@@ -30,15 +30,15 @@ class ScreenView:
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def viewed_async(*args: Any, **kwargs: Any) -> Any:
+            async def call_async(*args: Any, **kwargs: Any) -> Any:
                 with self:
                     return await function(*args, **kwargs)
 
-            return viewed_async  # type: ignore[return-value]
+            return call_async  # type: ignore[return-value]
 
         @functools.wraps(function)
-        def viewed(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             with self:
                 return function(*args, **kwargs)
 
-        return viewed  # type: ignore[return-value]
+        return call  # type: ignore[return-value]

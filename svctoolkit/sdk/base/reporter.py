@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from svctoolkit.errors import ToolkitError
-from svctoolkit.sdk._settings import LogLevel, Settings
+from svctoolkit.sdk.base.settings import LogLevel, Settings
 
 logger = logging.getLogger("svctoolkit.sdk")
 _STANDARD = {

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from svctoolkit import __version__
 from svctoolkit.errors import DeliveryError
-from svctoolkit.sdk._queue import Queue
-from svctoolkit.sdk._sender import Verdict, basic, verdict
-from svctoolkit.sdk._settings import Settings
-from svctoolkit.sdk._transport import Request, Transport
+from svctoolkit.sdk.base.settings import Settings
+from svctoolkit.sdk.base.transport import Request, Transport
+from svctoolkit.sdk.queue.queue import Queue
+from svctoolkit.sdk.sending.answers import Verdict, basic, verdict
 
 _STATE = "source_config"
 _TIMEOUT = 5.0
@@ -46,7 +46,7 @@ class SourceConfig(NamedTuple):
         return self.data_planes.get(region) or self.data_planes.get("US") or otherwise
 
 
-def parsed(text: str | bytes) -> SourceConfig:
+def source_config(text: str | bytes) -> SourceConfig:
     """Raises `ValueError` when it is no source configuration."""
     source = _object(json.loads(text)).get("source")
     if not isinstance(source, Mapping):
@@ -65,7 +65,7 @@ def parsed(text: str | bytes) -> SourceConfig:
 
 
 def _destinations(given: list[Mapping[str, Any]]) -> list[DeviceDestination]:
-    found: dict[str, DeviceDestination] = {}
+    by_name: dict[str, DeviceDestination] = {}
     for destination in given:
         name = _object(destination.get("destinationDefinition")).get("displayName")
         if not isinstance(name, str) or destination.get("enabled") is not True:
@@ -75,12 +75,12 @@ def _destinations(given: list[Mapping[str, Any]]) -> list[DeviceDestination]:
         allowed = _names(config.get("whitelistedEvents")) if option == "whitelistedEvents" else None
         denied = _names(config.get("blacklistedEvents")) if option == "blacklistedEvents" else frozenset()
         # Of several with one name the first starts, and the first with a filter filters.
-        first = found.get(name)
+        first = by_name.get(name)
         if first is None:
-            found[name] = DeviceDestination(name, config, allowed, denied)
+            by_name[name] = DeviceDestination(name, config, allowed, denied)
         elif first.allowed is None and not first.denied:
-            found[name] = DeviceDestination(name, first.config, allowed, denied)
-    return list(found.values())
+            by_name[name] = DeviceDestination(name, first.config, allowed, denied)
+    return list(by_name.values())
 
 
 def _names(listed: Any) -> frozenset[str]:
@@ -101,15 +101,15 @@ class SourceConfigs:
     def __init__(self, queue: Queue, transport: Transport, settings: Settings, write_key: str) -> None:
         self._queue, self._transport, self._settings, self._key = queue, transport, settings, write_key
 
-    def cached(self) -> SourceConfig | None:
+    def cache(self) -> SourceConfig | None:
         """The copy on disk, if it belongs to this source."""
         text = self._queue.state(f"{_STATE}:{self._queue.source}")
         try:
-            return parsed(text) if text else None
+            return source_config(text) if text else None
         except ValueError:
             return None
 
-    def fetched(self) -> SourceConfig:
+    def fetch(self) -> SourceConfig:
         """What the control plane says now. Raises `DeliveryError`; its `code` is EKEY when the write key is unknown."""
         control = self._settings.control_plane_url or self._settings.data_plane_url
         version = ".".join(map(str, sys.version_info[:2]))
@@ -124,7 +124,7 @@ class SourceConfigs:
         if response.status != 200:
             raise DeliveryError(f"no source configuration: answer {response.status}", code="ENOCONFIG")
         try:
-            config = parsed(response.body)
+            config = source_config(response.body)
         except ValueError as error:
             raise DeliveryError(f"the source configuration cannot be read: {error}", code="ENOCONFIG") from error
         self._queue.set_state(f"{_STATE}:{self._queue.source}", response.body.decode("utf-8", "replace"))

@@ -1,34 +1,26 @@
-"""From the queue to the data plane: one batch, its answer, and what that means for each event.
-
-| answer | what happens |
-|---|---|
-| 2xx | delivered |
-| 400, 413, 422 | the batch is halved until the refused events are alone; those are parked with the reason |
-| 401, 403, any error that says "invalid write key" | nothing is sent until `initialize` gives another key |
-| 404, 410 | the source is disabled: nothing is sent until its configuration says otherwise, or `flush` asks again |
-| 429, 5xx, anything else, no answer | again later: after `Retry-After` (at most a day), else with back-off |
-"""
+"""From the queue to the data plane: one batch, its answer, and what that means for each event."""
 
 from __future__ import annotations
 
 import base64
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from functools import partial
 from typing import NamedTuple
 
 from svctoolkit.errors import DeliveryError
-from svctoolkit.sdk._claims import Batch, Parked, Row
-from svctoolkit.sdk._queue import Queue
-from svctoolkit.sdk._report import Reporter
-from svctoolkit.sdk._settings import LogLevel, Settings
-from svctoolkit.sdk._transport import Answering, HttpTransport, Request, Response, Transport
-from svctoolkit.sdk._values import iso
+from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.base.settings import LogLevel, Settings
+from svctoolkit.sdk.base.transport import Answering, Request, Transport
+from svctoolkit.sdk.base.values import iso
+from svctoolkit.sdk.queue.claims import Batch, Parked, Row
+from svctoolkit.sdk.queue.queue import Queue
+from svctoolkit.sdk.sending.answers import Answer, Verdict, basic, retry_after, verdict
+from svctoolkit.sdk.sending.http import HttpTransport
 
 TIMEOUT = 15.0
-_LONGEST_WAIT = 86_400.0
 _LOOPBACK = re.compile(r"https?://(localhost|127\.[\d.]+|\[::1\])(:|/|$)")
 
 
@@ -49,57 +41,11 @@ class Step(Enum):
     PAUSED = "paused"
 
 
-class Verdict(Enum):
-    DONE = "delivered"
-    REFUSED = "refused"
-    KEY = "wrong key"
-    SOURCE = "source disabled"
-    LATER = "later"
-
-
-class _Answer(NamedTuple):
-    verdict: Verdict
-    status: int
-    text: str
-    retry_after: float | None
-
-
-def verdict(response: Response) -> Verdict:
-    """What the answer means; the table is at the top of this module."""
-    status = response.status
-    if 200 <= status < 300:
-        return Verdict.DONE
-    if status in (401, 403) or b"invalid write key" in response.body[:1000].lower():
-        return Verdict.KEY
-    if status in (404, 410):
-        return Verdict.SOURCE
-    return Verdict.REFUSED if status in (400, 413, 422) else Verdict.LATER
-
-
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that a `Retry-After` asks for (a number or an HTTP date), at most a day; None if it asks nothing."""
-    value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    if value.isascii() and value.isdigit():
-        return min(float(value[:12]), _LONGEST_WAIT)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return min(max(parsedate_to_datetime(value).timestamp() - now, 0.0), _LONGEST_WAIT)
-    except (ValueError, OverflowError):
-        return None
-
-
-def basic(write_key: str) -> str:
-    return "Basic " + base64.b64encode(f"{write_key}:".encode()).decode()
-
-
 class _Outcome(NamedTuple):
     """What came of a batch so far; the rest of it waits for the next attempt."""
 
     batch: Batch
-    done: list[Row]
+    delivered: list[Row]
     parked: list[Parked]
 
 
@@ -133,7 +79,7 @@ class Sender:
         batch = following or self._queue.claim("cloud", size)
         if batch is None:
             return Step.NOTHING
-        answering = self._begun(batch.rows, timeout)
+        answering = self._begin(batch.rows, timeout)
         self._following = self._store_last(size if following and batch.token else 0, len(batch.rows))
         self._queue.checkpoint()
         self._last = outcome = _Outcome(batch, [], [])
@@ -142,7 +88,7 @@ class Sender:
             self.release()
         elif self._following is None:
             self._following = self._store_last(size, 0)
-        return self._concluded(answer, len(batch.rows) - len(outcome.done) - len(outcome.parked))
+        return self._conclude(answer, len(batch.rows) - len(outcome.delivered) - len(outcome.parked))
 
     def will_send(self, upto: int) -> bool:
         """Whether events not newer than `upto` are claimed for the next step."""
@@ -165,34 +111,34 @@ class Sender:
         then = size if self._queue.waiting >= before + under_way + size else 0
         if last is None:
             return self._queue.claim("cloud", then) if then else None
-        following = self._queue.finish(last.batch, last.done, last.parked, then=then)
-        self._reporter.counts["delivered"] += len(last.done)
+        following = self._queue.finish(last.batch, last.delivered, last.parked, then=then)
+        self._reporter.counts["delivered"] += len(last.delivered)
         return following
 
-    def _settle(self, outcome: _Outcome, answering: Answering, timeout: float) -> _Answer:
+    def _settle(self, outcome: _Outcome, answering: Answering, timeout: float) -> Answer:
         """Wait for the answer; halve the batch as long as something in it is refused. The last answer."""
         rows: Sequence[Row] = outcome.batch.rows
-        parts: list[Sequence[Row]] = []
+        halves: list[Sequence[Row]] = []
         while True:
             answer = self._answer(answering)
             if answer.verdict is Verdict.DONE:
-                outcome.done.extend(rows)
+                outcome.delivered.extend(rows)
             elif answer.verdict is Verdict.REFUSED and len(rows) == 1:
                 outcome.parked.append(Parked(*rows[0], answer.status, answer.text))
                 text = f"the data plane refuses an event ({answer.status} {answer.text}); it is parked"
                 self._reporter.error(DeliveryError(text, code="EREFUSED", status=answer.status), LogLevel.WARN)
             elif answer.verdict is Verdict.REFUSED:
                 half = len(rows) // 2
-                parts += [rows[half:], rows[:half]]
+                halves += [rows[half:], rows[:half]]
             else:
                 return answer
-            if not parts:
+            if not halves:
                 return answer
             self._queue.renew(outcome.batch)
-            rows = parts.pop()
-            answering = self._begun(rows, timeout)
+            rows = halves.pop()
+            answering = self._begin(rows, timeout)
 
-    def _concluded(self, answer: _Answer, left: int) -> Step:
+    def _conclude(self, answer: Answer, left: int) -> Step:
         if answer.verdict in (Verdict.DONE, Verdict.REFUSED):
             self._failures = 0
             return Step.SENT
@@ -217,7 +163,7 @@ class Sender:
             self._queue.refuse_key(self._settings.application_name)
         self._reporter.error(DeliveryError(f"{pause.value} ({status} {why})", code="EPAUSED", status=status))
 
-    def _begun(self, rows: Sequence[Row], timeout: float) -> Answering:
+    def _begin(self, rows: Sequence[Row], timeout: float) -> Answering:
         body = _envelope([body for _, body in rows], self._settings.clock())
         headers = {
             "Authorization": basic(self._key),
@@ -235,15 +181,15 @@ class Sender:
             return self._transport.begin(request)
         return partial(self._transport.send, request)
 
-    def _answer(self, answering: Answering) -> _Answer:
+    def _answer(self, answering: Answering) -> Answer:
         try:
             response = answering()
         except Exception as error:  # noqa: BLE001 - whatever a transport raises, there was no answer
-            return _Answer(Verdict.LATER, 0, str(error) or type(error).__name__, None)
+            return Answer(Verdict.LATER, 0, str(error) or type(error).__name__, None)
         text = f"{response.status} {response.body[:200].decode('utf-8', 'replace').strip()}".strip()
         wait = retry_after(response.headers, self._settings.clock())
         self._reporter.log(LogLevel.VERBOSE, "answer %d", response.status)
-        return _Answer(verdict(response), response.status, text, wait)
+        return Answer(verdict(response), response.status, text, wait)
 
 
 def _envelope(events: list[bytes], now: float) -> bytes:

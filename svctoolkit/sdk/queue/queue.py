@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from weakref import WeakSet
 
 from svctoolkit.errors import StorageError
-from svctoolkit.sdk._claims import SECONDS as CLAIM_SECONDS
-from svctoolkit.sdk._claims import Batch, Kind, Parked, Row, end_dead, owner, settle, within_size
-from svctoolkit.sdk._database import Database
-from svctoolkit.sdk._report import Reporter
-from svctoolkit.sdk._settings import MEMORY, LogLevel, new_id
+from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.base.settings import MEMORY, LogLevel, new_id
+from svctoolkit.sdk.queue.claims import SECONDS as CLAIM_SECONDS
+from svctoolkit.sdk.queue.claims import Batch, Kind, Parked, Row, end_dead, owner, settle, within_size
+from svctoolkit.sdk.queue.database import Database
 
 MEMORY_EVENTS = 1000
 _PAGE = 4096
@@ -26,7 +26,7 @@ _UNFINISHED: Batch | None = Batch((), "cloud", "")
 _IN_USE: WeakSet[Queue] = WeakSet()
 
 
-class _Kept:
+class _MemoryEvent:
     """An event in memory; `cloud` and `device` as in the table."""
 
     __slots__ = ("at", "body", "cloud", "device", "id")
@@ -44,8 +44,8 @@ class Queue:
         self.source = source
         self.count = 0
         self._database, self._reporter, self._limit, self._clock = database, reporter, limit, clock
-        self._memory: deque[_Kept] = deque()
-        self._last_kept = 0
+        self._memory: deque[_MemoryEvent] = deque()
+        self._last_memory_id = 0
         self._sent: dict[str, set[int]] = {}  # by claim: delivered, but the disk would not let us delete them
         self._version = -1
         self._troubled = False
@@ -75,7 +75,7 @@ class Queue:
                 self._insert(at, device, body)
             except _FAILURES as error:
                 try:
-                    if not database.repaired(error):
+                    if not database.repair(error):
                         raise
                     self._insert(at, device, body)
                 except _FAILURES as again:
@@ -86,7 +86,7 @@ class Queue:
     def claim(self, kind: Kind, limit: int) -> Batch | None:
         """The oldest events that nobody else is sending: up to `limit`, up to 500 KB. None when there are none."""
         with self._database.lock:
-            batch = self._guarded(lambda: self._claimed(kind, limit), None)
+            batch = self._guard(lambda: self._claim_stored(kind, limit), None)
             return batch or self._from_memory(kind, limit)
 
     def renew(self, batch: Batch) -> None:
@@ -94,7 +94,7 @@ class Queue:
         if batch.token:
             with self._database.lock:
                 until = self._clock() + CLAIM_SECONDS
-                self._guarded(
+                self._guard(
                     lambda: self._execute("UPDATE claims SET until=? WHERE token=?", (until, batch.token)), None
                 )
 
@@ -109,9 +109,9 @@ class Queue:
         with self._database.lock:
             if self._memory:
                 self._finish_in_memory(batch.kind, set(ids))
-            found = self._guarded(lambda: self._finished(batch, ids, parked, then), _UNFINISHED)
-            if found is not _UNFINISHED:
-                return found
+            answer = self._guard(lambda: self._settle_stored(batch, ids, parked, then), _UNFINISHED)
+            if answer is not _UNFINISHED:
+                return answer
             if batch.kind == "cloud" and batch.token:
                 self._sent[batch.token] = set(ids)
             if parked:
@@ -126,31 +126,31 @@ class Queue:
     def retry_parked(self) -> int:
         """Put every parked event back into the queue; their number."""
         with self._database.lock:
-            return self._guarded(self._unparked, 0)
+            return self._guard(self._unpark, 0)
 
     def last_id(self) -> int:
         """The number of the newest event, as a mark for `pending`."""
         with self._database.lock:
-            return self._guarded(lambda: self._value("SELECT coalesce(max(id), 0) FROM events"), 0)
+            return self._guard(lambda: self._value("SELECT coalesce(max(id), 0) FROM events"), 0)
 
     def pending(self, upto: int) -> bool:
         """Whether an event not newer than `upto` still has to be sent."""
         query = "SELECT id FROM events WHERE source=? AND cloud=0 AND id<=? ORDER BY id LIMIT ?"
         with self._database.lock:
-            if any(not kept.cloud for kept in self._memory):
+            if any(not event.cloud for event in self._memory):
                 return True
             sent = {id for ids in self._sent.values() for id in ids}
             values = (self.source, upto, len(sent) + 1)
-            ids: list[Any] = self._guarded(lambda: self._execute(query, values).fetchall(), [])
+            ids: list[Any] = self._guard(lambda: self._execute(query, values).fetchall(), [])
             return any(id not in sent for (id,) in ids)
 
     def numbers(self) -> tuple[int, int, int]:
         """How many events wait (on disk and in memory), are parked, and are in memory."""
         with self._database.lock:
-            waiting = self._guarded(
+            waiting = self._guard(
                 lambda: self._value("SELECT count(*) FROM events WHERE source=? AND cloud=0", self.source), 0
             )
-            parked = self._guarded(lambda: self._value("SELECT count(*) FROM parked WHERE source=?", self.source), 0)
+            parked = self._guard(lambda: self._value("SELECT count(*) FROM parked WHERE source=?", self.source), 0)
             return waiting + len(self._memory), parked, len(self._memory)
 
     def listing(self) -> list[tuple[int, float, str, int, str, bytes]]:
@@ -158,7 +158,7 @@ class Queue:
         waiting = "SELECT id, at, CASE cloud WHEN 0 THEN 'waiting' ELSE 'device' END, 0, '', body FROM events"
         parked = "SELECT id, at, 'parked', status, reason, body FROM parked"
         with self._database.lock:
-            rows: list[Any] = self._guarded(
+            rows: list[Any] = self._guard(
                 lambda: [
                     row
                     for query in (waiting, parked)
@@ -172,12 +172,12 @@ class Queue:
         """Notice what other processes did: a replaced file, other events. True when anything changed."""
         with self._database.lock:
             self._to_disk_if_possible()
-            moved = self._database.moved()
-            version = self._guarded(lambda: self._value("PRAGMA data_version"), self._version)
+            moved = self._database.close_if_moved()
+            version = self._guard(lambda: self._value("PRAGMA data_version"), self._version)
             if not moved and version == self._version:
                 return False
             self._version = version
-            self.count = self._guarded(self._counted, self.count)
+            self.count = self._guard(self._count_events, self.count)
             return True
 
     def checkpoint(self) -> None:
@@ -187,36 +187,36 @@ class Queue:
         """A text that is kept beside the events."""
         with self._database.lock:
             query = "SELECT value FROM state WHERE key=?"
-            row = self._guarded(lambda: self._execute(query, (key,)).fetchone(), None)
+            row = self._guard(lambda: self._execute(query, (key,)).fetchone(), None)
             return None if row is None else str(row[0])
 
     def set_state(self, key: str, value: str) -> bool:
         """Keep the text; whether the disk took it."""
         with self._database.lock:
             statement = "INSERT OR REPLACE INTO state VALUES(?,?)"
-            return self._guarded(lambda: bool(self._execute(statement, (key, value))), False)
+            return self._guard(lambda: bool(self._execute(statement, (key, value))), False)
 
     def state_once(self, key: str, value: str) -> str:
         """What is kept under `key`; `value` if nothing was. Processes that start together get the same."""
 
-        def kept() -> str:
+        def insert_or_read() -> str:
             self._execute("INSERT OR IGNORE INTO state VALUES(?,?)", (key, value))
             return str(self._execute("SELECT value FROM state WHERE key=?", (key,)).fetchone()[0])
 
         with self._database.lock:
-            return self._guarded(kept, value)
+            return self._guard(insert_or_read, value)
 
     def replace_state(self, key: str, value: str) -> str | None:
         """Set it and give what stood there, in one step: of several processes only one sees the old value."""
 
-        def exchanged() -> str | None:
+        def exchange() -> str | None:
             with self._database.transaction() as connection:
                 row = connection.execute("SELECT value FROM state WHERE key=?", (key,)).fetchone()
                 connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", (key, value))
                 return None if row is None else str(row[0])
 
         with self._database.lock:
-            return self._guarded(exchanged, None)
+            return self._guard(exchange, None)
 
     def leave(self) -> None:
         """No client uses it from now on: see `adopt`."""
@@ -225,14 +225,14 @@ class Queue:
     def refuse_key(self, application: str) -> None:
         """Remember that the data plane does not know this write key, and which others this process uses beside it."""
 
-        def refused() -> None:
-            beside = (f"beside {self.source}", " ".join(self._beside()))
+        def store() -> None:
+            neighbours = (f"beside {self.source}", " ".join(self._neighbours()))
             with self._database.transaction() as connection:
                 connection.execute("INSERT OR REPLACE INTO refused VALUES(?,?)", (self.source, application))
-                connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", beside)
+                connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", neighbours)
 
         with self._database.lock:
-            self._guarded(refused, None)
+            self._guard(store, None)
 
     def adopt(self, application: str) -> None:
         """Take over what this application stored under write keys that were refused: a corrected key sends it.
@@ -240,8 +240,8 @@ class Queue:
         A key that is in use beside the refused one, now or when that was refused, belongs to another source.
         """
         with self._database.lock:
-            self._guarded(lambda: self._adopted(application), None)
-            self.count = self._guarded(self._counted, self.count)
+            self._guard(lambda: self._adopt_refused(application), None)
+            self.count = self._guard(self._count_events, self.count)
 
     # Below: with the lock held.
 
@@ -249,33 +249,33 @@ class Queue:
         self._owner = owner()
         _IN_USE.add(self)
 
-    def _beside(self) -> set[str]:
+    def _neighbours(self) -> set[str]:
         """The sources of other queues that clients in this process keep in the same file."""
         path = self._database.path
         return {queue.source for queue in list(_IN_USE) if queue is not self and queue._database.path == path}
 
-    def _adopted(self, application: str) -> None:
+    def _adopt_refused(self, application: str) -> None:
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM refused WHERE source=?", (self.source,))
             query = """SELECT source, coalesce(value, '') FROM refused LEFT JOIN state ON key = 'beside ' || source
                 WHERE application=?"""
-            for source, beside in connection.execute(query, (application,)).fetchall():
-                if source not in self._beside() and self.source not in beside.split():
+            for source, neighbours in connection.execute(query, (application,)).fetchall():
+                if source not in self._neighbours() and self.source not in neighbours.split():
                     connection.execute("UPDATE events SET source=? WHERE source=?", (self.source, source))
                     connection.execute("DELETE FROM refused WHERE source=?", (source,))
 
-    def _guarded(self, work: Callable[[], _T], otherwise: _T) -> _T:
+    def _guard(self, work: Callable[[], _T], otherwise: _T) -> _T:
         try:
             try:
-                found = work()
+                answer = work()
             except _FAILURES as error:
-                if not self._database.repaired(error):
+                if not self._database.repair(error):
                     raise
-                found = work()
+                answer = work()
         except _FAILURES as error:
             self._trouble(error)
             return otherwise
-        return found
+        return answer
 
     def _trouble(self, error: Exception) -> None:
         # One report per trouble, not one per event.
@@ -290,7 +290,7 @@ class Queue:
     def _value(self, statement: str, *values: Any) -> int:
         return int(self._execute(statement, values).fetchone()[0])
 
-    def _counted(self) -> int:
+    def _count_events(self) -> int:
         return self._value("SELECT count(*) FROM events WHERE source=?", self.source)
 
     def _insert(self, at: float, device: int, body: bytes) -> None:
@@ -301,8 +301,8 @@ class Queue:
 
     def _keep(self, at: float, device: int, body: bytes, error: Exception) -> None:
         self._trouble(error)
-        self._last_kept -= 1
-        self._memory.append(_Kept(self._last_kept, at, device, body))
+        self._last_memory_id -= 1
+        self._memory.append(_MemoryEvent(self._last_memory_id, at, device, body))
         if len(self._memory) > MEMORY_EVENTS:
             self._reporter.drop("memory full", [self._memory.popleft().body])
 
@@ -311,9 +311,9 @@ class Queue:
         return Batch(rows, kind, "") if rows else None
 
     def _finish_in_memory(self, kind: Kind, ids: set[int]) -> None:
-        for kept in self._memory:
-            if kept.id in ids:
-                setattr(kept, kind, 1)
+        for event in self._memory:
+            if event.id in ids:
+                setattr(event, kind, 1)
         self._memory = deque(k for k in self._memory if not (k.cloud and k.device))
 
     def _to_disk(self) -> None:
@@ -329,16 +329,16 @@ class Queue:
 
     def _to_disk_if_possible(self) -> None:
         if self._memory:
-            self._guarded(self._to_disk, None)
+            self._guard(self._to_disk, None)
 
     def _delete_oldest(self) -> None:
         surplus = self.count - self._limit
-        bodies = self._guarded(lambda: self._deleted(surplus), None)
+        bodies = self._guard(lambda: self._remove_oldest(surplus), None)
         if bodies is not None:
             self.count -= surplus
             self._reporter.drop("queue full", bodies if self._reporter.wants_bodies else [], surplus)
 
-    def _deleted(self, number: int) -> list[bytes]:
+    def _remove_oldest(self, number: int) -> list[bytes]:
         oldest = "SELECT id FROM events WHERE source=? ORDER BY id LIMIT ?"
         values = (self.source, number)
         bodies: list[bytes] = []
@@ -348,14 +348,14 @@ class Queue:
             connection.execute(f"DELETE FROM events WHERE id IN ({oldest})", values)
         return bodies
 
-    def _claimed(self, kind: Kind, limit: int) -> Batch | None:
+    def _claim_stored(self, kind: Kind, limit: int) -> Batch | None:
         if self._memory:
             self._to_disk()
         with self._database.transaction() as connection:
             self._forget_sent(connection)
-            return self._claimed_in(connection, kind, limit)
+            return self._claim_in(connection, kind, limit)
 
-    def _claimed_in(self, connection: sqlite3.Connection, kind: Kind, limit: int) -> Batch | None:
+    def _claim_in(self, connection: sqlite3.Connection, kind: Kind, limit: int) -> Batch | None:
         now = self._clock()
         end_dead(connection, now)
         query = f"""SELECT id, body FROM events WHERE source=? AND {kind}=0 AND id >
@@ -373,12 +373,12 @@ class Queue:
             self.count -= settle(connection, token, "cloud", list(ids))
         self._sent.clear()
 
-    def _finished(self, batch: Batch, ids: Sequence[int], parked: Sequence[Parked], then: int) -> Batch | None:
+    def _settle_stored(self, batch: Batch, ids: Sequence[int], parked: Sequence[Parked], then: int) -> Batch | None:
         with self._database.transaction() as connection:
             gone = settle(connection, batch.token, batch.kind, ids if batch.token else ())
             if parked:
                 self._park(connection, parked)
-            following = self._claimed_in(connection, batch.kind, then) if then else None
+            following = self._claim_in(connection, batch.kind, then) if then else None
         self.count -= gone
         self._database.pages += sum([len(body) for _, body in batch.rows]) // _PAGE
         return following
@@ -395,7 +395,7 @@ class Queue:
         if bodies:
             self._reporter.drop("refused", bodies)
 
-    def _unparked(self) -> int:
+    def _unpark(self) -> int:
         with self._database.transaction() as connection:
             number = connection.execute(
                 "INSERT INTO events(source, at, device, body) SELECT source, at, 1, body FROM parked WHERE source=?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from svctoolkit.sdk._settings import Settings
+from svctoolkit.sdk.base.settings import Settings
 
 INSTALLED, UPDATED = "Application Installed", "Application Updated"
 OPENED, BACKGROUNDED = "Application Opened", "Application Backgrounded"
@@ -16,17 +16,17 @@ def release(settings: Settings) -> str:
     return json.dumps({"version": settings.application_version, "build": settings.application_build})
 
 
-def launched(settings: Settings, kept: str | None) -> list[tuple[str, dict[str, Any]]]:
-    """Names and properties of the events of a start. `kept` is the `release` of the start before, None at the first."""
-    now = _known({"version": settings.application_version, "build": settings.application_build})
+def launch_events(settings: Settings, before: str | None) -> list[tuple[str, dict[str, Any]]]:
+    """Names and properties of the events of a start. `before` is the `release` of the last start, None at the first."""
+    now = _without_blanks({"version": settings.application_version, "build": settings.application_build})
     events: list[tuple[str, dict[str, Any]]] = []
-    if kept is None:
+    if before is None:
         events.append((INSTALLED, now))
-    elif kept != release(settings):
-        events.append((UPDATED, _known({f"previous_{k}": v for k, v in json.loads(kept).items()}) | now))
+    elif before != release(settings):
+        events.append((UPDATED, _without_blanks({f"previous_{k}": v for k, v in json.loads(before).items()}) | now))
     opened = {"from_background": False, "version": settings.application_version}
-    return [*events, (OPENED, _known(opened))]
+    return [*events, (OPENED, _without_blanks(opened))]
 
 
-def _known(properties: dict[str, Any]) -> dict[str, Any]:
+def _without_blanks(properties: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in properties.items() if v != ""}

@@ -1,0 +1,80 @@
+"""The seam to the network: one request, one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, byte for byte. `url` includes the query; `timeout` is in seconds."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes = field(default=b"", repr=False)
+    timeout: float = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back. Header names are lower-case."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+#: Waits for the answer to a request that is under way.
+Answering = Callable[[], Response]
+
+
+class Transport(Protocol):
+    """Whatever answers the client's requests: the network, or a data plane in the same process.
+
+    A transport with a true attribute `embedded` answers without waiting: the client then needs no worker, and every
+    event is delivered when its call returns.
+    """
+
+    def send(self, request: Request) -> Response:
+        """The answer. Any exception means that there was none, and that the request is sent again later."""
+        ...
+
+
+class PlaneAnswer(Protocol):
+    """What a data plane in this process answers."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def body(self) -> bytes: ...
+
+
+class Plane(Protocol):
+    """A data plane in this process, such as `svctoolkit.DataPlane`."""
+
+    def ingest(self, method: str, path: str, *, headers: Mapping[str, str], body: bytes) -> PlaneAnswer:
+        """The answer to a request, without a socket. `path` may have a query."""
+        ...
+
+
+class PlaneTransport:
+    """Straight into a data plane in this process: no socket, no waiting."""
+
+    embedded = True
+
+    def __init__(self, plane: Plane) -> None:
+        self._plane = plane
+
+    def send(self, request: Request) -> Response:
+        """What the data plane answers to the request; the host in its URL does not matter."""
+        from urllib.parse import urlsplit
+
+        address = urlsplit(request.url)
+        path = f"{address.path}?{address.query}" if address.query else address.path
+        answer = self._plane.ingest(request.method, path, headers=request.headers, body=request.body)
+        return Response(answer.status, answer.headers, answer.body)

@@ -1,0 +1,1 @@
+"""Device mode: events go straight to code in this process, beside the data plane."""

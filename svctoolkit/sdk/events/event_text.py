@@ -1,0 +1,82 @@
+"""An event's text: the JSON of one call, byte for byte as the mobile SDKs write it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from json.encoder import encode_basestring as quoted
+from typing import NamedTuple
+
+from svctoolkit.sdk.events.context import Context
+from svctoolkit.sdk.events.identity import Identity
+from svctoolkit.sdk.events.options import Options
+
+
+class Call(NamedTuple):
+    """One event as it was called. `body` is the JSON of its properties or traits; `identity` that of a request."""
+
+    kind: str
+    at: float
+    name: str
+    body: str
+    options: Options
+    identity: Identity | None
+
+
+class EventText:
+    """Renders calls. `options` hold for every event unless its call says otherwise."""
+
+    def __init__(self, context: Context, options: Options, new_id: Callable[[], str]) -> None:
+        self._context, self._options, self._new_id = context, options, new_id
+        self._integrations = _integrations(options.integrations)
+        self._second = (-1, "")
+
+    def render(self, call: Call, identity: Identity, previous: str, session: str) -> bytes:
+        """The event. `previous` is an alias' ID before it, `session` the context's members of a session."""
+        ids = identity.external_ids
+        if self._options.external_ids or call.options.external_ids:
+            ids = {**self._options.external_ids, **ids, **call.options.external_ids}
+        context = self._context.text(identity, session, ids)
+        integrations = self._integrations
+        if call.options.integrations:
+            integrations = _integrations(call.options.integrations)
+        user = f'"userId":{quoted(identity.user_id)},' if identity.user_id else ""
+        return (
+            f'{{"messageId":{quoted(self._new_id())},"channel":"mobile","context":{context},'
+            f'"type":"{call.kind}","originalTimestamp":"{self._time(call.at)}",'
+            f'"anonymousId":{quoted(identity.anonymous_id)},'
+            f"{user}{_head(call)}{integrations}{_tail(call, identity, previous)}}}"
+        ).encode()
+
+    def _time(self, at: float) -> str:
+        second = int(at)
+        if second != self._second[0]:  # most events share their second with the one before
+            self._second = (second, datetime.fromtimestamp(second, UTC).isoformat()[:-6])
+        return f"{self._second[1]}.{int((at - second) * 1000):03d}Z"
+
+
+def _head(call: Call) -> str:
+    if call.kind == "identify":
+        return '"event":"identify",'
+    if call.kind in ("track", "screen"):
+        properties = f'"properties":{call.body},' if call.body else ""
+        return f'"event":{quoted(call.name)},{properties}'
+    if call.kind == "page":
+        return f'"name":{quoted(call.name)},"properties":{call.body},'
+    return ""
+
+
+def _tail(call: Call, identity: Identity, previous: str) -> str:
+    if call.kind == "alias":
+        return f',"previousId":{quoted(previous)}'
+    if call.kind == "group":
+        traits = {"anonymousId": identity.anonymous_id, **json.loads(call.body or "{}")}
+        text = json.dumps(traits, ensure_ascii=False, separators=(",", ":"))
+        return f',"traits":{text},"groupId":{quoted(call.name)}'
+    return ""
+
+
+def _integrations(choice: Mapping[str, bool]) -> str:
+    with_default = dict(choice) | ({} if "All" in choice else {"All": True})
+    return f'"integrations":{json.dumps(with_default, separators=(",", ":"))}'

@@ -1,0 +1,1 @@
+"""The events that wait: a SQLite file that several processes share."""

@@ -1,0 +1,70 @@
+"""Rooms of the client: who may import whom. An event goes down the table's order backwards: call, queue, data plane."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SDK = Path(__file__).parents[2] / "svctoolkit" / "sdk"
+#: room or module -> what of the client it may import beside itself
+MAY_IMPORT = {
+    "base": "",
+    "queue": "base",
+    "events": "base queue",
+    "sending": "base queue",
+    "device": "base queue sending",
+    "_display": "",
+    "_frame": "",
+    "engine": "base queue events sending device",
+    "screen_view": "",
+    "client": "base queue events sending device engine screen_view _frame",
+    "factories": "",
+    "middleware": "base client",
+}
+MODULES = [file for file in sorted(SDK.rglob("*.py")) if file != SDK / "__init__.py"]
+
+
+def _module(file: Path) -> str:
+    return ".".join(file.relative_to(SDK).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imports(file: Path) -> set[str]:
+    """Modules of the client that the file imports, function-local ones included; not a thing's own display."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("svctoolkit.sdk"):
+            inside = str(node.module).removeprefix("svctoolkit.sdk").lstrip(".")
+            names |= {f"{inside}.{alias.name}".lstrip(".") for alias in node.names}
+    modules = {_module(other) for other in MODULES}
+    return {name if name in modules else name.rpartition(".")[0] for name in names} - {"", "_display"}
+
+
+@pytest.mark.parametrize("file", MODULES, ids=_module)
+def test_imports_point_down(file: Path) -> None:
+    """A module imports its own room and those listed for it, nothing else of the client."""
+    room = _module(file).partition(".")[0]
+
+    assert {name.partition(".")[0] for name in _imports(file)} <= {room, *MAY_IMPORT[room].split()}
+
+
+def test_the_table_has_no_circle() -> None:
+    """Whoever is listed stands above everything that it may import."""
+    order = list(MAY_IMPORT)
+
+    assert [me for me in order for other in MAY_IMPORT[me].split() if order.index(other) >= order.index(me)] == []
+
+
+def test_no_modules_import_each_other() -> None:
+    """Inside a room, too, there is no circle: one module after the other can be read and is then understood."""
+    waiting = {_module(file): _imports(file) - {_module(file)} for file in MODULES}
+    while leaves := [name for name, imports in waiting.items() if not imports & waiting.keys()]:
+        for name in leaves:
+            del waiting[name]
+
+    assert waiting == {}
