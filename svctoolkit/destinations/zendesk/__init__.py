@@ -14,19 +14,7 @@ from urllib.parse import quote
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import (
-    EMAIL,
-    USER_ID,
-    Table,
-    as_object,
-    basic_auth,
-    event_name,
-    full_name,
-    required,
-    text,
-    trait,
-    value_of,
-)
+from svctoolkit.mapping import Table, as_object, basic_auth, first, required, text
 from svctoolkit.secrets import Secret
 
 
@@ -65,91 +53,95 @@ destination = DestinationType(
     ],
 )
 
+#: of the traits: those of the event, and those of its context for an event without
 USER = Table(
     {
-        "email": EMAIL,
-        "external_id": USER_ID,
-        "organization_id": trait("organizationId"),
-        "time_zone": trait("timezone"),
-        "phone": trait("phone"),
-    }
+        "name": required("name"),
+        "email": "email",
+        "external_id": first("userId", "id"),
+        "organization_id": "organizationId",
+        "time_zone": "timezone",
+        "phone": "phone",
+    },
+    of="traits",
 )
-NEW_USER = Table({"email": EMAIL, "external_id": USER_ID})
+NEW_USER = Table({"name": "name", "email": "email"}, of="traits")
 ORGANIZATION = Table(
     {
-        "name": required("traits.name"),
-        "external_id": "groupId",
-        "domain_names": "traits.domainNames",
-        "tags": "traits.tags",
-        "url": "traits.url",
-        "deleted": "traits.deleted",
-    }
+        "name": "name",
+        "domain_names": "domainNames",
+        "tags": "tags",
+        "url": "url",
+        "deleted": "deleted",
+    },
+    of="traits",
 )
-_PERSON = frozenset({"name", "firstName", "firstname", "first_name", "lastName", "lastname", "last_name", "company"})
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: ZendeskSettings, context: Context) -> Iterator[Payload]:
     """Changes to organizations and addresses go first, then the user."""
+    user_id, traits = _user_id(event), event.traits
     zendesk = _Zendesk(settings, context)
-    traits = event.traits
-    user = {**USER(event), "name": _name(event), **_verification(settings)}
-    user_id = value_of(event, USER_ID)
-    own = _custom(USER.rest(traits, "traits"), _PERSON)
-    zendesk.create_fields("user", own)
-    fields = {**({"id": user_id} if user_id else {}), **own}
-    body = {"user": {**user, **({"user_fields": fields} if fields else {})}}
+    user = {"external_id": user_id, **USER(traits)}
+    fields = {"id": user["external_id"], **_custom(USER.rest(traits))}
+    zendesk.create_fields("user", fields)
+    body = {"user": {**user, **zendesk.verification(), "user_fields": fields}}
     company = as_object(traits.get("company"))
-    if settings.remove_users_from_organization and company.get("remove") and company.get("id"):
-        yield from _leave(event, zendesk, company["id"])
+    if settings.remove_users_from_organization and company.get("remove") and company.get("id") and "email" in user:
+        yield from _leave(zendesk, user["email"], company["id"])
     if settings.search_by_external_id and "email" in user:
-        yield from _primary_address(zendesk, body, user["email"])
+        yield from _primary_address(zendesk, body, text(user["email"]))
     yield zendesk.send("POST", "/users/create_or_update.json", body)
 
 
 @destination.on("track")
-def send_event(event: Event, settings: ZendeskSettings, context: Context) -> Payload:
+def send_action(event: Event, settings: ZendeskSettings, context: Context) -> Payload:
     """An event of the profile that has the user's e-mail address. A user that Zendesk does not know is created."""
-    name = event_name(event)
+    _user_id(event)
     zendesk = _Zendesk(settings, context)
-    user = _user(event, zendesk)
-    about = {"source": settings.source_name or "Rudder", "type": name}
-    address = user.get("email") or value_of(event, EMAIL)
-    body = {
-        "event": {**about, "description": name, "properties": event.properties},
-        "profile": {**about, "identifiers": [{"type": "email", "value": address}]},
-    }
+    user = _user(zendesk, event, event.traits)
+    about, action = {"source": settings.source_name or "Rudder"}, {}
+    if "event" in event.raw:
+        about["type"] = action["description"] = event.raw["event"]
+    if "properties" in event.raw:
+        action["properties"] = event.properties
+    profile = {**about, "identifiers": [{"type": "email", "value": user["email"]}]}
+    body = {"event": {**about, **action}, "profile": profile}
     return zendesk.send("POST", f"/users/{user['id']}/events", body)
 
 
 @destination.on("group")
 def send_group(event: Event, settings: ZendeskSettings, context: Context) -> Payload:
-    """The organization alone, or the membership of a user in an organization that the look-ups create."""
+    """The organization alone, or the membership of a user in an organization that the look-ups create.
+
+    The user is the one of the context's traits: those of the event are the organization's.
+    """
     traits = as_object(event.raw.get("traits"))
     if not traits:
         raise MappingError("needs the organization's traits at traits", field="traits")
-    if not event.raw.get("userId") and not settings.send_group_calls_without_user_id:
-        raise MappingError(
-            "needs a value at userId; organizations without one are sent with sendGroupCallsWithoutUserId only",
-            field="userId",
-        )
+    if not settings.send_group_calls_without_user_id:
+        _user_id(event)
     zendesk = _Zendesk(settings, context)
-    own = _custom(ORGANIZATION.rest(traits, "traits"))
-    zendesk.create_fields("organization", own)
-    organization = ORGANIZATION(event)
-    fields = {**({"id": event.raw["groupId"]} if event.raw.get("groupId") else {}), **own}
+    group_id = event.raw.get("groupId") or None
+    identity = {} if group_id is None else {"id": group_id}
+    fields = {**identity, **_custom(ORGANIZATION.rest({k: v for k, v in traits.items() if k != "groupId"}))}
+    zendesk.create_fields("organization", fields)
+    organization = ORGANIZATION(traits)
+    if group_id is not None:
+        organization["external_id"] = group_id
     if fields:
         organization["organization_fields"] = fields
     place, body = "/organizations/create_or_update.json", {"organization": organization}
     if not event.raw.get("userId"):
         return zendesk.send("POST", place, body)
-    joined = as_object(zendesk.ask("POST", place, body).get("organization")).get("id")
-    if not joined:
-        raise MappingError(f"Zendesk created no organization {organization['name']!r}", field="traits.name")
-    user_id = _user(event, zendesk)["id"]
-    if zendesk.membership(user_id, joined):
+    organization_id = as_object(zendesk.ask("POST", place, body).get("organization")).get("id")
+    if not organization_id:
+        raise MappingError(f"Zendesk created no organization {organization.get('name')!r}", field="traits.name")
+    user_id = _user(zendesk, event, as_object(event.context.get("traits")))["id"]
+    if zendesk.membership(user_id, organization_id):
         raise MappingError("the user is in this organization already: there is nothing to join", field="groupId")
-    membership = {"user_id": user_id, "organization_id": joined}
+    membership = {"user_id": user_id, "organization_id": organization_id}
     return zendesk.send("POST", "/organization_memberships.json", {"organization_membership": membership})
 
 
@@ -159,20 +151,27 @@ class _Zendesk:
     def __init__(self, settings: ZendeskSettings, context: Context) -> None:
         self.settings, self._context = settings, context
         self._api = f"https://{settings.domain}.zendesk.com/api/v2"
+        self._headers = {
+            "Authorization": basic_auth(f"{settings.email}/token", settings.api_token.reveal()),
+            "Content-Type": "application/json",
+            "X-Zendesk-Marketplace-Name": "RudderStack",
+            "X-Zendesk-Marketplace-Organization-Id": "3339",
+            "X-Zendesk-Marketplace-App-Id": "263241",
+        }
 
     def ask(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """The answer's object; an empty one when Zendesk knows no such thing."""
-        request = {"method": method, "url": self._api + place, "headers": self._headers(), "body": body}
+        request = {"method": method, "url": self._api + place, "headers": self._headers, "body": body}
         return as_object(self._context.ask(request, may_miss=True))
 
     def send(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Payload:
-        return Payload(endpoint=self._api + place, method=method, headers=self._headers(), json=body)
+        return Payload(endpoint=self._api + place, method=method, headers=self._headers, json=body)
 
     def create_fields(self, of: str, values: Mapping[str, Any]) -> None:
         """Custom fields for these values where Zendesk has none: it would drop the values."""
-        known = self.ask("GET", f"/{of}_fields.json").get(f"{of}_fields") if values else None
+        known = self.ask("GET", f"/{of}_fields.json").get(f"{of}_fields") if values.keys() - {"id"} else None
         if isinstance(known, list):
-            keys = [as_object(field).get("key") for field in known]
+            keys = {as_object(field).get("key") for field in known} | {"id"}
             for key in (key for key in values if key not in keys):
                 field = {"title": key, "key": key, "description": key, "type": "text", "active": True}
                 self.ask("POST", f"/{of}_fields.json", {f"{of}_field": field})
@@ -183,55 +182,46 @@ class _Zendesk:
         listed = map(as_object, found if isinstance(found, list) else [])
         return next((m.get("id") for m in listed if str(m.get("organization_id")) == str(organization_id)), None)
 
-    def _headers(self) -> dict[str, str]:
-        return {
-            "Authorization": basic_auth(f"{self.settings.email}/token", self.settings.api_token.reveal()),
-            "Content-Type": "application/json",
-            "X-Zendesk-Marketplace-Name": "RudderStack",
-            "X-Zendesk-Marketplace-Organization-Id": "3339",
-            "X-Zendesk-Marketplace-App-Id": "263241",
-        }
+    def verification(self) -> dict[str, bool]:
+        return {"verified": True} if self.settings.create_users_as_verified else {}
 
 
-def _name(event: Event) -> str:
-    found = full_name(event)
-    if not found:
-        raise MappingError("needs a value at traits.name, which Zendesk requires of a user", field="traits.name")
-    return found
+def _user_id(event: Event) -> Any:
+    """The event's own user ID, which cannot stand in its traits alone."""
+    user_id = event.raw.get("userId")
+    if not user_id:
+        raise MappingError(f"userId: a {event.type} event needs one", field="userId")
+    return user_id
 
 
-def _verification(settings: ZendeskSettings) -> dict[str, bool]:
-    return {"verified": True} if settings.create_users_as_verified else {}
-
-
-def _custom(traits: Mapping[str, Any], barred: frozenset[str] = frozenset()) -> dict[str, Any]:
+def _custom(traits: Mapping[str, Any]) -> dict[str, Any]:
     """Custom fields hold plain values only."""
-    return {k: v for k, v in traits.items() if k not in barred and isinstance(v, str | int | float) and v != ""}
+    return {key: value for key, value in traits.items() if isinstance(value, str | int | float)}
 
 
-def _find_user(event: Event, zendesk: _Zendesk) -> Mapping[str, Any]:
-    """The user with the event's e-mail address, without one with its user id; empty when there is none."""
-    address, external = value_of(event, EMAIL), value_of(event, USER_ID)
-    if not address and not external:
-        raise MappingError("needs a value at traits.email or userId, to find the user", field="traits.email or userId")
-    wanted = f"query={quote(text(address), safe='@')}" if address else f"external_id={quote(text(external), safe='')}"
-    users = zendesk.ask("GET", f"/users/search.json?{wanted}").get("users")
+def _find_user(zendesk: _Zendesk, email: Any) -> Mapping[str, Any]:
+    """The user with this e-mail address; empty when there is none."""
+    users = zendesk.ask("GET", f"/users/search.json?query={quote(text(email), safe='@')}").get("users")
     return as_object(users[0]) if isinstance(users, list) and users else {}
 
 
-def _user(event: Event, zendesk: _Zendesk) -> Mapping[str, Any]:
-    """That user, who is created when there is none."""
-    user = _find_user(event, zendesk)
+def _user(zendesk: _Zendesk, event: Event, traits: Mapping[str, Any]) -> dict[str, Any]:
+    """Number and address of the user with the e-mail address of the traits, who is created when there is none."""
+    email = traits.get("email")
+    if not email:
+        raise MappingError("needs a value at traits.email, to find the user", field="traits.email")
+    user_id = _find_user(zendesk, email).get("id")
+    if user_id:
+        return {"id": user_id, "email": email}
+    new = {**NEW_USER(traits), "external_id": event.raw.get("userId"), **zendesk.verification()}
+    user = as_object(zendesk.ask("POST", "/users/create_or_update.json", {"user": new}).get("user"))
     if not user.get("id"):
-        new = {"name": _name(event), **NEW_USER(event), **_verification(zendesk.settings)}
-        user = as_object(zendesk.ask("POST", "/users/create_or_update.json", {"user": new}).get("user"))
-    if not user.get("id"):
-        raise MappingError("Zendesk neither has this user nor creates it", field="traits.email or userId")
-    return user
+        raise MappingError("Zendesk neither has this user nor creates it", field="traits.email")
+    return {"id": user["id"], "email": user.get("email") or email}
 
 
-def _leave(event: Event, zendesk: _Zendesk, organization_id: Any) -> Iterator[Payload]:
-    user_id = _find_user(event, zendesk).get("id")
+def _leave(zendesk: _Zendesk, email: Any, organization_id: Any) -> Iterator[Payload]:
+    user_id = _find_user(zendesk, email).get("id")
     membership = zendesk.membership(user_id, organization_id) if user_id else None
     if membership:
         yield zendesk.send("DELETE", f"/users/{user_id}/organization_memberships/{membership}.json")
@@ -240,13 +230,13 @@ def _leave(event: Event, zendesk: _Zendesk, organization_id: Any) -> Iterator[Pa
 def _primary_address(zendesk: _Zendesk, body: Mapping[str, Any], address: str) -> Iterator[Payload]:
     """Zendesk adds a new address as a further one. To become the first, it must not be a further one any more."""
     user_id = as_object(zendesk.ask("POST", "/users/create_or_update.json", body).get("user")).get("id")
-    found = zendesk.ask("GET", f"/users/{user_id}/identities").get("identities") if user_id else None
-    addresses = [i for i in map(as_object, found if isinstance(found, list) else []) if i.get("type") == "email"]
+    listed = zendesk.ask("GET", f"/users/{user_id}/identities").get("identities") if user_id else None
+    addresses = [i for i in map(as_object, listed if isinstance(listed, list) else []) if i.get("type") == "email"]
     primary = next((i for i in addresses if i.get("primary")), None)
     if primary is None or primary.get("value") == address:
         return
     for other in addresses:
         if other.get("value") == address:
             yield zendesk.send("DELETE", f"/users/{user_id}/identities/{other.get('id')}")
-    identity = {"type": "email", "value": address, "verified": True}
+    identity = {"type": "email", "value": address, "verified": zendesk.settings.create_users_as_verified}
     yield zendesk.send("PUT", f"/users/{user_id}/identities/{primary.get('id')}", {"identity": identity})
