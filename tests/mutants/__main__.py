@@ -1,0 +1,175 @@
+"""`python -m tests.mutants MODULE`: a sample of changes to a module, and which of them the tests notice."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+
+from tests.mutants.changes import Change, changes
+
+ROOT = Path(__file__).parents[2]
+#: what the tests need of the repository
+NEEDED = ("svctoolkit", "tests", "suites", "notebooks", "pyproject.toml", "README.md", "LICENSE", ".github")
+#: folder or module of the package -> the tests that are about it; the longest match counts
+ABOUT = {
+    "": ["tests"],
+    "cli": ["tests/test_cli.py"],
+    "delivery": ["tests/test_delivery.py", "tests/test_network_policy.py", "tests/test_pipeline.py"],
+    "destinations": ["tests/test_destinations.py", "tests/test_own_destination.py", "tests/test_definitions.py"],
+    "mapping": ["tests/test_mapping.py", "tests/test_destinations.py"],
+    "pipeline": [
+        "tests/test_pipeline.py",
+        "tests/test_stage_rules.py",
+        "tests/test_results.py",
+        "tests/test_server.py",
+    ],
+    "replay": ["tests/replay"],
+    "results": ["tests/test_results.py", "tests/test_pipeline.py"],
+    "runner": ["tests/test_runner_matchers.py", "tests/test_runner.py", "tests/test_runner_format.py", "tests/suites"],
+    "runner.expect": [
+        "tests/test_runner_matchers.py",
+        "tests/test_docs.py",
+        "tests/test_runner.py",
+        "tests/test_runner_format.py",
+        "tests/suites",
+    ],
+    "sdk": ["tests/sdk"],
+    "server": ["tests/test_server.py", "tests/data_plane"],
+    "server.worker": ["tests/data_plane"],
+    "transformations": ["tests/test_transformations.py", "tests/test_user_code.py"],
+    "workspace": ["tests/test_workspace.py"],
+    "yamlfile": ["tests/test_yamlfile.py"],
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("modules", nargs="+", type=Path, metavar="MODULE", help="a file or a folder of the package")
+    parser.add_argument("--tests", nargs="+", help="the tests to run (default: those about the module)")
+    parser.add_argument("--sample", type=int, default=40, metavar="N", help="how many changes to try (default: 40)")
+    parser.add_argument("--seed", type=int, default=0, help="another number gives another sample")
+    parser.add_argument("--at-least", type=float, default=85.0, metavar="PERCENT", help="fail under this share")
+    parser.add_argument("--workers", type=int, default=2, metavar="N", help="how many at a time (default: 2)")
+    options = parser.parse_args(argv)
+    sample = choose(list(candidates(options.modules)), options.sample, random.Random(options.seed))
+    tests = options.tests or tests_about(options.modules)
+    with copies(options.workers) as folders:
+        limit = baseline(folders[0], tests)
+        print(f"{len(sample)} changes against {' '.join(tests)}", flush=True)
+        survivors = run(sample, tests, folders, limit)
+    share = 100 * (1 - len(survivors) / len(sample))
+    for file, change in survivors:
+        print(f"  not noticed  {file}:{change}")
+    print(f"{share:.0f}% noticed: {len(sample) - len(survivors)} of {len(sample)}")
+    return 0 if share >= options.at_least else 1
+
+
+def candidates(modules: Sequence[Path]) -> Iterator[tuple[Path, Change]]:
+    """Every change to every file, each with the file's path in the repository."""
+    for module in modules:
+        files = sorted(module.rglob("*.py")) if module.is_dir() else [module]
+        for file in files:
+            inside = file.resolve().relative_to(ROOT)
+            yield from ((inside, change) for change in changes(file.read_bytes()))
+
+
+def choose(all_changes: list[tuple[Path, Change]], most: int, chance: random.Random) -> list[tuple[Path, Change]]:
+    """A sample in the order of the source."""
+    if not all_changes:
+        raise SystemExit("there is nothing to change")
+    return [all_changes[i] for i in sorted(chance.sample(range(len(all_changes)), min(most, len(all_changes))))]
+
+
+def tests_about(modules: Sequence[Path]) -> list[str]:
+    """The tests of the longest entry in `ABOUT` that fits each module."""
+    tests: dict[str, None] = {}
+    for module in modules:
+        dotted = ".".join(module.resolve().relative_to(ROOT / "svctoolkit").with_suffix("").parts)
+        best = max((about for about in ABOUT if f"{dotted}.".startswith(f"{about}.") or not about), key=len)
+        tests |= dict.fromkeys(ABOUT[best])
+    return list(tests)
+
+
+@contextmanager
+def copies(number: int) -> Iterator[list[Path]]:
+    """Copies of the repository to change: the checkout itself is never touched."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folders = [Path(temporary) / str(i) for i in range(number)]
+        for folder in folders:
+            folder.mkdir()
+            for name in NEEDED:
+                source = ROOT / name
+                if source.is_dir():
+                    shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+                elif source.exists():
+                    shutil.copy(source, folder / name)
+        yield folders
+
+
+def baseline(folder: Path, tests: Sequence[str]) -> float:
+    """How long the tests may take. Ends the program where they fail without any change."""
+    began = time.monotonic()
+    code, output = pytest(folder, tests, 1800)
+    if code:
+        raise SystemExit(f"the tests fail without any change:\n{output[-2000:]}")
+    return 30 + 3 * (time.monotonic() - began)
+
+
+def run(
+    sample: Sequence[tuple[Path, Change]], tests: Sequence[str], folders: Sequence[Path], limit: float
+) -> list[tuple[Path, Change]]:
+    """The changes that no test notices."""
+    free: SimpleQueue[Path] = SimpleQueue()
+    for folder in folders:
+        free.put(folder)
+
+    def survives(item: tuple[Path, Change]) -> bool:
+        file, change = item
+        folder = free.get()
+        source = (folder / file).read_bytes()
+        try:
+            (folder / file).write_bytes(change.apply(source))
+            return pytest(folder, tests, limit)[0] == 0
+        finally:
+            (folder / file).write_bytes(source)
+            free.put(folder)
+
+    with ThreadPoolExecutor(len(folders)) as threads:
+        return [item for item, alive in zip(sample, threads.map(survives, sample), strict=True) if alive]
+
+
+def pytest(folder: Path, tests: Sequence[str], limit: float) -> tuple[int, str]:
+    """Exit code and output of the tests in a copy, up to the first failure. A run over the limit has failed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    environ = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)  # with the servers and workers that its tests had started
+        process.communicate()
+        return 1, "over the time limit"
+    return process.returncode, output
+
+
+if __name__ == "__main__":
+    sys.exit(main())

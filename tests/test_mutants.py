@@ -1,0 +1,63 @@
+"""The command that asks whether tests would notice a change."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.changes import changes
+
+ROOT = Path(__file__).parent.parent
+SOURCE = b'''"""A module."""
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from os import sep
+
+def larger(a: int | None, b: int = 1) -> "int":
+    """The larger one."""
+    return a if a > b and not b == 3 else b
+'''
+
+
+def test_every_line_that_runs_can_change_and_no_other() -> None:
+    """Comparisons, conditions, constants and results change; docstrings, annotations and imports do not."""
+    made = {str(change) for change in changes(SOURCE)}
+
+    assert made == {
+        "7: 1  ->  2",
+        "9: return a if a > b and not b == 3 else b  ->  return None",
+        "9: a if a > b and not b == 3 else b  ->  (b if a > b and (not b == 3) else a)",
+        "9: a > b and not b == 3  ->  (a > b or not b == 3)",
+        "9: a > b  ->  (a >= b)",
+        "9: not b == 3  ->  (b == 3)",
+        "9: b == 3  ->  (b != 3)",
+        "9: 3  ->  4",
+    }
+
+
+@pytest.mark.parametrize("change", changes(SOURCE), ids=str)
+def test_a_changed_module_is_still_python(change: object) -> None:
+    """A change that is no Python would be noticed by every test, and show nothing."""
+    compile(change.apply(SOURCE), "module", "exec")  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_change_that_no_test_notices_is_named(tmp_path: Path) -> None:
+    """Tests that show nothing let everything pass: each change is listed, and the command fails."""
+    nothing = tmp_path / "test_nothing.py"
+    nothing.write_text("def test_nothing():\n    pass\n")
+    command = [sys.executable, "-m", "tests.mutants", "svctoolkit/events/_depth.py", "--sample", "2", "--tests"]
+
+    blind = subprocess.run([*command, str(nothing)], cwd=ROOT, env=os.environ, capture_output=True, text=True)
+    seeing = subprocess.run([*command, "tests/test_events.py"], cwd=ROOT, capture_output=True, text=True)
+
+    assert blind.returncode == 1
+    assert blind.stdout.count("not noticed  svctoolkit/events/_depth.py:") == 2
+    assert "0% noticed: 0 of 2" in blind.stdout
+    assert "noticed: " in seeing.stdout
+    assert seeing.stdout != blind.stdout
