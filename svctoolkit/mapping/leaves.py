@@ -98,6 +98,19 @@ def each(conversion: Converter[T]) -> Converter[list[T]]:
     return Converter(lambda value: [of(item) for item in (value if isinstance(value, list) else [value])])
 
 
+def each_text(conversion: Converter[T]) -> Converter[list[T] | None]:
+    """The conversion of every text of a list, or of a text alone; what is no text is left out.
+
+    Pinterest takes several of every personal datum, and the service sends no numbers there.
+    """
+    of = conversion.of
+
+    def convert(value: Any) -> list[T] | None:
+        return [of(item) for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)] or None
+
+    return Converter(convert)
+
+
 @converter
 def time(value: Any) -> datetime:
     """A time as a datetime in UTC. A number is none: it may be seconds or milliseconds."""

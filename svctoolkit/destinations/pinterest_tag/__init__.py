@@ -1,8 +1,13 @@
 """Pinterest Tag: what people do on a website, in an application or offline, by the Conversions API.
 
-track sends the events that the configuration maps the name to, else the shop's event of that name; every other name
-goes as it is, or as a `custom` event. page and screen send `view_category` when they have a name and a category, else
-`page_visit`. `apiVersion` chooses between version 5 (`newApi`) and version 3 of the API.
+track and screen send the events that the configuration maps the name to, else the shop's event of that name; every
+other name goes as it is, or as a `custom` event. page sends `view_category` when it has a category, else `page_visit`.
+`apiVersion` chooses between version 5 (`newApi`) and version 3 of the API.
+https://developers.pinterest.com/docs/api/v5/events-create
+
+Decisions. A channel other than `web` needs `properties.action_source`: the service knows no source for a mobile app.
+Postcodes are hashed as digits alone, and days of birth as they are written, though Pinterest wants postcodes with
+their letters and days as `YYYYMMDD`. What is null or an empty text in the event is left out of the body.
 """
 
 from __future__ import annotations
@@ -20,15 +25,16 @@ from svctoolkit.destinations.pinterest_tag._tables import (
     NUM_ITEMS,
     PLAIN,
     PLAIN_ID,
-    QUANTITY,
     SERVER,
-    TOLD,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, event_name, path, platform, products, text, value_of
+from svctoolkit.mapping import moment, number, path, require_name, text
+from svctoolkit.mapping.table import getter
+from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
+_ACTION_SOURCES = ("app_android", "app_ios", "web", "offline")
 _SHOP = {
     "order completed": "checkout",
     "product added": "add_to_cart",
@@ -84,56 +90,71 @@ destination = DestinationType(
 )
 
 
-@destination.on("track")
+_action_source, _num_items = getter(ACTION_SOURCE), getter(NUM_ITEMS)
+_hashed_id, _plain_id = getter(HASHED_ID), getter(PLAIN_ID)
+
+
+@destination.on("track", "screen")
 def send_event(event: Event, settings: PinterestSettings) -> Iterator[Payload]:
-    """One payload for each event that the configuration maps the name to, else one."""
-    name = event_name(event)
-    order = _order(event)
-    for standard in _standard(name, settings):
-        yield _send(event, settings, standard, {"custom_data": order})
+    """One payload for each event that the configuration maps the name to, else one. A screen has no order."""
+    name = require_name(event, event.raw.get("event") or event.raw.get("name"), "event")
+    more = {"custom_data": _order(event)} if event.type == "track" else {}
+    for standard in _standard_names(name, settings):
+        yield _payload(event, settings, standard, more)
 
 
-@destination.on("page", "screen")
+@destination.on("page")
 def send_page(event: Event, settings: PinterestSettings) -> Payload:
     """What stands in the properties of a page is not sent."""
-    require_name = event.raw.get("name") and (event.raw.get("category") or event.properties.get("category"))
-    return _send(event, settings, "view_category" if require_name else "page_visit", {})
+    return _payload(event, settings, "view_category" if event.raw.get("category") else "page_visit", {})
 
 
-def _standard(name: str, settings: PinterestSettings) -> list[str]:
+def _standard_names(name: str, settings: PinterestSettings) -> list[str]:
     key = name.strip().lower()
-    mapped = [row.to for row in settings.events_mapping if row.to and row.from_.strip().lower() == key]
-    if mapped:
-        return [_NAMES.get(to, to) for to in dict.fromkeys(mapped)]
+    chosen = [row.to for row in settings.events_mapping if row.to and row.from_.strip().lower() == key]
+    if chosen:
+        return [_NAMES.get(to, to) for to in dict.fromkeys(chosen)]
     return [_SHOP.get(key) or ("custom" if settings.send_as_custom_event else name)]
 
 
 def _order(event: Event) -> dict[str, Any]:
     """What was bought or looked at: the products, or the one product that the properties tell of."""
-    bought = products(event)
-    contents = [_content(product, event) for product in bought or [event.properties]]
+    properties = event.properties
+    bought = properties.get("products")
+    products = bought if isinstance(bought, list) else [bought] if isinstance(bought, dict) else None
+    if products is None:
+        contents = [_content(properties, properties)]
+        items = number.of(properties.get("quantity") or 0)
+    else:
+        products = [product if isinstance(product, dict) else {} for product in products]
+        contents = [_content(product, properties) for product in products]
+        items = sum(number.of(product.get("quantity") or 0) for product in products)
     ids = [item["id"] for item in contents if "id" in item]
-    order: dict[str, Any] = {**CUSTOM(event), "contents": contents}
-    if ids:
-        order["content_ids"] = ids
-    counted = value_of(event, NUM_ITEMS)
-    if counted is None:
-        alone = QUANTITY(event.properties).get("quantity", 0)
-        counted = sum(QUANTITY(product).get("quantity", 1) for product in bought) if bought else alone
-    order["num_items"] = counted
-    return order
+    chosen = _num_items(event.raw)
+    return {
+        **CUSTOM(event),
+        "num_items": items if chosen is None else chosen,
+        **({} if products is None and not ids else {"content_ids": ids}),
+        "contents": contents,
+    }
 
 
-def _content(product: Mapping[str, Any], event: Event) -> dict[str, Any]:
-    """A product without a quantity of its own has that of the event."""
-    return {"quantity": event.properties.get("quantity") or 1, **ITEM(product)}
+def _content(product: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+    """A product without a quantity or a price of its own has that of the event."""
+    item = ITEM(product)
+    if "quantity" not in item:
+        item["quantity"] = number.of(properties.get("quantity") or 1)
+    if "item_price" not in item and properties.get("price") is not None:
+        item["item_price"] = text(properties["price"])
+    return item
 
 
-def _send(event: Event, settings: PinterestSettings, name: str, more: Mapping[str, Any]) -> Payload:
+def _payload(event: Event, settings: PinterestSettings, name: str, more: Mapping[str, Any]) -> Payload:
     endpoint, headers, account = _address(settings)
     body = {
         "event_name": name,
-        "action_source": _action_source(event),
+        "event_time": _seconds(event),
+        "action_source": _source_of_action(event),
         **SERVER(event),
         **_event_id(event, settings),
         **account,
@@ -142,6 +163,8 @@ def _send(event: Event, settings: PinterestSettings, name: str, more: Mapping[st
     }
     if settings.app_id:
         body["app_id"] = settings.app_id
+    if settings.api_version == "newApi" and "opt_out" in body:
+        body["advertiser_tracking_enabled"] = not body["opt_out"]
     return Payload(
         endpoint=endpoint,
         headers={"Content-Type": "application/json", **headers},
@@ -166,29 +189,40 @@ def _address(settings: PinterestSettings) -> tuple[str, dict[str, str], dict[str
     )
 
 
-def _event_id(event: Event, settings: PinterestSettings) -> dict[str, str]:
+def _event_id(event: Event, settings: PinterestSettings) -> dict[str, Any]:
     """By this Pinterest finds what its tag has sent too. The key is a path, such as `properties.order_id`."""
-    found = path(settings.deduplication_key or "messageId")(event.raw)
-    return {} if found is None or found == "" else {"event_id": text(found)}
+    key = settings.deduplication_key
+    value = path(key)(event.raw) if key else None
+    if value is not None:
+        return {"event_id": value}
+    return {"event_id": event.raw["messageId"]} if "messageId" in event.raw else {}
 
 
-def _action_source(event: Event) -> Any:
-    said = value_of(event, ACTION_SOURCE)
-    if said is not None:
-        return said
-    if event.raw.get("channel") == "mobile":
-        system = platform(as_object(event.context.get("os")).get("name"))
-        return "app_ios" if system == "ios" else "app_android"
-    return "web" if event.raw.get("channel") == "web" else "offline"
+def _seconds(event: Event) -> int:
+    given = event.raw.get("timestamp")
+    when = moment(event.raw.get("originalTimestamp") if given is None else given)
+    seconds = 0 if when is None else microseconds(when) // 1_000_000
+    if not seconds:
+        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+    return seconds
+
+
+def _source_of_action(event: Event) -> str:
+    source = _action_source(event.raw)
+    if not isinstance(source, str) or source not in _ACTION_SOURCES:
+        where = "properties.action_source"
+        known = ", ".join(_ACTION_SOURCES)
+        raise MappingError(f"{where} or channel: expected one of {known}, got {source!r}", field=where)
+    return source
 
 
 def _person(event: Event, settings: PinterestSettings) -> dict[str, Any]:
-    known = {**(HASHED if settings.sending_un_hashed_data else PLAIN)(event), **TOLD(event)}
-    if settings.send_external_id:
-        found = value_of(event, HASHED_ID if settings.sending_un_hashed_data else PLAIN_ID)
-        known.update({"external_id": found} if found else {})
-    if not known.keys() & {"em", "hashed_maids"} and not {"client_ip_address", "client_user_agent"} <= known.keys():
+    is_plain = not settings.sending_un_hashed_data
+    person = (PLAIN if is_plain else HASHED)(event)
+    if settings.send_external_id and (ids := (_plain_id if is_plain else _hashed_id)(event.raw)):
+        person["external_id"] = ids
+    if not person.keys() & {"em", "hashed_maids"} and not {"client_ip_address", "client_user_agent"} <= person.keys():
         raise MappingError(
             "needs an e-mail address, an advertising ID, or an IP address with a user agent", field="context.traits"
         )
-    return known
+    return person

@@ -10,32 +10,34 @@ from svctoolkit.mapping import (
     IP,
     LAST_NAME,
     PHONE,
-    TIME,
     USER_ID,
+    Shape,
     Table,
-    boolean,
     converter,
-    each,
-    epoch_s,
+    each_text,
     first,
     hash_digits,
-    hash_initial,
     hash_lower,
+    hash_text,
     number,
-    required,
+    sha256,
     string,
     text,
     trait,
 )
 
-#: Pinterest takes several of everything.
-listed = each(converter(lambda value: value))
-hashed_all = each(hash_lower)
+_GENDERS = {"female": "f", "male": "m", "non-binary": "n"}
 
 
 @converter
-def opt_out(tracked: Any) -> bool:
-    return not boolean.of(tracked)
+def datum(value: Any) -> Any:
+    """A number is no datum about a person."""
+    return value if isinstance(value, str | list) else None
+
+
+@converter
+def negation(value: Any) -> bool:
+    return not value
 
 
 @converter
@@ -43,70 +45,81 @@ def as_text(value: Any) -> str:
     return text(value)
 
 
-HASHED_ID = hashed_all(USER_ID, "anonymousId")
-PLAIN_ID = listed(USER_ID, "anonymousId")
+@converter
+def hash_gender(value: Any) -> str:
+    """Of the letter `f`, `m` or `n`; what is no gender is hashed whole."""
+    gender = str(value).strip().lower()
+    return sha256(_GENDERS.get(gender, gender))
+
+
+as_it_is, hashed, hashed_lower = each_text(string), each_text(hash_text), each_text(hash_lower)
+hashed_digits, hashed_gender = each_text(hash_digits), each_text(hash_gender)
+
+EMAILS = first(EMAIL, "context.externalId.0.id")
+PERSON_ID = first(USER_ID, "anonymousId")
 GENDER = trait("gender")
-BIRTHDAY = trait("dob", "birthday")
+BIRTHDAY = first(trait("dob", "birthday", "dateOfBirth", "DOB"), "context.dateofbirth")
 CITY = trait("address.city", "city")
-STATE = trait("address.state", "state")
-ZIP = trait("address.zip", "zip")
-COUNTRY = trait("address.country", "country")
+STATE = trait("address.state")
+ZIP = trait("address.zip")
+COUNTRY = trait("address.country")
 DEVICE = "context.device.advertisingId"
+AS_IT_IS: Shape = {
+    "client_ip_address": datum(IP),
+    "client_user_agent": datum("context.userAgent"),
+    "click_id": "properties.clickId",
+}
 
 HASHED = Table(
     {
-        "em": hashed_all(EMAIL),
-        "ph": each(hash_digits)(PHONE),
-        "ge": each(hash_initial)(GENDER),
-        "db": each(hash_digits)(BIRTHDAY),
-        "ln": hashed_all(LAST_NAME),
-        "fn": hashed_all(FIRST_NAME),
-        "ct": hashed_all(CITY),
-        "st": hashed_all(STATE),
-        "zp": hashed_all(ZIP),
-        "country": hashed_all(COUNTRY),
-        "hashed_maids": hashed_all(DEVICE),
+        "em": hashed_lower(EMAILS),
+        "ph": hashed_digits(PHONE),
+        "ge": hashed_gender(GENDER),
+        "db": hashed(BIRTHDAY),
+        "ln": hashed_lower(LAST_NAME),
+        "fn": hashed_lower(FIRST_NAME),
+        "ct": hashed_lower(CITY),
+        "st": hashed_lower(STATE),
+        "zp": hashed_digits(ZIP),
+        "country": hashed_lower(COUNTRY),
+        "hashed_maids": hashed(DEVICE),
+        **AS_IT_IS,
     }
 )
 PLAIN = Table(
     {
-        "em": listed(EMAIL),
-        "ph": listed(PHONE),
-        "ge": listed(GENDER),
-        "db": listed(BIRTHDAY),
-        "ln": listed(LAST_NAME),
-        "fn": listed(FIRST_NAME),
-        "ct": listed(CITY),
-        "st": listed(STATE),
-        "zp": listed(ZIP),
-        "country": listed(COUNTRY),
-        "hashed_maids": listed(DEVICE),
+        "em": as_it_is(EMAILS),
+        "ph": as_it_is(PHONE),
+        "ge": as_it_is(GENDER),
+        "db": as_it_is(BIRTHDAY),
+        "ln": as_it_is(LAST_NAME),
+        "fn": as_it_is(FIRST_NAME),
+        "ct": as_it_is(CITY),
+        "st": as_it_is(STATE),
+        "zp": as_it_is(ZIP),
+        "country": as_it_is(COUNTRY),
+        "hashed_maids": as_it_is(DEVICE),
+        **AS_IT_IS,
     }
 )
-TOLD = Table(
-    {
-        "client_ip_address": IP,
-        "client_user_agent": "context.userAgent",
-        "click_id": "properties.clickId",
-    }
-)
+HASHED_ID = hashed_lower(PERSON_ID)
+PLAIN_ID = as_it_is(PERSON_ID)
 SERVER = Table(
     {
-        "event_time": required(epoch_s(TIME)),
         "event_source_url": first("context.page.url", "properties.url"),
-        "opt_out": opt_out("context.device.adTrackingEnabled"),
-        "app_name": "context.app.name",
-        "app_version": "context.app.version",
-        "device_brand": "context.device.manufacturer",
-        "device_carrier": "context.network.carrier",
-        "device_model": "context.device.model",
-        "device_type": "context.device.type",
+        "opt_out": negation("context.device.adTrackingEnabled"),
+        "partner_name": "properties.partnerName",
+        "app_name": first("properties.appName", "context.app.name"),
+        "app_version": first("properties.appVersion", "context.app.version"),
+        "device_brand": first("properties.manufacturer", "context.device.manufacturer"),
+        "device_model": first("properties.deviceModel", "context.device.model"),
+        "device_type": first("properties.deviceType", "context.device.type"),
         "os_version": "context.os.version",
         "wifi": "context.network.wifi",
-        "language": "context.locale",
+        "language": first("properties.language", "context.locale"),
     }
 )
-ACTION_SOURCE = first("properties.action_source", trait("action_source"))
+ACTION_SOURCE = first("properties.action_source", "properties.actionSource", "channel")
 CUSTOM = Table(
     {
         "currency": "properties.currency",
@@ -114,18 +127,21 @@ CUSTOM = Table(
         "order_id": as_text("properties.order_id"),
         "search_string": "properties.query",
         "opt_out_type": "properties.optOutType",
+        "content_name": "properties.contentName",
+        "content_category": "properties.contentCategory",
+        "content_brand": "properties.contentBrand",
+        "np": "properties.np",
     }
 )
 NUM_ITEMS = number("properties.numOfItems")
-QUANTITY = Table({"quantity": number("quantity")}, of="properties.products")
 ITEM = Table(
     {
-        "id": string("product_id", "sku", "id"),
+        "id": as_text("product_id", "sku", "id"),
         "item_name": "name",
         "item_category": "category",
         "item_brand": "brand",
-        "item_price": string("price"),
-        "quantity": "quantity",
+        "item_price": as_text("price"),
+        "quantity": number("quantity"),
     },
     of="properties.products",
 )
