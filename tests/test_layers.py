@@ -13,26 +13,29 @@ PACKAGE = Path(__file__).parent.parent / "svctoolkit"
 MAY_IMPORT = {
     "errors": "",
     "secrets": "",
+    "personal": "secrets",
+    "retries": "",
     "display": "",
     "registry": "errors",
     "events": "errors display",
-    "sdk": "errors display events",
+    "sdk": "errors retries display events",
     "yamlfile": "errors",
     "mapping": "errors events",
     "destinations": "errors secrets display registry events yamlfile mapping",
     "transformations": "errors display events",
-    "delivery": "errors secrets display",
+    "delivery": "errors secrets display registry",
     "workspace": "errors secrets display events yamlfile destinations transformations delivery",
     "results": "errors secrets display events",
     "pipeline": "errors secrets display events destinations transformations delivery workspace results",
-    "client": "errors secrets display events destinations results pipeline",
-    "server": "errors secrets display events destinations transformations delivery workspace results pipeline",
+    "client": "errors secrets retries display events destinations results pipeline",
+    "server": "errors secrets retries display events destinations transformations delivery workspace results pipeline",
     "runner": (
-        "errors secrets display registry events sdk yamlfile destinations delivery workspace results pipeline server"
+        "errors secrets personal display registry events sdk yamlfile destinations delivery workspace results "
+        "pipeline server"
     ),
     "replay": (
-        "errors secrets display registry events yamlfile destinations transformations delivery workspace results "
-        "pipeline server"
+        "errors secrets personal display registry events yamlfile destinations transformations delivery workspace "
+        "results pipeline server"
     ),
     "accessor": "pipeline replay results workspace",
     "widgets": (

@@ -19,7 +19,7 @@ import xmlschema
 from svctoolkit import runner
 from svctoolkit.cli import main
 from svctoolkit.runner import REPORTERS, Notice, Output
-from svctoolkit.runner.record.personal import Personal
+from svctoolkit.runner.record.personal import Pseudonyms
 
 SUITE = """\
 suite: All <of> it
@@ -413,7 +413,7 @@ def test_ordinary_values_are_left_alone() -> None:
     """Names of events and products, prices, dates and order numbers say nothing about a person."""
     event = {"event": "Order", "name": "Home", "properties": {"price": 12.5, "date": "2026-01-02", "order": "o-1042"}}
 
-    assert Personal().masked(event) == event
+    assert Pseudonyms().replace(event) == event
 
 
 # rudder/v1 projects

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from svctoolkit.client import _failures
 from svctoolkit.errors import ConfigError, DeliveryError, RequestError
 from svctoolkit.events import MAX_DEPTH, too_deep
+from svctoolkit.retries import retry_after
 from svctoolkit.secrets import Masker, Secret
 
 if TYPE_CHECKING:
@@ -225,13 +227,9 @@ def _pause(method: str, answer: Answer, pause: float) -> float | None:
 
 
 def _retry_after(answer: Answer) -> float | None:
-    value = answer.headers["retry-after"].strip()
-    try:
-        if value.isascii() and value.isdigit():
-            seconds = float(value)
-        else:  # a date counts from the server's own clock
-            moment, now = parsedate_to_datetime(value), parsedate_to_datetime(answer.headers["date"])
-            seconds = max(0.0, (moment - now).total_seconds())
-    except (KeyError, ValueError, TypeError):
-        return None
-    return seconds if seconds <= _LONGEST_PAUSE else None
+    try:  # a date counts from the server's own clock
+        now = parsedate_to_datetime(answer.headers["date"]).timestamp()
+    except (KeyError, ValueError, TypeError, OverflowError):
+        now = -math.inf  # without one nobody knows what a date means
+    seconds = retry_after(answer.headers["retry-after"], now)
+    return seconds if seconds is not None and seconds <= _LONGEST_PAUSE else None

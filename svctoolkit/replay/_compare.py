@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.replay import _personal
+from svctoolkit import personal
 from svctoolkit.replay._differences import (
     OFF,
     SAME,
@@ -111,7 +111,7 @@ class _Told:
             return value
         for masker in self._maskers:
             value = masker.masked(value)
-        return _personal.masked_at(change.path, value) if self._engine.job.personal else value
+        return personal.replace_at(change.path, value, personal.mask) if self._engine.job.personal else value
 
     def _group(
         self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, shown: Sequence[Change]

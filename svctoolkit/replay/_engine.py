@@ -13,11 +13,11 @@ from time import perf_counter
 from typing import Any, Literal
 from uuid import NAMESPACE_URL, uuid5
 
+from svctoolkit import personal
 from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context
 from svctoolkit.events import Event
 from svctoolkit.pipeline import Stages
-from svctoolkit.replay import _personal
 from svctoolkit.replay._columns import Columns
 from svctoolkit.replay._inputs import records
 from svctoolkit.replay._json import decoded, encoded
@@ -124,7 +124,11 @@ class Engine:
                 yield record
 
     def _hidden(self, reject: Reject) -> Reject:
-        return Reject(reject.place, _personal.masked_text(reject.reason)) if self.job.personal else reject
+        return (
+            Reject(reject.place, personal.replace_in_text(reject.reason, personal.mask))
+            if self.job.personal
+            else reject
+        )
 
     def _batches(self, found: Iterable[Record]) -> Iterator[Batch]:
         waiting: dict[str, list[Record]] = {}
@@ -172,7 +176,7 @@ class Engine:
     def text(self, value: Any, *maskers: Masker) -> str:
         """A value as JSON text, without secrets, and without personal data where the job says so."""
         if self.job.personal:
-            value = _personal.masked(value)
+            value = personal.replace(value, personal.mask)
         text, plainly = encoded(value)
         for masker in maskers:
             text = masker.masked_json(text) if plainly else encoded(masker.masked(decoded(text)))[0]
@@ -182,7 +186,7 @@ class Engine:
         """An error's text for people."""
         for masker in maskers:
             text = masker.masked(text)
-        return _personal.masked_text(text) if self.job.personal else text
+        return personal.replace_in_text(text, personal.mask) if self.job.personal else text
 
     def head(self, record: Record) -> dict[str, str]:
         """The columns that tell which event a row is about."""
@@ -192,7 +196,7 @@ class Engine:
             "place": record.place,
             "event_id": event.id,
             "event_type": event.type,
-            "event_name": _personal.masked_text(event.name) if self.job.personal else event.name,
+            "event_name": personal.replace_in_text(event.name, personal.mask) if self.job.personal else event.name,
             "user_id": MASK if self.job.personal and user else user,
         }
 

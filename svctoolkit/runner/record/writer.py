@@ -16,7 +16,7 @@ from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.expect.expectation import is_reserved
 from svctoolkit.runner.planes.embedded import embedded
-from svctoolkit.runner.record.personal import Personal
+from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.format import WORKSPACE_KEYS
 from svctoolkit.runner.suite.load import of
@@ -89,7 +89,7 @@ def recorded(
     every run gives the same. What each scenario expects is what came of it just now. `source` sends events of which
     nobody knows the source. Raises `UnknownName` for a source that the workspace does not have.
     """
-    mask = Personal()
+    pseudonyms = Pseudonyms()
     scenarios: dict[str, dict[str, Any]] = {}
     names: dict[str, int] = {}
     for one in events:
@@ -100,7 +100,7 @@ def recorded(
             name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
             names[name] = names.get(name, 0) + 1
             title = name if names[name] == 1 else f"{name} {names[name]}"
-            sent = event if personal else mask.masked(event)
+            sent = event if personal else pseudonyms.replace(event)
             scenarios[shape] = {"name": _escaped(title), "source": sender, "send": _escaped(sent)}
     made = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
     return {**made, "scenarios": [_with_expectation(made, one, workspace) for one in scenarios.values()]}

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from svctoolkit import retries
 from svctoolkit.sdk.base.transport import Response
 
 _LONGEST_WAIT = 86_400.0
@@ -49,18 +50,9 @@ def verdict(response: Response) -> Verdict:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that a `Retry-After` asks for (a number or an HTTP date), at most a day; None if it asks nothing."""
-    value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    if value.isascii() and value.isdigit():
-        return min(float(value[:12]), _LONGEST_WAIT)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return min(max(parsedate_to_datetime(value).timestamp() - now, 0.0), _LONGEST_WAIT)
-    except (ValueError, OverflowError):
-        return None
+    """Seconds that a `Retry-After` asks for, at most a day; None if it asks nothing."""
+    seconds = retries.retry_after(headers.get("retry-after", ""), now)
+    return None if seconds is None else min(seconds, _LONGEST_WAIT)
 
 
 def basic(write_key: str) -> str:

@@ -16,8 +16,8 @@ from svctoolkit.errors import DeliveryError, ToolkitError
 from svctoolkit.pipeline import Pipeline, Route, Stages, run
 from svctoolkit.pipeline.stages import send_to_destination
 from svctoolkit.results import NO_TRANSFORMATION, EventResult, error_of
+from svctoolkit.retries import retry_after
 from svctoolkit.server.ingest.blocks import Block
-from svctoolkit.server.worker.backoff import retry_after
 from svctoolkit.workspace import Destination
 
 Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "dead"]
@@ -189,7 +189,7 @@ class _Wire:
             raise
         else:
             headers = answer.headers
-            asked = retry_after(headers, self._clock())
+            asked = retry_after(headers.get("retry-after", ""), self._clock().timestamp())
             if asked is not None and _may_help(answer.status):
                 self.asked = max(asked, self.asked or 0.0)
             return answer

@@ -5,10 +5,8 @@ from __future__ import annotations
 import heapq
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from itertools import count
 from threading import Condition, Thread
 from time import monotonic
@@ -39,20 +37,6 @@ class Backoff:
         whole = min(self.most, self.first * self.factor ** min(failures - 1, 60))
         own = whole * (1 - chance() / 2)
         return self.scale * (own if asked is None else max(own, min(asked, self.most_asked)))
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The seconds that `Retry-After` asks for, as a number or as a date; None where it does not."""
-    text = headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        moment = parsedate_to_datetime(text)
-    except (TypeError, ValueError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
 
 
 class Timers:

@@ -1,0 +1,118 @@
+"""What is personal data: by the names of members, and by what values look like. The one definition of it.
+
+Who hides it says what stands in its place: a mask (replays), or a made-up value of the same kind (recorded suites).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+from svctoolkit.secrets import MASK
+
+#: What a value is about a person; "" for a text of which nothing tells.
+Kind: TypeAlias = Literal["", "email", "phone", "name", "text", "date", "ip", "user", "anonymous", "device", "place"]
+#: What stands in place of a text or number of a kind. One of kind "" may be given back as it is.
+Substitute: TypeAlias = Callable[[Any, Kind], Any]
+
+_NAMES_BY_KIND: dict[Kind, str] = {
+    "email": "email emailaddress emailid mail contactemail workemail homeemail personalemail",
+    "phone": "phone phonenumber phoneno mobile mobilenumber mobilephone cellphone cell telephone tel homephone "
+    "workphone fax faxnumber msisdn",
+    "name": "firstname lastname fullname middlename maidenname surname givenname familyname username nickname name "
+    "displayname screenname handle login twitter instagram facebook linkedin skype",
+    "date": "birthday birthdate dateofbirth dob birthyear",
+    "text": "address address1 address2 addressline1 addressline2 homeaddress billingaddress shippingaddress street "
+    "streetaddress streetname housenumber apartment city town county state zip zipcode postalcode postcode postal "
+    "password passwd ssn socialsecuritynumber nationalid passport passportnumber taxid vatid driverslicense "
+    "driverlicense iban bic accountnumber creditcard creditcardnumber cardnumber cvv cvc gender age maritalstatus "
+    "avatar photo picture",
+    "ip": "ip ipaddress requestip clientip remoteip",
+    "user": "userid previousid externalid customerid",
+    "anonymous": "anonymousid",
+    "device": "deviceid token devicetoken advertisingid idfa idfv gaid adid androidid imei macaddress gclid fbclid "
+    "msclkid ttclid fbp fbc",
+    "place": "latitude longitude lat lng lon",
+}
+_KINDS: dict[str, Kind] = {name: kind for kind, names in _NAMES_BY_KIND.items() for name in names.split()}
+#: Objects whose `name` and `state` are those of a thing, not of a person.
+_THINGS = frozenset({
+    "", "app", "application", "brand", "browser", "campaign", "category", "checkout", "device", "event", "experiment",
+    "item", "items", "library", "list", "network", "order", "os", "page", "plan", "product", "products", "promotion",
+    "properties", "screen", "source", "store", "subscription", "variation",
+})  # fmt: skip
+_OF_THINGS = frozenset({"name", "state", "handle"})
+_PUNCTUATION = re.compile(r"[^a-z0-9]")
+
+_EMAIL = re.compile(r"[^\s@<>\"',;:()\[\]{}=&?/]+(?:@|%40)[^\s@<>\"',;:()\[\]{}=&?/]+\.[A-Za-z]{2,}")
+_IP = re.compile(
+    r"(?:(?<![\w./])|(?<=//))(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)"  # not the version in `Chrome/126.0.0.0`
+    r"|(?<![\w:.])(?:(?:[0-9A-Fa-f]{1,4}:){4,7}(?::?[0-9A-Fa-f]{1,4}){1,4}"
+    r"|(?:[0-9A-Fa-f]{1,4}:){2,6}:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,5})(?![\w:])"
+)
+_PHONE = re.compile(r"(?<![\w./-])\+?\d[\d ()./-]{7,18}\d(?![\w-]|\.\d)")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
+
+
+@lru_cache(maxsize=4096)
+def kind_of(name: str, owner: str = "") -> Kind:
+    """What the name of a member says about its value; `owner` is the member around it, empty at the top.
+
+    >>> kind_of("first_name"), kind_of("name", "traits"), kind_of("name", "products"), kind_of("revenue")
+    ('name', 'name', '', '')
+    """
+    plain = _PUNCTUATION.sub("", name.lower())
+    around = _PUNCTUATION.sub("", owner.lower())
+    if plain in _OF_THINGS and around in _THINGS:
+        return ""
+    kind = _KINDS.get(plain, "")
+    if kind or plain == "type":
+        return kind
+    return _KINDS.get(around, "")  # `address: {"floor": ...}`, `externalId: [{"id": ..., "type": ...}]`
+
+
+def replace(value: Any, substitute: Substitute, name: str = "", owner: str = "") -> Any:
+    """A copy of a JSON value without personal data; `name` is the member that it is, `owner` the one around it.
+
+    The value of a member whose name tells of a person is replaced whole; e-mail addresses, IP addresses and telephone
+    numbers are replaced wherever they stand in a text. Event names, ids of messages and other numbers stay.
+    """
+    if isinstance(value, Mapping):
+        return {key: replace(member, substitute, str(key), name) for key, member in value.items()}
+    if isinstance(value, list):
+        return [replace(item, substitute, name, owner) for item in value]
+    if isinstance(value, bool) or value is None or value == "":
+        return value
+    kind = kind_of(name, owner)
+    if kind:
+        return substitute(value, kind)
+    return replace_in_text(value, substitute) if isinstance(value, str) else value
+
+
+def replace_at(path: str, value: Any, substitute: Substitute) -> Any:
+    """As `replace`, for the value at a dotted path."""
+    steps = ["", "", *(step for step in path.split(".") if not step.isdigit())]
+    return replace(value, substitute, steps[-1], steps[-2])
+
+
+def replace_in_text(text: str, substitute: Substitute) -> str:
+    """A text with what looks like an address or a telephone number replaced. Times in ISO 8601 stay."""
+    whole: str = substitute(text, "")
+    if whole != text:
+        return whole
+    if not any(character.isdigit() or character == "@" for character in text) and "%40" not in text:
+        return text
+    text = _EMAIL.sub(lambda match: substitute(match[0], "email"), text)
+    text = _IP.sub(lambda match: substitute(match[0], "ip"), text)
+    return text if _DATE.fullmatch(text) else _PHONE.sub(lambda match: substitute(match[0], "phone"), text)
+
+
+def is_email(text: str) -> bool:
+    return _EMAIL.fullmatch(text) is not None
+
+
+def mask(value: Any, kind: Kind) -> Any:
+    """The substitute that shows nothing of a person."""
+    return MASK if kind else value
