@@ -5,6 +5,10 @@ purchase for each product, or with the recommended events of a shop one event fo
 named after the group, or the state of a subscription group; alias merges two users. A user without ID goes by an
 alias made from the anonymous ID, which is joined to the user at the first identify. With `supportDedup` Braze is asked
 for the user's profile first, and only the attributes that are new to it are sent.
+
+As the service does, against Braze's API: an event without a name, a time or a user is sent without it; a user ID that
+stands among the traits alone is no ID, but keeps the alias away. A subscription group gets the telephone number or,
+without one, the e-mail address, never both.
 """
 
 from __future__ import annotations
@@ -20,15 +24,16 @@ from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     TIME,
+    USER_ID,
     Table,
     as_object,
-    event_key,
-    event_name,
+    compact,
     first,
     number,
-    require_name,
     required,
     string,
+    text,
+    trait,
     value_of,
     warehouse_id,
 )
@@ -44,7 +49,7 @@ _DATA_CENTER = re.compile(r"(US|EU|AU)-(\d\d)", re.IGNORECASE)
 
 class BrazeSettings(Settings, frozen=True, kw_only=True):
     rest_api_key: Secret = Secret("")
-    data_center: str = "US-01"
+    data_center: str = ""
     enable_subscription_group_in_group_call: bool = False
     enable_nested_array_operations: bool = False
     send_purchase_event_with_extra_properties: bool = False
@@ -75,19 +80,18 @@ destination = DestinationType(
     ],
 )
 
-_NOT_IN_EVENTS = frozenset({"time", "event_name", "product_id", "quantity", "price"})  # Braze keeps these names
+_NOT_IN_EVENTS = frozenset({"time", "event_name"})  # Braze keeps these names for itself
 _NOT_IN_PURCHASES = frozenset({"product_id", "sku", "price", "quantity", "currency"})
-USER = string("context.externalId.brazeExternalId", "userId")
-ANONYMOUS = required(string("anonymousId"))
+USER = first("context.externalId.brazeExternalId", "userId")
 MERGE = Table(
     {
-        "identifier_to_merge": {"external_id": required(string("previousId"))},
-        "identifier_to_keep": {"external_id": required(string("userId"))},
+        "identifier_to_merge": {"external_id": required("previousId")},
+        "identifier_to_keep": {"external_id": required("userId")},
     }
 )
-WHEN = Table({"time": required(TIME)})
-GROUP = required(string("groupId", "traits.groupId"))
-SUBSCRIBER = Table({"phone": string("traits.phone"), "email": string("traits.email")})
+PURCHASE_TIME = Table({"time": required(TIME)})
+GROUP = required(first("groupId", "traits.groupId"))
+SUBSCRIBER = Table({"phones": trait("phone"), "emails": trait("email")})
 PURCHASE = Table(
     {
         "product_id": required(string(first("product_id", "sku"))),
@@ -111,22 +115,23 @@ def send_person(event: Event, settings: BrazeSettings, context: Context) -> Payl
 
 
 @destination.on("track")
-def send_event(event: Event, settings: BrazeSettings, context: Context) -> Payload:
+def send_action(event: Event, settings: BrazeSettings, context: Context) -> Payload:
     """A custom event, or what Braze has for the events of a shop."""
-    key = event_key(event)
+    key = str(event.raw.get("event") or "").lower()
     if settings.use_ecommerce_recommended_events and key in RECOMMENDED:
         kind = RECOMMENDED[key]
-        return _custom_event(event, settings, context, kind.name, shop_properties(event, kind))
-    if key == "order_completed":
+        return _custom_event(event, settings, context, {"name": kind.name}, shop_properties(event, kind))
+    if key == "order completed":
         return _track(event, settings, context, "purchases", _purchases(event, settings))
-    return _custom_event(event, settings, context, event_name(event), _custom(event))
+    name = {"name": event.raw["event"]} if "event" in event.raw else {}
+    return _custom_event(event, settings, context, name, _custom(event))
 
 
 @destination.on("page", "screen")
 def send_page(event: Event, settings: BrazeSettings, context: Context) -> Payload:
-    """The page's name, or `Page View` and `Screen View`."""
-    name = event.raw.get("name") or event.properties.get("name") or f"{event.type.title()} View"
-    return _custom_event(event, settings, context, require_name(event, name, "name"), _custom(event))
+    """The page's name, or `Page Viewed` and `Screen Viewed`."""
+    name = event.raw.get("name") or event.properties.get("name") or f"{event.type.title()} Viewed"
+    return _custom_event(event, settings, context, {"name": name}, _custom(event))
 
 
 @destination.on("group")
@@ -134,17 +139,20 @@ def send_group(event: Event, settings: BrazeSettings) -> Payload:
     """An attribute that says that the user is in the group, or the user's state in a subscription group."""
     group = value_of(event, GROUP)
     if not settings.enable_subscription_group_in_group_call:
-        member = {f"ab_rudder_group_{group}": True, **_identity(event)}
+        member = {f"ab_rudder_group_{text(group)}": True, **compact({"external_id": _user(event)})}
         return _post(settings, "/users/track", {"attributes": [member], "partner": "RudderStack"})
-    contact, state = SUBSCRIBER(event), as_object(event.raw.get("traits")).get("subscriptionState")
-    if not contact:
+    traits = as_object(event.raw.get("traits"))
+    if not traits.get("phone") and not traits.get("email"):
         raise MappingError("needs a value at traits.phone or traits.email", field="traits.phone or traits.email")
+    state = traits.get("subscriptionState")
     if state not in ("subscribed", "unsubscribed"):
         where = "traits.subscriptionState"
         raise MappingError(f"{where}: expected 'subscribed' or 'unsubscribed', got {state!r}", field=where)
-    ids = {"external_ids": value_of(event, USER), "phones": contact.get("phone"), "emails": contact.get("email")}
     change = {"subscription_group_id": group, "subscription_state": state}
-    change.update({key: [value] for key, value in ids.items() if value})
+    if event.raw.get("userId"):
+        change["external_ids"] = [event.raw["userId"]]
+    kind, address = next(iter(SUBSCRIBER(event).items()))  # one kind of group: of telephone numbers or of addresses
+    change[kind] = [address]
     return _post(settings, "/v2/subscription/status/set", {"subscription_groups": [change]})
 
 
@@ -155,16 +163,16 @@ def send_alias(event: Event, settings: BrazeSettings) -> Payload:
 
 
 def _custom_event(
-    event: Event, settings: BrazeSettings, context: Context, name: str, properties: Mapping[str, Any]
+    event: Event, settings: BrazeSettings, context: Context, name: Mapping[str, Any], properties: Mapping[str, Any]
 ) -> Payload:
-    happened = {"name": name, **WHEN(event), "properties": properties, **_identity(event)}
-    return _track(event, settings, context, "events", [happened])
+    time = {"time": event.raw["timestamp"]} if "timestamp" in event.raw else {}
+    return _track(event, settings, context, "events", [{**name, **time, "properties": properties, **_identity(event)}])
 
 
 def _track(
-    event: Event, settings: BrazeSettings, context: Context, kind: str, happened: list[dict[str, Any]]
+    event: Event, settings: BrazeSettings, context: Context, kind: str, records: list[dict[str, Any]]
 ) -> Payload:
-    body: dict[str, Any] = {"partner": "RudderStack", kind: happened}
+    body: dict[str, Any] = {"partner": "RudderStack", kind: records}
     about = _attributes(event, settings, context)
     if about:
         body["attributes"] = [{**about, **_identity(event)}]
@@ -181,8 +189,12 @@ def _attributes(event: Event, settings: BrazeSettings, context: Context) -> dict
 
 def _profile(identity: Mapping[str, Any], settings: BrazeSettings, context: Context) -> Mapping[str, Any]:
     """What Braze knows of the user; nothing of one whom it does not know."""
-    alias = identity.get("user_alias")
-    whose = {"user_aliases": [alias]} if alias else {"external_ids": [identity["external_id"]]}
+    if "user_alias" in identity:
+        whose = {"user_aliases": [identity["user_alias"]]}
+    elif "external_id" in identity:
+        whose = {"external_ids": [identity["external_id"]]}
+    else:
+        return {}
     body = {**whose, "fields_to_export": [*EXPORTED, "custom_attributes"]}
     users = as_object(_ask(settings, context, "/users/export/ids", body)).get("users")
     return as_object(users[0]) if isinstance(users, list) and users else {}
@@ -205,7 +217,7 @@ def _purchase(event: Event, settings: BrazeSettings, product: Mapping[str, Any])
     if not currency:
         where = "properties.currency or properties.products.currency"
         raise MappingError(f"needs a value at {where}", field=where)
-    out = {**PURCHASE(product), "currency": currency, **WHEN(event), **_identity(event)}
+    out = {**PURCHASE(product), "currency": text(currency), **PURCHASE_TIME(event), **_identity(event)}
     extra = {key: value for key, value in product.items() if key not in _NOT_IN_PURCHASES}
     if settings.send_purchase_event_with_extra_properties and extra:
         out["properties"] = extra
@@ -217,20 +229,27 @@ def _user(event: Event) -> Any:
 
 
 def _identity(event: Event) -> dict[str, Any]:
-    """The user's ID; else the alias that the event's options name; else one made from the anonymous ID."""
+    """The user's ID; else the alias that the event's options name; else one made from the anonymous ID.
+
+    Traits with a user ID keep the alias away but are not taken for the ID, which leaves Braze nobody.
+    """
     who = _user(event)
     if who:
         return {"external_id": who}
     alias = as_object(destination.options(event).get("alias"))
     if alias.get("alias_name") and alias.get("alias_label"):
         chosen = {"alias_name": alias["alias_name"], "alias_label": alias["alias_label"]}
-    else:
+    elif value_of(event, USER_ID):
+        return {}
+    elif event.raw.get("anonymousId"):
         chosen = _anonymous(event)
+    else:
+        return {"_update_existing_only": False}
     return {"user_alias": chosen, "_update_existing_only": False}
 
 
 def _anonymous(event: Event) -> dict[str, Any]:
-    return {"alias_name": value_of(event, ANONYMOUS), "alias_label": "rudder_id"}
+    return {"alias_name": event.raw["anonymousId"], "alias_label": "rudder_id"}
 
 
 def _join(event: Event, settings: BrazeSettings, context: Context, who: str) -> None:

@@ -10,32 +10,55 @@ from dataclasses import dataclass
 from typing import Any
 
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, as_object, compact, first, products
+from svctoolkit.mapping import Leaf, Table, as_object, compact, converter, first, number, products, string
 
-ITEM = Table(
+
+@converter
+def amount(value: Any) -> Any:
+    """A text that is a number as that number. Anything else stays as it is: Braze reports it."""
+    try:
+        return number.of(value)
+    except ValueError:
+        return value
+
+
+@converter
+def name_of(value: Any) -> Any:
+    """A number as text. Anything else stays as it is."""
+    return value if isinstance(value, bool | str | list | dict) else string.of(value)
+
+
+VIEWED_ITEM = Table(
     {
-        "product_id": first("product_id", "sku"),
-        "product_name": "name",
-        "variant_id": first("variant", "sku", "product_id"),
+        "product_id": name_of(first("product_id", "sku")),
+        "product_name": name_of("name"),
+        "variant_id": name_of(first("variant", "sku", "product_id")),
         "image_url": "image_url",
         "product_url": "url",
-        "quantity": "quantity",
-        "price": "price",
+        "price": amount("price"),
     },
     of="properties.products",
 )
+ITEM = Table({**VIEWED_ITEM.shape, "quantity": amount("quantity")}, of="properties.products")
 VIEW = Table({"currency": "properties.currency", "type": "properties.type"})
-TOTAL = first("properties.total", "properties.value", "properties.revenue")
-CART = Table({"cart_id": "properties.cart_id", "currency": "properties.currency", "total_value": TOTAL})
-CHECKOUT = Table({"checkout_id": "properties.checkout_id", **CART.shape})
+VALUE: dict[str, Leaf] = {
+    "currency": "properties.currency",
+    "total_value": amount("properties.total", "properties.value", "properties.revenue"),
+    "subtotal_value": amount("properties.subtotal_value"),
+    "tax": amount("properties.tax"),
+    "shipping": amount("properties.shipping"),
+}
+CART = Table({"cart_id": name_of("properties.cart_id"), **VALUE})
+CHECKOUT = Table({"checkout_id": name_of("properties.checkout_id"), **CART.shape})
 ORDER = Table(
     {
-        "order_id": "properties.order_id",
-        **CART.shape,
-        "total_discounts": "properties.discount",
+        "order_id": name_of("properties.order_id"),
+        **VALUE,
+        "total_discounts": amount("properties.discount"),
         "discounts": "properties.discounts",
     }
 )
+PLACED = Table({"cart_id": name_of("properties.cart_id"), **ORDER.shape})
 CANCELLED = Table({**ORDER.shape, "cancel_reason": "properties.cancel_reason"})
 
 
@@ -49,30 +72,36 @@ class Recommended:
     one: bool = False
 
 
-#: by the event's name in lower case, with underscores
+#: by the event's name in lower case
 RECOMMENDED = {
-    "product_viewed": Recommended("ecommerce.product_viewed", VIEW, one=True),
-    "product_added": Recommended("ecommerce.cart_updated", CART, "add"),
-    "product_removed": Recommended("ecommerce.cart_updated", CART, "remove"),
-    "checkout_started": Recommended("ecommerce.checkout_started", CHECKOUT),
-    "order_completed": Recommended("ecommerce.order_placed", ORDER),
-    "order_refunded": Recommended("ecommerce.order_refunded", ORDER),
-    "order_cancelled": Recommended("ecommerce.order_cancelled", CANCELLED),
+    "product viewed": Recommended("ecommerce.product_viewed", VIEW, one=True),
+    "product added": Recommended("ecommerce.cart_updated", CART, "add"),
+    "product removed": Recommended("ecommerce.cart_updated", CART, "remove"),
+    "checkout started": Recommended("ecommerce.checkout_started", CHECKOUT),
+    "order completed": Recommended("ecommerce.order_placed", PLACED),
+    "order refunded": Recommended("ecommerce.order_refunded", ORDER),
+    "order cancelled": Recommended("ecommerce.order_cancelled", CANCELLED),
 }
 
 
 def shop_properties(event: Event, kind: Recommended) -> dict[str, Any]:
-    """What Braze knows by name, and the rest under `metadata`. What Braze misses, Braze itself reports."""
-    own = kind.table.rest(event.properties, "properties")
+    """What Braze knows by name, and the rest under `metadata`. What Braze misses, Braze itself reports.
+
+    A change of the cart without a list of products is about the product that its properties describe.
+    """
+    rest = kind.table.rest(event.properties, "properties")
     out = {**kind.table(event), **compact({"action": kind.action}), "source": _source(event)}
-    listed = products(event)
+    listed = rest.pop("products", None)
     if kind.one:
-        out, own = {**ITEM(own), **out}, ITEM.rest(own)
-    elif listed:
-        out["products"], own = [_item(product) for product in listed], {k: v for k, v in own.items() if k != "products"}
-    elif kind.action and ITEM(own):
-        out["products"], own = [_item(own)], {}
-    return {**out, **compact({"metadata": own})}
+        out, rest = {**VIEWED_ITEM(rest), **out}, VIEWED_ITEM.rest(rest)
+    elif isinstance(listed, list):
+        out |= compact({"products": [_item(product) for product in products(event)]})
+    elif kind.action:
+        item, rest = ITEM(rest), ITEM.rest(rest)
+        out |= compact({"products": [item] if item else []})
+        rest.pop("action", None)
+    rest.pop("source", None)
+    return {**out, **compact({"metadata": rest})}
 
 
 def _item(product: Mapping[str, Any]) -> dict[str, Any]:

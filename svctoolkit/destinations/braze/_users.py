@@ -24,6 +24,8 @@ _STANDARD = {
     "phone": "phone",
 }
 _PLACE = {"country": "country", "home_city": "city"}  # of the trait `address`
+_NULLABLE = frozenset({"email", "gender", "phone"})
+_OPERATIONS = frozenset({"add", "update", "remove"})
 _READ = frozenset({"address", *_STANDARD.values()})
 #: what Braze tells of a profile by name; everything else of ours is among its custom attributes
 EXPORTED = ("country", "dob", "email", "first_name", "gender", "home_city", "last_name", "phone")
@@ -40,17 +42,19 @@ def attributes(event: Event, *, nested: bool) -> dict[str, Any]:
     address = as_object(traits.get("address"))
     out = {key: address[name] for key, name in _PLACE.items() if not is_empty(address.get(name))}
     for key, name in _STANDARD.items():
-        if name in traits and traits[name] != "":
-            out[key] = _NORMAL[key](traits[name]) if key in _NORMAL else traits[name]
-    if traits.get("gender") and not out.get("gender"):
-        out.pop("gender", None)  # a word that Braze has no letter for must not take away the one it knows
+        value = traits.get(name)
+        if value is not None and value != "":
+            out[key] = _NORMAL[key](value) if key in _NORMAL else value
+        elif value is None and name in traits and name in _NULLABLE:
+            out[key] = None
     for name, value in traits.items():
         if name not in _READ:
             out[name] = value
-            if nested and isinstance(value, Mapping):
-                out[name] = _operations(value) or value
-                if "update" in value:
-                    out["_merge_objects"] = event.properties.get("mergeObjectsUpdateOperation") or False
+            if nested and isinstance(value, dict) and (value.keys() & _OPERATIONS):
+                out[name] = _changes_of_list(value)
+                if value.get("update") is not None:
+                    merge = event.properties.get("mergeObjectsUpdateOperation")
+                    out["_merge_objects"] = False if merge is None else merge
     return out
 
 
@@ -62,35 +66,42 @@ def changes(attributes: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[s
     }
 
 
-def _operations(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes of a list of objects: `add`, `update` and `remove` elements, found by the member `identifier` names."""
-    out: dict[str, Any] = {}
+def _changes_of_list(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes of a list of objects: `add`, `update` and `remove` elements, found by the member `identifier` names.
+
+    Without an `update` the members are sent as they are, too.
+    """
+    out: dict[str, Any] = {} if value.get("update") is not None else dict(value)
     for operation in ("update", "remove"):
         if isinstance(value.get(operation), list):
-            out[f"${operation}"] = [_operation(operation, as_object(element)) for element in value[operation]]
-    if "add" in value:
+            out[f"${operation}"] = [_change_of_element(operation, as_object(element)) for element in value[operation]]
+    if value.get("add") is not None:
         out["$add"] = value["add"]
     return out
 
 
-def _operation(operation: str, element: Mapping[str, Any]) -> dict[str, Any]:
-    by = str(element.get("identifier"))
-    out = {"$identifier_key": by, "$identifier_value": element.get(by)}
+def _change_of_element(operation: str, element: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    by = element.get("identifier")
+    if "identifier" in element:
+        out["$identifier_key"] = by
+    if isinstance(by, str) and by in element:
+        out["$identifier_value"] = element[by]
     if operation == "update":
         out["$new_object"] = {key: value for key, value in element.items() if key not in ("identifier", by)}
     return out
 
 
-def _email(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
+def _email(value: Any) -> str:
+    if not isinstance(value, str):
         raise MappingError(f"traits.email: expected a text, got {value!r}", field="traits.email")
-    return value.lower() if value else None
+    return value.lower()
 
 
 def _gender(value: Any) -> str | None:
-    """Braze's letters: F, M, O (other). Null for anything else."""
-    told = value.lower() if isinstance(value, str) else ""
-    return next((letter for letter, words in _GENDERS.items() if told in words), None)
+    """Braze's letters: F, M, O (other). Null, which takes the attribute away, for anything else."""
+    word = value.lower() if isinstance(value, str) else ""
+    return next((letter for letter, words in _GENDERS.items() if word in words), None)
 
 
 _NORMAL = {"email": _email, "gender": _gender}
