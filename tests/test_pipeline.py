@@ -60,6 +60,26 @@ def test_a_transformation_may_fan_out() -> None:
     assert [r.json["event"] for r in pipeline.recorder.requests] == ["A", "B", "C"]
 
 
+def test_a_mapping_is_prepared_once_until_something_changes() -> None:
+    """The route is the same for each event; a configuration changed in place, or a credential, makes another."""
+    pipeline = shop(lambda event: event)
+    hook = pipeline.workspace.destination("hook")
+
+    first = pipeline.route(hook)
+    assert pipeline.route(hook) is first
+    assert pipeline.route(hook, {"webhookMethod": "GET"}) is not first
+    assert pipeline.route(hook) is first
+
+    hook.config["webhookUrl"] = "https://hook.example/other"
+    second = pipeline.route(hook)
+    (payload,) = second.mapping.payloads(EVENT)
+    assert (second is first, payload["endpoint"]) == (False, "https://hook.example/other")
+
+    pipeline.workspace.credentials["key"] = "s3cr3t-of-the-crm"
+    third = pipeline.route(hook)
+    assert third.masker.masked("s3cr3t-of-the-crm") != second.masker.masked("s3cr3t-of-the-crm")
+
+
 @pytest.mark.parametrize("nothing", [None, []])
 def test_a_dropped_event_stops_there(nothing: Any) -> None:
     """One entry says so, later stages are aborted, nothing is sent."""

@@ -76,6 +76,7 @@ def _described(one: Definition) -> Iterator[str]:
         mapping = CATALOGUE[one.name]
         facts += [("mapping", ", ".join(mapping.handlers)), ("docs", mapping.docs)]
         facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
+        facts += [("quirk", quirk) for quirk in mapping.quirks]
     for name, text in ((name, text) for name, text in facts if text):
         yield textwrap.fill(text, width(), initial_indent=f"  {name:<7}  ", subsequent_indent=" " * 11)
     yield ""

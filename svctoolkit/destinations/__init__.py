@@ -12,9 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from svctoolkit.destinations._answers import Answer
-from svctoolkit.destinations._define import Context, DestinationType, Lookup, Method, Payload
+from svctoolkit.destinations._context import Context, Lookup
+from svctoolkit.destinations._define import DestinationType
 from svctoolkit.destinations._examples import Asked, Example, Refusal, read_examples
-from svctoolkit.destinations._settings import DynamicSettings, Parsed, Rows, Settings, Tags
+from svctoolkit.destinations._mapping import DestinationMapping
+from svctoolkit.destinations._payload import Method, Payload
+from svctoolkit.destinations._settings import Parsed, Rows, Settings, Tags
 from svctoolkit.registry import Registry
 
 __all__ = [
@@ -22,8 +25,8 @@ __all__ = [
     "Answer",
     "Asked",
     "Context",
+    "DestinationMapping",
     "DestinationType",
-    "DynamicSettings",
     "Example",
     "Lookup",
     "Method",

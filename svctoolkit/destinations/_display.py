@@ -33,6 +33,8 @@ def destination_type(kind: DestinationType) -> Html:
     if kind.docs:
         facts["follows"] = kind.docs
     facts["settings"] = ", ".join(kind.settings.__struct_encode_fields__)
+    if kind.quirks:
+        facts["quirks"] = " ".join(kind.quirks)
     return display.page(display.section(kind.title, display.facts(facts)))
 
 

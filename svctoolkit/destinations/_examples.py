@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from svctoolkit.destinations._define import Payload
+from svctoolkit.destinations._payload import Payload
 from svctoolkit.errors import ConfigError, MappingError
 
 if TYPE_CHECKING:

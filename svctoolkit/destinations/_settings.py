@@ -99,7 +99,7 @@ def read_settings(title: str, kind: type[S], config: Mapping[str, Any]) -> S:
         raise InvalidConfig(Problem(said, where=f"{title} config")) from error
 
 
-def configured(
+def configure(
     title: str, kind: type[Settings], config: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Settings | DynamicSettings:
     """The settings of a configuration as it is stored. Raises `InvalidConfig`."""

@@ -12,7 +12,7 @@ from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import RequestError, ToolkitError
 from svctoolkit.pipeline.outside import lookup_through, secrets, transport_of
-from svctoolkit.pipeline.route import Route, route
+from svctoolkit.pipeline.route import Route, Routes, route
 from svctoolkit.pipeline.run import Stages, run
 from svctoolkit.results import DestinationResult, SourceResult
 from svctoolkit.workspace import Destination, Source, UserCode, Workspace
@@ -46,6 +46,7 @@ class Pipeline:
             asked = replace(asked, lookup=lookup_through(self.sender))
         self.context = asked
         self.loopback = loopback
+        self._routes = Routes(workspace, self.user_code)
         self._transport = transport
 
     def __repr__(self) -> str:
@@ -117,8 +118,14 @@ class Pipeline:
         return DestinationResult(destination.id, destination.name, destination.type, data, masker=way.masker)
 
     def route(self, destination: Destination, config: Mapping[str, Any] | None = None) -> Route:
-        """The route to a destination as the workspace is now. Raises what `svctoolkit.pipeline.route` raises."""
-        return route(self.workspace, destination, self.user_code, config)
+        """The route to a destination as the workspace is now; `config` overrides its configuration key by key.
+
+        Without it the route is kept, mapping and all, until something changes that it is made of. Raises what
+        `svctoolkit.pipeline.route` raises.
+        """
+        if config:
+            return route(self.workspace, destination, self.user_code, config)
+        return self._routes.route(destination)
 
     def transport(self) -> Transport:
         """What answers the requests of stage 3, by the workspace's delivery mode as it is now."""

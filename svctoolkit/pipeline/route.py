@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from svctoolkit.delivery import Answer
-from svctoolkit.destinations import CATALOGUE, DestinationType, Settings, definitions
+from svctoolkit.destinations import CATALOGUE, DestinationMapping, DestinationType, definitions
 from svctoolkit.secrets import Masker, revealed, secret_texts
 from svctoolkit.transformations import Runnable
 from svctoolkit.workspace import Destination, Transformation, UserCode, Workspace
@@ -15,21 +16,21 @@ from svctoolkit.workspace import Destination, Transformation, UserCode, Workspac
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A destination, its type and settings, and the user's code in front of it, ready to run."""
+    """A destination, its mapping with the settings read, and the user's code in front of it, ready to run."""
 
     workspace: Workspace
     destination: Destination
     type: DestinationType
-    settings: Settings
+    mapping: DestinationMapping
     transformation: Transformation | None
     code: Runnable | None
     masker: Masker
 
     def success(self, url: str) -> Answer | None:
         """What the destination's own server says at `url` when all is well, where its type knows it."""
-        for known in self.type.answers:
-            if known.name == "success" and known.at in url:
-                return Answer(known.status, known.body, dict(known.headers))
+        for answer in self.type.answers:
+            if answer.name == "success" and answer.at in url:
+                return Answer(answer.status, answer.body, dict(answer.headers))
         return None
 
 
@@ -47,15 +48,42 @@ def route(
     definitions.check_supported(destination.type)
     config = {**destination.config, **(overrides or {})}
     kind = CATALOGUE[destination.type]
-    settings = kind.configure(config)
+    mapping = kind.prepare(config)
     transformation = workspace.transformation(destination.transformation) if destination.transformation else None
-    secrets = {*settings.secrets(), *secret_texts(config), *definitions.secret_values(destination.type, config)}
+    secrets = {*mapping.secrets(), *secret_texts(config), *definitions.secret_values(destination.type, config)}
     return Route(
         workspace=workspace,
         destination=destination,
         type=kind,
-        settings=settings,
+        mapping=mapping,
         transformation=transformation,
         code=user_code.runnable(transformation) if transformation else None,
         masker=Masker({*secrets, *map(str, map(revealed, workspace.credentials.values()))}),
     )
+
+
+class Routes:
+    """The routes of a workspace: each is kept until its destination, the user's code or a credential changes."""
+
+    def __init__(self, workspace: Workspace, user_code: UserCode) -> None:
+        self._workspace, self._user_code = workspace, user_code
+        self._routes: dict[str, tuple[Any, Route]] = {}
+
+    def route(self, destination: Destination) -> Route:
+        """The route to a destination as the workspace is now. Raises what `route` raises."""
+        state = self._state(destination, destination.config)
+        kept = self._routes.get(destination.key)
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        made = route(self._workspace, destination, self._user_code)
+        # A copy: who changes a configuration may change the object itself, and that would be equal to itself.
+        self._routes[destination.key] = self._state(destination, deepcopy(destination.config)), made
+        return made
+
+    def _state(self, destination: Destination, config: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Equal as long as nothing has changed that a route is made of."""
+        workspace = self._workspace
+        transformation = workspace.transformations.get(destination.transformation or "")
+        code = self._user_code.written(transformation) if transformation else None
+        kind = destination.type in CATALOGUE and CATALOGUE[destination.type]  # a notebook may add it again
+        return kind, config, destination.transformation, code, dict(workspace.credentials), id(destination)

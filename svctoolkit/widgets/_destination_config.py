@@ -57,7 +57,7 @@ def _said(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     try:
         definitions.check_variables(type, config)
         if type in CATALOGUE:
-            CATALOGUE[type].configure(config)
+            CATALOGUE[type].prepare(config)
     except UnknownName as error:
         yield "", str(error)
     except InvalidConfig as error:

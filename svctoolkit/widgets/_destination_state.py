@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -73,6 +73,10 @@ class DestinationState:
         found = [*own, *sorted(ready, key=_title), *sorted(others, key=_title)]
         words = search.lower().split()
         return [one for one in found if all(word in one[0].lower() for word in words)]
+
+    def quirks(self) -> Sequence[str]:
+        """Where the service does something else with this type than the destination's own documentation asks for."""
+        return CATALOGUE[self.type].quirks if self.type in CATALOGUE else ()
 
     def refusal(self) -> str:
         """Why events of this type cannot run here; empty if they can."""

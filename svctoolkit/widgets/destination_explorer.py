@@ -159,6 +159,7 @@ class DestinationExplorer(_base.Explorer):
         if self.state.destination is not None:
             mode = self.state.workspace.delivery.mode
             parts.append(display.message(f"{_OWN} Delivery mode: {mode}.", "warning" if mode == "live" else "info"))
+        parts += [display.message(quirk, "info") for quirk in self.state.quirks()]
         self._about.value = display.page(*parts) if parts else ""
         titles = [("choose…", ""), *((sample.title, sample) for sample in self.state.samples())]
         self._sample.options = titles

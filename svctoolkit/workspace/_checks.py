@@ -125,7 +125,7 @@ def _misfits(kind: str, config: Mapping[str, Any]) -> Iterator[str]:
         yield from (problem.message for problem in error.problems)
     try:
         if kind in CATALOGUE:
-            CATALOGUE[kind].configure(config)
+            CATALOGUE[kind].prepare(config)
     except InvalidConfig as error:
         yield from (problem.message for problem in error.problems)
 

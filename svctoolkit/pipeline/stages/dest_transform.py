@@ -12,4 +12,4 @@ from svctoolkit.pipeline.route import Route
 
 def run(event: Mapping[str, Any], route: Route, context: Context) -> list[dict[str, Any]]:
     """The payloads in the service's format. Raises `EventError`, and nothing else."""
-    return [payload.to_dict() for payload in route.type.transform(Event(event), route.settings, context)]
+    return [payload.to_dict() for payload in route.mapping.transform(Event(event), context)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
@@ -18,7 +17,6 @@ from svctoolkit.pipeline.stages import send_to_destination
 from svctoolkit.results import NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.retries import retry_after
 from svctoolkit.server.ingest.blocks import Block
-from svctoolkit.workspace import Destination
 
 Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "dead"]
 _ALL_STAGES = Stages(send_to_destination=True)
@@ -70,7 +68,6 @@ class Attempts:
 
     def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], *, masked: bool) -> None:
         self._pipeline, self._clock, self._masked = pipeline, clock, masked
-        self._routes: dict[str, tuple[Any, Route]] = {}
 
     def __call__(self, task: Task, event: Mapping[str, Any], key: str) -> Outcome:
         """The outcome. Whatever goes wrong is one: nothing is raised."""
@@ -84,7 +81,7 @@ class Attempts:
 
     def _attempt(self, task: Task, event: Mapping[str, Any], key: str) -> Outcome:
         destination = self._pipeline.workspace.destination(key)
-        route = self._route(destination)
+        route = self._pipeline.route(destination)
         wire = _Wire(self._pipeline, route, task, str(event.get("messageId")), self._clock)
         timeout = self._pipeline.workspace.delivery.timeout
         sender = Sender(wire, timeout=timeout)
@@ -138,18 +135,6 @@ class Attempts:
         if self._masked:
             data = route.masker.masked(data)
         return Exchange(part, made.status, self._clock().timestamp(), data)
-
-    def _route(self, destination: Destination) -> Route:
-        """The route, made again only when the destination or its transformation has changed."""
-        found = self._pipeline.workspace.transformations.get(destination.transformation or "")
-        code = self._pipeline.user_code.written(found) if found else None
-        now = (destination.type, destination.config, destination.transformation, code, id(destination))
-        known = self._routes.get(destination.key)
-        if known is None or known[0] != now:
-            # Compared with a copy: a configuration may be changed where it is.
-            kept = (destination.type, deepcopy(destination.config), *now[2:])
-            known = self._routes[destination.key] = kept, self._pipeline.route(destination)
-        return known[1]
 
 
 @dataclass(frozen=True, slots=True)

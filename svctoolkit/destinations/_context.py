@@ -1,0 +1,55 @@
+"""What a mapping may use beside the event and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+import msgspec
+
+from svctoolkit.errors import MappingError
+from svctoolkit.mapping import text
+
+#: What a mapping may ask over the network: `{method, url, headers, params, body}` -> `(status, parsed body)`.
+Lookup: TypeAlias = Callable[[Mapping[str, Any]], tuple[int, Any]]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _new_id() -> str:
+    from uuid import uuid4  # 4 ms, and few mappings make ids
+
+    return str(uuid4())
+
+
+def _no_lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
+    raise MappingError(f"needs an answer from {request.get('url')}, and no lookup was given")
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What a mapping may use beside the event and the settings. A handler that wants it takes a third parameter."""
+
+    clock: Callable[[], datetime] = _now
+    lookup: Lookup = _no_lookup
+    new_id: Callable[[], str] = _new_id
+    destination_id: str = ""
+    metadata: Mapping[str, Any] = {}
+
+    def ask(self, request: Mapping[str, Any], *, may_miss: bool = False) -> Any:
+        """The body of the destination's answer to a look-up.
+
+        Raises `MappingError` with the answer for any status but 2xx. With `may_miss` a 404 gives None: the destination
+        knows no such thing.
+        """
+        status, answer = self.lookup(request)
+        if status == 404 and may_miss:
+            return None
+        if not 200 <= status < 300:
+            url, _, _ = str(request.get("url")).partition("?")  # keys and addresses may stand in the query
+            raise MappingError(
+                f"the destination answers {status} to {request.get('method', 'GET')} {url}: {text(answer)[:300]}"
+            )
+        return answer
