@@ -2,55 +2,39 @@
 
 track sends a standard event, by the event's own name (`Order Completed` is `PURCHASE`) or as the configuration maps
 it; page sends `PAGE_VIEW`. `properties.eventConversionType` (web, mobile, offline) says where it happened, else the
-channel does. Snapchat takes events of the last 28 days, of people that it can match. `apiVersion` chooses between
-version 3 (`newApi`) and version 2 of the API.
+channel does. Snapchat takes events of people that it can match. `apiVersion` chooses between version 3 (`newApi`),
+which takes events of the last 7 days, and version 2 of the API, which takes those of the last 37.
+https://developers.snap.com/api/marketing-api/Conversions-API/Parameters
+
+Decisions. A conversion type that Snapchat does not know leaves out where it happened. An order, a checkout and a list
+without a price and without products have the price `"null"`, a text, as the service sends it. An event without a time
+has none, and Snapchat takes the time of its arrival; a time that is none is refused, where the service sends `NaN`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
 from svctoolkit.destinations.snapchat_conversion._tables import (
-    APP,
     COMMON_2,
+    COMMON_3,
     EXTINFO,
     ITEM,
-    ORDER_3,
     PERSON_2,
     PERSON_3,
-    PLACE_2,
-    PLACE_3,
-    PRICED,
-    PRODUCT_ID,
-    SEARCH,
-    VALUE,
+    TRANSACTIONS,
+    URL,
+    USUAL,
     VENDOR_2,
-    VENDOR_3,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import (
-    EMAIL,
-    IP,
-    PHONE,
-    TIME,
-    as_object,
-    check_age,
-    epoch_s,
-    event_name,
-    first,
-    name_key,
-    path,
-    platform,
-    products,
-    required,
-    string,
-    text,
-    time,
-    value_of,
-)
+from svctoolkit.mapping import TIME, check_age, event_name, moment, name_key, number, path, platform, string
+from svctoolkit.mapping.table import getter
+from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
 #: the shop's names; every other standard event of Snapchat is called by its own name in lower case
@@ -73,7 +57,7 @@ _OWN = (
 )
 _EVENTS = {**_SHOP, **dict(zip(_OWN, map(str.upper, _OWN), strict=True))}
 _SOURCES = {"web": "WEB", "mobile": "MOBILE_APP", "mobile_app": "MOBILE_APP", "offline": "OFFLINE"}
-_EXTINFO = {"ios": "i2", "android": "a2"}
+_CHANNELS = {"web": "WEB", "mobile": "MOBILE_APP"}
 
 
 class SnapchatSettings(Settings, frozen=True, kw_only=True):
@@ -102,149 +86,186 @@ destination = DestinationType(
     ],
 )
 
-WHEN = required(time(TIME))
+_time, _url, _timezone = getter(TIME), getter(URL), getter("context.timezone")
+_device_type = getter("context.device.type")
+_extinfo = tuple(map(getter, EXTINFO))
 
 
 @destination.on("track")
 def send_event(event: Event, settings: SnapchatSettings, context: Context) -> Payload:
     """The standard event of that name. A row of the configuration goes before the names that Snapchat knows."""
     name = event_name(event)
-    mapped = {
-        name_key(row.from_): name_key(row.to) for row in settings.rudder_events_to_snap_events if row.from_ and row.to
-    }
-    standard = _EVENTS.get(mapped.get(name_key(name), name_key(name)))
-    if standard is None:
+    key = name_key(name)
+    for row in settings.rudder_events_to_snap_events:
+        if row.from_ and row.to and name_key(row.from_) == name_key(name):
+            key = name_key(row.to)
+    if key not in _EVENTS:
         raise MappingError(
             f"event: Snapchat has no event for {name!r}; map it in rudderEventsToSnapEvents", field="event"
         )
-    return _send(event, settings, context, standard)
+    return _payload(event, settings, context, key)
 
 
 @destination.on("page")
 def send_page(event: Event, settings: SnapchatSettings, context: Context) -> Payload:
-    return _send(event, settings, context, "PAGE_VIEW")
+    return _payload(event, settings, context, "page_view")
 
 
-def _send(event: Event, settings: SnapchatSettings, context: Context, name: str) -> Payload:
-    source = _source(event)
-    if source == "MOBILE_APP" and not settings.snap_app_id:
+def _payload(event: Event, settings: SnapchatSettings, context: Context, key: str) -> Payload:
+    """`key` is the name of the event in lower case, with underscores."""
+    place = _conversion_type(event)
+    if place == "MOBILE_APP" and not settings.snap_app_id:
         raise MappingError("events of an application need snapAppId in the configuration", field="channel")
-    if source == "MOBILE_APP" and not settings.app_id:
+    if place == "MOBILE_APP" and not settings.app_id:
         raise MappingError("events of an application need appId in the configuration", field="channel")
-    if source != "MOBILE_APP" and not settings.pixel_id:
+    if place in ("WEB", "OFFLINE") and not settings.pixel_id:
         raise MappingError("events of a website and offline events need pixelId in the configuration", field="channel")
-    _check_person(event)
     send = _version_3 if settings.api_version == "newApi" else _version_2
-    return send(event, settings, name, source, _seconds(event, context))
+    return send(event, settings, context, key, place)
 
 
-def _version_3(event: Event, settings: SnapchatSettings, name: str, source: str, seconds: str) -> Payload:
-    in_app = source == "MOBILE_APP"
-    as_list = products(event) or [event.properties]
-    order: dict[str, Any] = {**ORDER_3(event), **_shop(event, name, ids="content_ids")}
-    value = _value(event)
-    if value is not None:
-        order["price" if name in ("AD_VIEW", "AD_CLICK") else "value"] = value
-    contents = [item for item in map(ITEM, as_list) if item]
-    if contents:
-        order["contents"] = contents
+def _version_3(event: Event, settings: SnapchatSettings, context: Context, key: str, place: str) -> Payload:
+    person, bought = PERSON_3(event), _transaction(event, key)
+    _check_person(person, "em", "ph", "madid", "client_ip_address", "client_user_agent")
+    transaction_id = bought.pop("transaction_id", None)
+    bought.pop("sign_up_method", None)
+    names = {"ids": "content_ids", "category": "content_category", "price": "value"}
+    if _EVENTS[key] in ("AD_VIEW", "AD_CLICK"):
+        del names["price"]
+    custom = {names.get(name, name): value for name, value in bought.items()} | COMMON_3(event)
+    if contents := _contents(event):
+        custom["contents"] = contents
+    event_id = _event_id(event, settings)
     body = {
-        "event_name": name,
-        "event_time": seconds,
-        "action_source": source,
-        "user_data": {**PERSON_3(event), **(VENDOR_3(event) if _system(event) == "ios" else {})},
-        "custom_data": order,
-        **_deduplication(event, settings, "event_id"),
+        "event_name": _EVENTS[key],
+        "event_id": transaction_id if event_id is None else event_id,
+        "event_time": _seconds(event, context, timedelta(days=7)),
+        "action_source": place,
+        "event_source_url": _url(event.raw) if place == "WEB" else None,
+        "user_data": person,
+        "custom_data": custom,
+        "app_data": _app_data(event, settings, context, place),
     }
-    if source == "WEB":
-        body.update(PLACE_3(event))
-    if in_app:
-        body["app_data"] = {"app_id": settings.app_id, **_extinfo(event), **APP(event)}
+    account = settings.snap_app_id if place == "MOBILE_APP" else settings.pixel_id
     return Payload(
-        endpoint=f"https://tr.snapchat.com/v3/{settings.snap_app_id if in_app else settings.pixel_id}/events",
+        endpoint=f"https://tr.snapchat.com/v3/{account}/events",
         headers={"Content-Type": "application/json"},
         params={"access_token": settings.api_key.reveal()},
-        json={"data": [{key: value for key, value in body.items() if value}]},
+        json={"data": [{name: value for name, value in body.items() if value not in (None, "", {})}]},
     )
 
 
-def _version_2(event: Event, settings: SnapchatSettings, name: str, source: str, seconds: str) -> Payload:
+def _version_2(event: Event, settings: SnapchatSettings, context: Context, key: str, place: str) -> Payload:
+    person, bought = PERSON_2(event), _transaction(event, key)
+    _check_person(
+        person, "hashed_email", "hashed_phone_number", "hashed_mobile_ad_id", "hashed_ip_address", "user_agent"
+    )
+    names = {"ids": "item_ids", "category": "item_category"}
     body = {
-        "event_type": name,
-        "event_conversion_type": source,
-        "timestamp": seconds,
+        "event_type": _EVENTS[key],
+        **{names.get(name, name): value for name, value in bought.items() if value is not None},
         **COMMON_2(event),
-        **PERSON_2(event),
-        **(VENDOR_2(event) if _system(event) == "ios" else {}),
-        **_shop(event, name, ids="item_ids"),
-        **_deduplication(event, settings, "client_dedup_id"),
+        **person,
+        **(VENDOR_2(event) if platform(_device_type(event.raw)) == "ios" else {}),
+        "client_dedup_id": _event_id(event, settings),
+        "event_conversion_type": place or None,
+        "timestamp": _seconds(event, context, timedelta(days=37)),
     }
-    value = _value(event)
-    if value is not None:
-        body["price"] = value
-    if source == "WEB":
-        body.update(PLACE_2(event))
-    if source == "MOBILE_APP":
+    if place == "WEB":
+        body["page_url"] = _url(event.raw)
+    if place == "MOBILE_APP":
         body.update(snap_app_id=settings.snap_app_id, app_id=settings.app_id)
-    else:
+    elif place:
         body["pixel_id"] = settings.pixel_id
     headers = {"Authorization": f"Bearer {settings.api_key.reveal()}", "Content-Type": "application/json"}
+    body = {name: value for name, value in body.items() if value is not None}
     return Payload(endpoint="https://tr.snapchat.com/v2/conversion", headers=headers, json=body)
 
 
-def _shop(event: Event, name: str, ids: str) -> dict[str, Any]:
-    found = SEARCH(event) if name == "SEARCH" else {}
-    as_list = [PRODUCT_ID(product).get("id") for product in products(event)]
-    bought = [product_id for product_id in as_list if product_id is not None]
-    product_id = bought or PRODUCT_ID(event.properties).get("id")
-    return {**found, ids: product_id} if product_id else found
+def _transaction(event: Event, key: str) -> dict[str, Any]:
+    """What was bought, looked for or looked at. Lists, checkouts and orders are about their products."""
+    bought = TRANSACTIONS.get(key, USUAL)(event)
+    if key in ("product_list_viewed", "checkout_started", "order_completed"):
+        products = event.properties.get("products")
+        listed = [product for product in products if isinstance(product, dict)] if isinstance(products, list) else None
+        bought["ids"] = (
+            None if listed is None else [found for p in listed if (found := p.get("product_id") or p.get("sku"))]
+        )
+        bought["price"] = bought.get("price") or ("null" if listed is None else _sum(listed))
+    return bought
 
 
-def _value(event: Event) -> str | None:
-    """As text: the revenue of a list of products, else what they cost together; without a list, the price."""
-    as_list = [priced for priced in map(PRICED, products(event)) if "price" in priced]
-    if not as_list:
-        found = value_of(event, VALUE)
-        return None if found is None else string.of(found)
-    revenue = value_of(event, string("properties.revenue"))
-    return revenue or string.of(sum(item["price"] * item["quantity"] for item in as_list))
+def _sum(products: Sequence[Mapping[str, Any]]) -> str:
+    """What the products cost together, as a text."""
+    try:
+        costs = [number.of(product.get("price") or 0) * number.of(product.get("quantity") or 1) for product in products]
+    except ValueError as error:
+        raise MappingError(f"properties.products: {error}", field="properties.products") from error
+    return string.of(sum(costs))
 
 
-def _deduplication(event: Event, settings: SnapchatSettings, key: str) -> dict[str, str]:
-    """The value at the configured path, such as `properties.order_id`; the message ID without one."""
-    if not settings.enable_deduplication:
-        return {}
-    found = path(settings.deduplication_key or "messageId")(event.raw)
-    return {} if found is None or found == "" else {key: text(found)}
+def _contents(event: Event) -> list[dict[str, Any]]:
+    """The products, or the product that the properties tell of."""
+    listed = event.properties.get("products")
+    products = listed if isinstance(listed, list) else [event.properties]
+    return [item for product in products if isinstance(product, dict) and (item := ITEM(product))]
 
 
-def _source(event: Event) -> str:
-    for kind in (event.properties.get("eventConversionType"), event.raw.get("channel")):
-        if isinstance(kind, str) and kind.lower() in _SOURCES:
-            return _SOURCES[kind.lower()]
-    return "OFFLINE"
+def _event_id(event: Event, settings: SnapchatSettings) -> Any:
+    """With deduplication the value at the configured path, such as `properties.order_id`, or the message ID."""
+    if settings.enable_deduplication:
+        return path(settings.deduplication_key or "messageId")(event.raw)
+    return event.properties.get("client_dedup_id") or None
 
 
-def _check_person(event: Event) -> None:
+def _conversion_type(event: Event) -> str:
+    """Where it happened; empty for a type that Snapchat does not know, of a website or an application."""
+    chosen, channel = event.properties.get("eventConversionType"), event.raw.get("channel")
+    usual = _CHANNELS.get(channel.lower()) if isinstance(channel, str) else None
+    if chosen and isinstance(chosen, str) and chosen.lower() in _SOURCES:
+        return _SOURCES[chosen.lower()]
+    return ("" if chosen else usual) if usual else "OFFLINE"
+
+
+def _check_person(person: Mapping[str, Any], email: str, phone: str, device: str, ip: str, agent: str) -> None:
     """Snapchat has to find the person by one of these, and refuses events without."""
-    known = value_of(event, first(EMAIL, PHONE, "context.device.advertisingId"))
-    if known is None and (value_of(event, IP) is None or value_of(event, "context.userAgent") is None):
+    if not person.keys() & {email, phone, device} and not {ip, agent} <= person.keys():
         raise MappingError(
             "needs an e-mail address, a phone number, an advertising ID, or an IP address with a user agent",
             field="context.traits",
         )
 
 
-def _seconds(event: Event, context: Context) -> str:
-    when = value_of(event, WHEN)
-    check_age(when, context.clock(), by="Snapchat", past=timedelta(days=28))
-    return str(epoch_s.of(when))
+def _seconds(event: Event, context: Context, past: timedelta) -> str | None:
+    given = _time(event.raw)
+    if given is None:
+        return None
+    when = moment(given)
+    if when is None:
+        raise MappingError(f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {given!r}", field="timestamp")
+    check_age(when, context.clock(), by="Snapchat", past=past)
+    return str(microseconds(when) // 1_000_000)
 
 
-def _system(event: Event) -> str:
-    return platform(as_object(event.context.get("device")).get("type"))
+def _app_data(event: Event, settings: SnapchatSettings, context: Context, place: str) -> dict[str, Any]:
+    """Of an application with its device, as the list that Snapchat calls `extinfo`."""
+    tracking = event.properties.get("att_status")
+    data = {} if tracking in (None, "") else {"advertiser_tracking_enabled": tracking}
+    if place != "MOBILE_APP":
+        return data
+    system = "i2" if platform(_device_type(event.raw)) == "ios" else "a2"
+    known = [get(event.raw) or "" for get in _extinfo]
+    known[6] = _zone_abbreviation(_timezone(event.raw), context)
+    return {"app_id": settings.app_id, "extinfo": [system, *known], **data}
 
 
-def _extinfo(event: Event) -> dict[str, list[str]]:
-    version = _EXTINFO.get(_system(event))
-    return {"extinfo": [version, *(value_of(event, leaf) or "" for leaf in EXTINFO)]} if version else {}
+def _zone_abbreviation(name: Any, context: Context) -> str:
+    """`CEST` for `Europe/Oslo` in summer; empty for no time zone."""
+    if not isinstance(name, str):
+        return ""
+    from zoneinfo import ZoneInfo  # few events have a time zone
+
+    try:
+        return context.clock().astimezone(ZoneInfo(name)).tzname() or ""
+    except (KeyError, ValueError, OSError):
+        return ""

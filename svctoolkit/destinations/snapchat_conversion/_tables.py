@@ -5,25 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.mapping import (
-    COUNTRY,
     EMAIL,
     FIRST_NAME,
     IP,
     LAST_NAME,
     PHONE,
-    POSTAL_CODE,
-    STATE,
+    Source,
     Table,
-    boolean,
     const,
     converter,
-    default,
+    digits,
     first,
     hash_lower,
-    hash_phone,
     hash_text,
-    number,
+    sha256,
     string,
+    text,
     trait,
 )
 
@@ -40,109 +37,158 @@ def as_list(value: Any) -> list[Any] | None:
 
 
 @converter
-def one_or_zero(value: Any) -> int:
-    return int(boolean.of(value))
+def as_text(value: Any) -> str:
+    return text(value)
 
 
+@converter
+def hash_email(value: Any) -> str:
+    """Version 3 takes a text alone; anything else is left out."""
+    return sha256(value.strip().lower()) if isinstance(value, str) else ""
+
+
+@converter
+def hash_number(value: Any) -> str:
+    """SHA-256 of the digits of a telephone number, without the zeros before the country's code."""
+    return sha256(digits(str(value)).lstrip("0")) if type(value) in (str, int, float) else ""
+
+
+@converter
+def hash_device(value: Any) -> str:
+    """SHA-256 of the ID of a device, as it is written."""
+    if not isinstance(value, str):
+        raise ValueError(f"expected a text, got {value!r}")
+    return sha256(value)
+
+
+_ZIPS = ("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode")
+ZIP = trait(*_ZIPS, *map("address.".__add__, _ZIPS))
 MIDDLE_NAME = trait("middleName", "middlename", "middle_name")
+CITY, STATE, COUNTRY = trait("address.city"), trait("state"), trait("country")
+DEVICE = first("properties.adId", "context.device.advertisingId")
+#: Apple's ID of the device for this vendor
+VENDOR = first("properties.idfv", "context.device.id")
+
 PERSON_3 = Table(
     {
-        "em": hash_lower(EMAIL),
-        "ph": hash_phone(PHONE),
+        "sc_click_id": "properties.click_id",
+        "sc_cookie1": "properties.uuid_c1",
+        "client_ip_address": IP,
+        "client_user_agent": "context.userAgent",
+        "idfv": VENDOR,
+        "madid": DEVICE,
         "fn": hash_lower(FIRST_NAME),
         "ln": hash_lower(LAST_NAME),
         "ge": hash_lower(trait("gender")),
+        "ct": hash_lower(CITY),
+        "zp": hash_lower(ZIP),
         "st": hash_lower(STATE),
-        "zp": hash_lower(POSTAL_CODE),
         "country": hash_lower(COUNTRY),
-        "client_ip_address": IP,
-        "client_user_agent": "context.userAgent",
-        "madid": "context.device.advertisingId",
-        "sc_click_id": "properties.click_id",
-        "sc_cookie1": "properties.uuid_c1",
+        "em": hash_email(EMAIL),
+        "ph": hash_number(PHONE),
     }
 )
 PERSON_2 = Table(
     {
-        "hashed_email": hash_lower(EMAIL),
-        "hashed_phone_number": hash_phone(PHONE),
+        "country": COUNTRY,
+        "region": trait("region"),
+        "user_agent": lower("context.userAgent"),
         "hashed_first_name_sha": hash_lower(FIRST_NAME),
         "hashed_middle_name_sha": hash_lower(MIDDLE_NAME),
         "hashed_last_name_sha": hash_lower(LAST_NAME),
+        "hashed_city_sha": hash_lower(CITY),
+        "hashed_zip": hash_lower(ZIP),
         "hashed_state_sha": hash_lower(STATE),
-        "hashed_zip": hash_lower(POSTAL_CODE),
-        "country": COUNTRY,
-        "region": trait("region", "address.region"),
+        "hashed_email": hash_lower(EMAIL, "context.externalId.0.id"),
+        "hashed_phone_number": hash_number(PHONE),
         "hashed_ip_address": hash_text(IP),
-        "user_agent": lower("context.userAgent"),
-        "hashed_mobile_ad_id": hash_text("context.device.advertisingId"),
-        "click_id": "properties.click_id",
-        "uuid_c1": "properties.uuid_c1",
+        "hashed_mobile_ad_id": hash_device(DEVICE),
     }
 )
-#: Apple's ID of the device for this vendor; Android has none
-VENDOR_3 = Table({"idfv": "context.device.id"})
-VENDOR_2 = Table({"hashed_idfv": hash_text("context.device.id")})
-ORDER_3 = Table(
-    {
-        "brand": as_list("properties.brands"),
-        "content_category": first("properties.item_category", "properties.category"),
-        "currency": "properties.currency",
-        "num_items": first("properties.number_items", "properties.quantity"),
-        "order_id": "properties.order_id",
-        "sign_up_method": "properties.sign_up_method",
-    }
-)
+VENDOR_2 = Table({"hashed_idfv": hash_device(VENDOR)})
 COMMON_2 = Table(
     {
-        "brands": as_list("properties.brands"),
-        "item_category": first("properties.item_category", "properties.category"),
-        "currency": "properties.currency",
         "number_items": first("properties.number_items", "properties.quantity"),
-        "transaction_id": "properties.order_id",
-        "sign_up_method": "properties.sign_up_method",
+        "currency": "properties.currency",
+        "brands": as_list("properties.brands"),
         "description": "properties.description",
-        "delivery_method": "properties.delivery_method",
-        "customer_status": "properties.customer_status",
-        "level": "properties.level",
         "event_tag": "properties.event_tag",
+        "click_id": "properties.click_id",
+        "level": "properties.level",
+        "uuid_c1": "properties.uuid_c1",
+        "customer_status": "properties.customer_status",
+        "data": "properties.data",
+        "att_status": "properties.att_status",
+        "advertiser_cookie_1": "properties.advertiser_cookie_1",
+        "delivery_method": "properties.delivery_method",
         "device_model": "context.device.model",
     }
 )
-URL = first("properties.url", "context.page.url")
-PLACE_3 = Table({"event_source_url": URL})
-PLACE_2 = Table({"page_url": URL})
-SEARCH = Table({"search_string": "properties.query"})
-VALUE = first("properties.price", "properties.value", "properties.revenue", "properties.total")
-PRODUCT_ID = Table({"id": string("product_id", "sku")}, of="properties.products")
-PRICED = Table({"price": number("price"), "quantity": default(number("quantity"), 1)}, of="properties.products")
+COMMON_3 = Table(
+    {
+        "num_items": first("properties.number_items", "properties.quantity"),
+        "currency": "properties.currency",
+        "brand": as_list("properties.brands"),
+    }
+)
+_TRANSACTION: dict[str, str | Source] = {
+    "transaction_id": first("properties.transaction_id", "properties.transactionId"),
+    "category": "properties.category",
+    "ids": "properties.item_ids",
+    "search_string": "properties.search_string",
+    "sign_up_method": first("properties.sign_up_method", "properties.signUpMethod"),
+    "price": first("properties.price", "properties.value", "properties.revenue"),
+}
+_ORDER_ID = first("properties.order_id", "properties.orderId")
+_OF_ONE_PRODUCT = Table({**_TRANSACTION, "ids": "properties.product_id"})
+#: what was bought, looked for or looked at, by the name of the event; other events are like a page
+USUAL = Table(_TRANSACTION)
+TRANSACTIONS = {
+    "products_searched": Table(
+        {**_TRANSACTION, "search_string": first("properties.search_string", "properties.query")}
+    ),
+    "product_viewed": _OF_ONE_PRODUCT,
+    "product_added": _OF_ONE_PRODUCT,
+    "product_added_to_wishlist": _OF_ONE_PRODUCT,
+    "payment_info_entered": Table({**_TRANSACTION, "transaction_id": "properties.checkout_id"}),
+    "checkout_started": Table(
+        {**_TRANSACTION, "transaction_id": _ORDER_ID, "sign_up_method": "properties.sign_up_method"}
+    ),
+    "order_completed": Table(
+        {
+            "transaction_id": _ORDER_ID,
+            "category": first("properties.item_category", "properties.category"),
+            "sign_up_method": "properties.sign_up_method",
+            "price": _TRANSACTION["price"],
+        }
+    ),
+}
+URL = first("context.page.url", "properties.url")
 ITEM = Table(
     {
         "id": first("product_id", "sku"),
-        "quantity": "quantity",
         "item_price": "price",
+        "quantity": "quantity",
         "brand": "brand",
         "delivery_category": "delivery_category",
     },
     of="properties.products",
 )
-APP = Table({"advertiser_tracking_enabled": one_or_zero("context.device.adTrackingEnabled")})
-#: After the platform, in Snapchat's order; empty for what is not known. Events tell nothing of the abbreviation of the
-#: time zone, the number of processors and the storage.
+#: After the platform, in Snapchat's order; empty for what is not known. The seventh is the time zone's abbreviation.
 EXTINFO = (
-    string("context.app.namespace"),
-    string("context.app.build"),
-    string("context.app.version"),
-    string("context.os.version"),
-    string("context.device.model"),
-    string("context.locale"),
+    as_text("context.app.namespace"),
+    as_text("context.app.build"),
+    as_text("context.app.version"),
+    as_text("context.os.version"),
+    as_text("context.device.model"),
+    as_text("context.locale"),
     const(""),
-    string("context.network.carrier"),
-    string("context.screen.width"),
-    string("context.screen.height"),
-    string("context.screen.density"),
-    const(""),
-    const(""),
-    const(""),
-    string("context.timezone"),
+    as_text("context.network.carrier"),
+    as_text("context.screen.width"),
+    as_text("context.screen.height"),
+    as_text("context.screen.density"),
+    as_text("properties.cpu_cores"),
+    as_text("properties.storage"),
+    as_text("properties.free_storage"),
+    as_text("context.timezone"),
 )
