@@ -20,14 +20,14 @@ class Registry(Generic[T]):
     """Named objects: the `attribute` of one module or folder each, in `package` or installed elsewhere.
 
     Listing names imports nothing; getting one imports that module only. Other packages add theirs with an entry point
-    in the group named as `package`; a running program adds its own with `add`.
+    in the `group` (by default named as `package`); a running program adds its own with `add`.
 
     Raises `UnknownName` (a `KeyError`) for a name that is not there, `ConfigError` for a module without the attribute.
     """
 
-    def __init__(self, kind: type[T] | Any, *, package: str, attribute: str, what: str = "") -> None:
+    def __init__(self, kind: type[T] | Any, *, package: str, attribute: str, what: str = "", group: str = "") -> None:
         self._kind, self._package, self._attribute = kind, package, attribute
-        self._what = what or attribute
+        self._what, self._group = what or attribute, group or package
         self._added: dict[str, T] = {}
         self._loaded: dict[str, T] = {}
 
@@ -41,7 +41,7 @@ class Registry(Generic[T]):
     def _installed(self) -> dict[str, EntryPoint]:
         from importlib.metadata import entry_points  # 30 ms, and most lookups are local
 
-        return {e.name: e for e in entry_points(group=self._package)}
+        return {e.name: e for e in entry_points(group=self._group)}
 
     def _name(self, module: str) -> str:
         """The name that users write for a module of the package. `not_` is `not`: Python keeps some words."""

@@ -16,11 +16,11 @@ import svctoolkit.widgets
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-#: packages whose public modules are extensions that users name
+#: packages whose public modules are extensions that users name, and where those have a test of their own
 EXTENSIONS = {
     "svctoolkit.cli": "svctoolkit {name}",
-    "svctoolkit.runner.expect.matchers": "${name}",
-    "svctoolkit.runner.report.reporters": "{name}",
+    "svctoolkit.runner.expect.matchers": "`${name}`",
+    "svctoolkit.runner.report.reporters": "`{name}`",
 }
 
 
@@ -45,6 +45,21 @@ def test_every_extension_is_documented(package: str) -> None:
 
     assert names
     assert [n for n in names if EXTENSIONS[package].format(name=n) not in README] == []
+
+
+@pytest.mark.parametrize(
+    ("package", "file", "mention"),
+    [
+        ("svctoolkit.runner.expect.matchers", "test_runner_matchers.py", r"[\"\s{]\${name}\b"),
+        ("svctoolkit.runner.report.reporters", "test_runner_reports.py", r"[\"']{name}[\"']"),
+    ],
+)
+def test_every_matcher_and_reporter_has_a_test_of_its_own(package: str, file: str, mention: str) -> None:
+    """Whoever adds one says in the tests beside the others' what it does: by its name, not in a loop over all."""
+    text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+    names = [m.name.rstrip("_") for m in pkgutil.iter_modules(import_module(package).__path__) if m.name[0] != "_"]
+
+    assert [n for n in names if not re.search(mention.replace("{name}", n), text)] == []
 
 
 def test_every_explorer_is_documented() -> None:

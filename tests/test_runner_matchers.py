@@ -30,7 +30,11 @@ MODULES = [
 
 
 @pytest.mark.parametrize(
-    "name", ["compare", *(f"matchers.{name}" for name in MODULES), "_select", "_rows", "_paths", "_written"]
+    "name",
+    [
+        *(f"expect.matchers.{name}" for name in MODULES),
+        *("expect.compare", "expect.paths", "expect.expectation", "suite.select", "suite.cases"),
+    ],
 )
 def test_documentation(name: str) -> None:
     """Every matcher is documented by an example, and the examples are true."""
@@ -109,6 +113,69 @@ def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -
         ({"$type": "null"}, None, True),
         ({"a": {"$type": "null"}}, {}, False),
         ({"$type": "array"}, [], True),
+        ({"$approx": 100}, 100.00005, True),
+        ({"$approx": 100}, 100.001, False),
+        ({"$approx": 0}, 1e-10, True),
+        ({"$approx": 0}, 1e-6, False),
+        ({"$approx": 1}, True, False),
+        ({"$approx": 1}, "1", False),
+        ({"$approx": 1}, float("inf"), False),
+        ({"$approx": 10, "$tol": 0.5}, 10.5, True),
+        ({"$approx": 10, "$tol": 0.5}, 9.5, True),
+        ({"$approx": 10, "$tol": 0.5}, 10.51, False),
+        ({"$approx": 10, "$tol": 0}, 10, True),
+        ({"$approx": 10, "$tol": 0}, 10.00001, False),
+        ({"$approx": 0.3, "$tol": 0.1}, 0.4, True),
+        ({"$approx": 10, "$tol": 5}, "10", False),
+        ({"$each": {"n": 1}}, [{"n": 1}, {"n": 1, "m": 2}], True),
+        ({"$each": {"n": 1}}, [{"n": 1}, {"n": 2}], False),
+        ({"$each": 1}, {"a": 1, "b": 1}, True),
+        ({"$each": 1}, {"a": 1, "b": 2}, False),
+        ({"$each": 1}, 1, False),
+        ({"$starts": "ab"}, "abc", True),
+        ({"$starts": "bc"}, "abc", False),
+        ({"$starts": "1"}, 1, False),
+        ({"$ends": "bc"}, "abc", True),
+        ({"$ends": "ab"}, "abc", False),
+        ({"$ends": "1"}, 1, False),
+        ({"$gt": 1}, 1.5, True),
+        ({"$gt": 1}, 1, False),
+        ({"$gt": 1}, "2", False),
+        ({"$gt": 0}, True, False),
+        ({"$gt": "2026-01-01"}, "2026-01-01T00:00:01Z", True),
+        ({"$gt": "2026-01-01T12:00:00+02:00"}, "2026-01-01T10:00:00Z", False),
+        ({"$gte": 1}, 1, True),
+        ({"$gte": 1}, 0.9, False),
+        ({"$lt": "b"}, "a", True),
+        ({"$lt": "b"}, "b", False),
+        ({"$lte": 2}, 2, True),
+        ({"$lte": 2}, 2.1, False),
+        ({"$lte": 2**60}, 2**60 + 1, False),
+        ({"$gte": 1, "$lt": 5}, 5, False),
+        ({"$json": {"a": 1}}, '{"a": 1, "b": 2}', True),
+        ({"$json": {"a": 1}}, '{"a": 2}', False),
+        ({"$json": None}, "null", True),
+        ({"$json": 1}, "{", False),
+        ({"$json": {"a": 1}}, {"a": 1}, False),
+        ({"$keys": ["b", "a"]}, {"a": 1, "b": 2}, True),
+        ({"$keys": ["a"]}, {"a": 1, "b": 2}, False),
+        ({"$keys": ["a", "b"]}, {"a": 1}, False),
+        ({"$keys": ["a"]}, ["a"], False),
+        ({"$keys": {"$contains": "a"}}, {"a": 1, "b": 2}, True),
+        ({"$keys": {"$length": 3}}, {"a": 1, "b": 2}, False),
+        ({"a": {"$not": 1}}, {"a": 2}, True),
+        ({"a": {"$not": {"$regex": "^x"}}}, {"a": "xy"}, False),
+        ({"$query": {"p.*.sku": ["A", "B"]}}, {"p": [{"sku": "A"}, {"sku": "B"}]}, True),
+        ({"$query": {"p.1.sku": "A"}}, {"p": [{"sku": "A"}, {"sku": "B"}]}, False),
+        ({"$query": {"p.-1.sku": "B"}}, {"p": [{"sku": "A"}, {"sku": "B"}]}, True),
+        ({"$query": {"p.2.sku": "B"}}, {"p": [{"sku": "A"}, {"sku": "B"}]}, False),
+        ({"$snapshot": True}, {"a": 1}, False),
+        ({"$unique": True}, [1, 2, "1"], True),
+        ({"$unique": True}, [1, 2, 1], False),
+        ({"$unique": "sku"}, [{"sku": "A", "n": 1}, {"sku": "A", "n": 2}], False),
+        ({"$unique": "sku"}, [{"sku": "A", "n": 1}, {"sku": "B", "n": 1}], True),
+        ({"$unique": True}, {"a": 1}, False),
+        ({"$unordered": [1]}, {"0": 1}, False),
     ],
 )
 def test_matching(expected: Any, actual: Any, matches: bool) -> None:
@@ -153,6 +220,46 @@ def test_a_misspelt_matcher_is_a_problem(written: str, meant: str) -> None:
 
     assert path == ("a", "$all", 0, written)
     assert message.startswith(f"no matcher is called {written!r}. Did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
+    ("expected", "message"),
+    [
+        ({"$absent": 1}, "$absent takes true or false"),
+        ({"$all": []}, "$all takes a list of expectations, at least one"),
+        ({"$any": {}}, "$any takes a list of alternatives, at least one"),
+        ({"$approx": "1"}, "$approx takes a number"),
+        ({"$approx": True}, "$approx takes a number"),
+        ({"$approx": 1, "$tol": -1}, "$tol takes a number from 0 up"),
+        ({"$approx": 1, "$tol": True}, "$tol takes a number from 0 up"),
+        ({"$tol": 1}, "$tol stands beside $approx only"),
+        ({"$ends": 1}, "$ends takes a text"),
+        ({"$starts": 1}, "$starts takes a text"),
+        ({"$gt": True}, "$gt takes a number, a text or a time"),
+        ({"$lte": []}, "$lte takes a number, a text or a time"),
+        ({"$keys": "a"}, "$keys takes a list of names, or an expectation of it"),
+        ({"$length": -1}, "$length takes a number from 0 up"),
+        ({"$length": True}, "$length takes a number from 0 up"),
+        ({"$query": {}}, "$query takes an object of paths and what is expected there"),
+        ({"$regex": 1}, "$regex takes a pattern, a text"),
+        ({"$regex": "("}, "$regex takes a pattern that can be read: missing ), unterminated subpattern at position 0"),
+        ({"$snapshot": "a/b"}, "$snapshot takes true, or a name of letters, digits, _ . and -"),
+        ({"$snapshot": False}, "$snapshot takes true, or a name of letters, digits, _ . and -"),
+        (
+            {"$type": "uid"},
+            "$type takes one of string, number, integer, boolean, null, object, array, uuid, datetime, ",
+        ),
+        ({"$unique": 1}, "$unique takes true or a path"),
+        ({"$unordered": {}}, "$unordered takes a list"),
+        ({"$regex": "a", "b": 1}, "the matcher $regex stands beside other keys. For a key of this name use $literal"),
+    ],
+)
+def test_what_a_matcher_does_not_take_is_a_problem(expected: Any, message: str) -> None:
+    """Each says what it takes instead, and where it stands is told."""
+    (place, text), *_ = runner.problems([expected])
+
+    assert place == (0, next(key for key in expected if key[0] == "$" and key in message))
+    assert text.startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
 
     if snapshots.written:
         _terminal.err(f"{_terminal.counted(len(snapshots.written), 'snapshot')} written")
-    for path in (p for suite in whole for p in snapshots.unused(suite)):
+    for path in (p for suite in whole for p in snapshots.find_unused(suite.snapshot_folder)):
         _terminal.err(f"{shown_name(path)}: no scenario uses this snapshot; delete it if it is old")
 
 

@@ -16,8 +16,9 @@ from svctoolkit.runner.attempts.shape import EVERYTHING
 from svctoolkit.runner.expect.compare import Difference, differences
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.expect.paths import at
-from svctoolkit.runner.expect.snapshots import Snapshots
-from svctoolkit.runner.planes.embedded import Answer, Plane, Planes
+from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
+from svctoolkit.runner.planes.embedded import Planes
+from svctoolkit.runner.planes.plane import Answer, Plane
 from svctoolkit.runner.suite.model import Scenario, Step
 
 
@@ -111,8 +112,8 @@ def _step(
     seen = result.seen(step.expect)
     expected = {**result.implied(step.expect), **{k: v for k, v in step.expect.items() if k != "capture"}}
     several = len(scenario.steps) > 1
-    store = kept.snapshots.of(scenario, f"step{kept.number}." if several else "")
-    hide = scenario.suite.masker.masked
+    suite, prefix = scenario.suite, f"{scenario.id}.step{kept.number}." if several else f"{scenario.id}."
+    store, hide = ScenarioSnapshots(kept.snapshots, suite.snapshot_folder, prefix, suite.masker), suite.masker.masked
     found = differences(expected, seen, ignore=scenario.ignore, snapshots=store, hide=hide)
     if "capture" in step.expect:
         found += _captured(step, seen, result.seen(EVERYTHING), kept.captured)

@@ -10,7 +10,7 @@ from typing import Any
 from svctoolkit.delivery import HttpRequest, Transport, live
 from svctoolkit.errors import DeliveryError
 from svctoolkit.runner.expect.compare import Difference, differences
-from svctoolkit.runner.planes.embedded import parsed
+from svctoolkit.runner.planes.plane import parsed
 from svctoolkit.runner.suite.model import Live
 
 _MOST = 30.0  # seconds for one answer

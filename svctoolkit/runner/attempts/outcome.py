@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from svctoolkit.runner.expect.compare import Difference
-from svctoolkit.runner.planes.embedded import Answer
+from svctoolkit.runner.planes.plane import Answer
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from svctoolkit.errors import ToolkitError, did_you_mean
-from svctoolkit.runner.attempts.shape import listed, of_ends
-from svctoolkit.runner.planes.embedded import Answer, Plane, basic
-from svctoolkit.runner.suite.model import Scenario, Step
+from svctoolkit.runner.attempts.shape import of_ends
+from svctoolkit.runner.planes.plane import Answer, Plane, basic
+from svctoolkit.runner.suite.model import Scenario, Step, listed
 
 if TYPE_CHECKING:
     from svctoolkit.sdk import Request, Response

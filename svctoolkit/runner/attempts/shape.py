@@ -60,8 +60,3 @@ def _by_destination(found: Mapping[str, Any], wanted: Any) -> Any:
     if wanted == []:  # nothing to anyone
         return [one for values in found.values() for one in values]
     return dict(found)
-
-
-def listed(value: Any) -> list[Any]:
-    """`value` as a list: itself if it is one, else with it as the only element."""
-    return value if isinstance(value, list) else [value]

@@ -11,11 +11,12 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET
 
-from svctoolkit.runner.attempts.shape import ANY_LIST, alone, listed, of_ends
+from svctoolkit.runner.attempts.shape import ANY_LIST, alone, of_ends
 from svctoolkit.runner.expect.matchers import MISSING
-from svctoolkit.runner.planes.embedded import Answer, Plane, basic, transformation_id
+from svctoolkit.runner.planes.embedded import transformation_id
+from svctoolkit.runner.planes.plane import Answer, Plane, basic
 from svctoolkit.runner.suite.checks import STAGES
-from svctoolkit.runner.suite.model import Scenario, Step
+from svctoolkit.runner.suite.model import Scenario, Step, listed
 
 _NO_TRANSFORMATION = "Transformation VersionID not found"
 _DROPPED = "event dropped by user_transformation"

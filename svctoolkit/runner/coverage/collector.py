@@ -9,10 +9,9 @@ from typing import Any
 from msgspec import UNSET
 
 from svctoolkit.errors import ToolkitError
-from svctoolkit.runner.attempts.shape import listed
 from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.suite.checks import STAGES
-from svctoolkit.runner.suite.model import Scenario, Suite
+from svctoolkit.runner.suite.model import Scenario, Suite, listed
 
 _SHOWN = 8
 

@@ -2,7 +2,7 @@
 
 Objects match as subsets: every key that is expected must be there and match, others do not matter. Lists match element
 by element. Numbers compare by value (`10` is `10.0`), true is no number. A map whose keys are all names of matchers
-(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys (`_written` finds those that are misspelt). Paths to
+(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys (`expectation.problems` finds those that are misspelt). Paths to
 ignore match at the end of a path, `*` any one step of it; what is below them is ignored, too.
 """
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.runner.expect.compare import Comparison, Difference, differences
-from svctoolkit.runner.suite.model import Scenario, Suite
+from svctoolkit.secrets import Masker
 
 Update: TypeAlias = Literal["none", "new", "all"]
 
@@ -27,32 +27,24 @@ class Snapshots:
     written: list[Path] = field(default_factory=list)
     used: set[Path] = field(default_factory=set)
 
-    def of(self, scenario: Scenario, prefix: str = "") -> OfScenario:
-        """Those of one scenario; the names of their files begin with its id and `prefix`."""
-        return OfScenario(self, scenario, prefix)
-
-    def unused(self, suite: Suite) -> list[Path]:
-        """The snapshot files of a suite that no scenario looked at; tells something after a run of all of it only."""
-        return sorted(path for path in folder(suite).glob("*.json") if path not in self.used)
-
-
-def folder(suite: Suite) -> Path:
-    """Where the snapshots of a suite are."""
-    return suite.path.parent / "__snapshots__" / suite.path.name.partition(".suite.")[0]
+    def find_unused(self, folder: Path) -> list[Path]:
+        """The snapshot files in a suite's folder that no scenario looked at; worth asking after a run of all of it."""
+        return sorted(path for path in folder.glob("*.json") if path not in self.used)
 
 
 @dataclass(frozen=True, slots=True)
-class OfScenario:
-    """Finds and writes the snapshots of one scenario."""
+class ScenarioSnapshots:
+    """Finds and writes the snapshots of one scenario: files in `folder` whose names begin with `prefix`."""
 
     run: Snapshots
-    scenario: Scenario
+    folder: Path
     prefix: str
+    masker: Masker
 
     def differences(self, name: str, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-        path = folder(self.scenario.suite) / f"{self.scenario.id}.{self.prefix}{name}.json"
+        path = self.folder / f"{self.prefix}{name}.json"
         self.run.used.add(path)
-        value = self.scenario.suite.masker.masked(_without_ignored(actual, comparison))
+        value = self.masker.masked(_without_ignored(actual, comparison))
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:

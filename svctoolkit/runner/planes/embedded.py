@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.runner.coverage.lines import Counts, Lines
+from svctoolkit.runner.planes.plane import Answer, Plane, basic, parsed, posted
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.workspace import Connection, Destination, Person, Workspace
 
@@ -28,60 +27,6 @@ if TYPE_CHECKING:
 _TEST_API = ("/v0/", "/destination-definitions", "/openapi.json", "/docs")
 _DRAIN_SECONDS = 10.0
 _STOP_SECONDS = 0.5  # scenarios have waited for what they wanted; this is for an interrupt
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a data plane answered. Header names are lower-case; `body` is the parsed JSON, or the text if it is none."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: Any
-
-
-class Plane(Protocol):
-    """A data plane, wherever it is."""
-
-    #: The `Authorization` header of someone who may use its Test API.
-    authorization: str
-
-    def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Its answer. `path` may have a query."""
-        ...
-
-    def test(self, path: str, body: bytes) -> Answer:
-        """What its Test API answers to a POST of this JSON."""
-        ...
-
-    def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
-        """What became at the destinations `keys` of what was sent as `run`, once nothing of it is under way.
-
-        As `_shape.of_ends` takes it. Raises `ToolkitError` if it takes too long.
-        """
-        ...
-
-    def script(self, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
-        """Let the recorder answer destinations like this from now on."""
-        ...
-
-
-def basic(email: str, token: str) -> str:
-    """The `Authorization` header of the Test API."""
-    return f"Basic {base64.b64encode(f'{email}:{token}'.encode()).decode()}"
-
-
-def parsed(content: bytes) -> Any:
-    """The JSON value, or the text if it is none."""
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return content.decode("utf-8", "replace")
-
-
-def posted(plane: Plane, path: str, body: bytes) -> Answer:
-    """The answer to a POST of JSON by someone who may use the Test API."""
-    headers = {"authorization": plane.authorization, "content-type": "application/json"}
-    return plane.request("POST", path, headers, body)
 
 
 def transformation_id(key: str) -> str:

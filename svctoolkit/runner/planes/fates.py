@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from svctoolkit.runner.planes.embedded import parsed
+from svctoolkit.runner.planes.plane import parsed
 
 if TYPE_CHECKING:
     from svctoolkit.server.inspect.views import View

@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from svctoolkit.errors import DeliveryError, ToolkitError, UsageError
-from svctoolkit.runner.planes.embedded import Answer, Plane, Planes, basic, parsed, posted
+from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.fates import from_records
+from svctoolkit.runner.planes.plane import Answer, Plane, basic, parsed, posted
 from svctoolkit.runner.suite.model import Scenario
 
 _SECONDS = 60.0

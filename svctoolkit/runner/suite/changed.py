@@ -9,7 +9,6 @@ from typing import Any
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, UsageError
-from svctoolkit.runner.expect.snapshots import folder
 from svctoolkit.runner.suite.model import Scenario, Suite
 
 
@@ -38,7 +37,7 @@ def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scena
         yield from suite.scenarios
         return
     keys = {destination for path in touched for destination in code[path]}
-    snapshots = {path.name for path in files if path.parent == folder(suite).resolve()}
+    snapshots = {path.name for path in files if path.parent == suite.snapshot_folder.resolve()}
     unchanged = _unchanged(suite, root, base) if suite.path.resolve() in files else None
     for scenario in suite.scenarios:
         raw = suite.document.data["scenarios"][scenario.written[1]]

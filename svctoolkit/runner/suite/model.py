@@ -49,6 +49,11 @@ class Suite:
         file = self.document.data.get("workspace")
         return self.name if file is None else shown_name(self.path.parent / file)
 
+    @property
+    def snapshot_folder(self) -> Path:
+        """Where the snapshots of its scenarios are."""
+        return self.path.parent / "__snapshots__" / self.path.name.partition(".suite.")[0]
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
         from svctoolkit.runner.report._display import suite
@@ -161,3 +166,8 @@ class Scenario:
                 yield workspace.destination(step.given.destination).key
             elif step.given.source is not UNSET:
                 yield from (d.key for d in workspace.connected(workspace.source(step.given.source)))
+
+
+def listed(value: Any) -> list[Any]:
+    """`value` as a list: itself if it is one, else with it as the only element."""
+    return value if isinstance(value, list) else [value]

@@ -1,6 +1,6 @@
 """Who tells what happens in a run. To add one is to add a file here: its `reporter` is a class as in `Reporter`.
 
-Other packages add theirs with an entry point in the group `svctoolkit.runner.report.reporters`.
+Other packages add theirs with an entry point in the group `svctoolkit.reporters`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 from svctoolkit.registry import Registry
 from svctoolkit.runner.report.reporters._contract import Output, Reporter
 
-REPORTERS: Registry[type[Reporter]] = Registry(type, package=__name__, attribute="reporter")
+REPORTERS: Registry[type[Reporter]] = Registry(
+    type, package=__name__, group="svctoolkit.reporters", attribute="reporter"
+)
 
 __all__ = ["REPORTERS", "Output", "Reporter"]
