@@ -223,13 +223,10 @@ def data_plane(workspace: Workspace) -> Generator[DataPlane]:
 
     Retries do not wait. Everything is recorded, nothing leaves the machine.
     """
-    from dataclasses import replace
-
     from svctoolkit.server import DataPlane
     from svctoolkit.server.worker import Backoff
 
-    recorded = replace(workspace, delivery=replace(workspace.delivery, mode="record"))
-    with DataPlane(recorded, backoff=Backoff(scale=0)) as plane:
+    with DataPlane(workspace.in_mode("record"), backoff=Backoff(scale=0)) as plane:
         yield plane
 
 

@@ -246,7 +246,7 @@ def test_send(run: Run) -> None:
     shown = run("test", "destination", "hook", "--sample", "track", "--send")
 
     assert shown.code == Exit.OK
-    assert "nothing left this machine" in shown.out
+    assert "nothing leaves this machine" in shown.out
     assert "\n    answer 200\n" in shown.out
 
 

@@ -350,7 +350,7 @@ delivery: {mode: lve, timeout: -1}
         "14:3: 'c2' needs 'language': python or javascript",
         "15:3: 'c3' has no code: give 'code' or 'file'",
         "16:17: give 'code' or 'file', not both",
-        "17:18: 'mode' must be one of cassette, live, record, not text 'lve'. Did you mean 'live'?",
+        "17:18: must be one of cassette, live, record. Did you mean 'live'?",
         "17:32: 'timeout' must be more than 0, not -1",
     ]
 
@@ -410,7 +410,7 @@ def test_checks_of_objects():
     web.connections.append(Connection("hok"))
     workspace.destination("hook").transformation = "nope"
     workspace.sources["b"] = Source("c", "web", "B", write_key="")
-    workspace.delivery = Delivery("lve", timeout=0)  # type: ignore[arg-type]
+    workspace.delivery = Delivery("lve", timeout=0)
     workspace.people = [Person("a:b", "")]
 
     assert [str(problem) for problem in workspace.problems()] == [
@@ -423,7 +423,7 @@ def test_checks_of_objects():
         "destinations.hook.config.webhookUrl: webhookUrl: expected a text, got a number",
         "people.0.email: an e-mail address has no colon in it, and is not empty",
         "people.0.token: a hashed token is 'sha256:' and 64 hexadecimal digits",
-        "delivery.mode: must be one of record, live, cassette. Did you mean 'live'?",
+        "delivery.mode: must be one of cassette, live, record. Did you mean 'live'?",
         "delivery.timeout: must be more than 0 and at most 86400 seconds",
     ]
     with pytest.raises(InvalidWorkspace, match="stands under"):

@@ -6,7 +6,6 @@ import argparse
 import os
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,8 +67,7 @@ def _listened(workspace: Workspace, port: int) -> list[Heard]:
     from svctoolkit.runner.record.writer import Heard
     from svctoolkit.server import DataPlane
 
-    recorded = replace(workspace, delivery=replace(workspace.delivery, mode="record"))
-    with DataPlane(recorded, port=port) as plane:
+    with DataPlane(workspace.in_mode("record"), port=port) as plane:
         keys = ", ".join(f"{key}: {source.write_key}" for key, source in workspace.sources.items())
         _terminal.out(f"recording at {plane.url} (write keys: {keys}); Ctrl-C ends it")
         with suppress(KeyboardInterrupt):

@@ -127,8 +127,10 @@ def _note(target: Any, stages: Stages) -> str:
 
     if not isinstance(target, Pipeline):
         return f"tested by {target.base_url}"
-    if stages.send_to_destination and target.workspace.delivery.mode == "record":
-        return "delivery mode record: the recorder answered, nothing left this machine"
+    workspace = target.workspace
+    if stages.send_to_destination and not workspace.sends:
+        description = workspace.delivery_mode.describe(workspace.delivery_setting())
+        return f"delivery mode {workspace.delivery.mode}: {description}"
     return ""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from svctoolkit.delivery import Cassette, Recorder, Sender, Transport
+from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, UnknownName, Unsupported
 from svctoolkit.pipeline import Route, Stages, route, run_many
@@ -83,14 +83,15 @@ def answering(workspace: Workspace, transport: Transport | None, stages: Stages)
     """
     if transport is not None:
         return transport
-    mode = workspace.delivery.mode
-    if mode == "cassette" and workspace.cassette.exists():
-        return Cassette(workspace.cassette, secrets=workspace.secrets)
-    if stages.send_to_destination and mode != "record":
-        without = f", and there is no {workspace.cassette}" if mode == "cassette" else ""
+    setting = workspace.delivery_setting()
+    offline = workspace.delivery_mode.offline(setting)
+    if offline is not None:
+        return offline
+    if stages.send_to_destination:
+        mode, description = workspace.delivery.mode, workspace.delivery_mode.describe(setting)
         raise ConfigError(
-            f"a replay never sends, and delivery of workspace {workspace.name!r} is {mode}{without}: leave "
-            "send_to_destination off, set the delivery mode to record, or give a transport that answers"
+            f"a replay never sends, and workspace {workspace.name!r} has the delivery mode {mode}: {description}. "
+            "Leave send_to_destination off, set the delivery mode to record, or give a transport that answers"
         )
     return Recorder(limit=0)
 

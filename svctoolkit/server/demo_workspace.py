@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.transformations import layers
@@ -68,14 +67,7 @@ def banner(plane: DataPlane, token: str = "") -> str:
 
 
 def _delivery(workspace: Workspace) -> str:
-    if workspace.delivery.mode == "record":
-        return "record: nothing leaves this machine, a recorder answers for every destination"
-    if workspace.delivery.mode == "live":
-        return "live: events are sent to the real destinations"
-    path = (workspace.folder or Path()) / (workspace.delivery.cassette or "")
-    if path.exists():
-        return f"cassette: nothing leaves this machine, {path} answers"
-    return f"cassette: events are sent to the real destinations, and their answers kept in {path}"
+    return f"{workspace.delivery.mode}: {workspace.delivery_mode.describe(workspace.delivery_setting())}"
 
 
 def _sandbox() -> list[str]:

@@ -157,8 +157,9 @@ class DestinationExplorer(_base.Explorer):
         refusal = self.state.refusal()
         parts = [display.message(refusal, "warning")] if refusal else []
         if self.state.destination is not None:
-            mode = self.state.workspace.delivery.mode
-            parts.append(display.message(f"{_OWN} Delivery mode: {mode}.", "warning" if mode == "live" else "info"))
+            workspace = self.state.workspace
+            note = f"{_OWN} Delivery mode: {workspace.delivery.mode}."
+            parts.append(display.message(note, "warning" if workspace.sends else "info"))
         parts += [display.message(quirk, "info") for quirk in self.state.quirks()]
         self._about.value = display.page(*parts) if parts else ""
         titles = [("choose…", ""), *((sample.title, sample) for sample in self.state.samples())]

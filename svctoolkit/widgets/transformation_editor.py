@@ -59,7 +59,7 @@ class TransformationEditor(_base.Explorer):
         self._language = _base.choice("Language", _LANGUAGES, state.language)
         self._code = _base.area("Code", state.code, rows=18)
         self._code.continuous_update = True
-        self._as_typed = _base.checkbox("Run as I type", state.workspace.delivery.mode == "record")
+        self._as_typed = _base.checkbox("Run as I type", not state.workspace.sends)
         self._run = _base.button("Run", self.run, icon="play", primary=True)
         self._event = _base.choice("Event", state.choices())
         self._refresh = _base.button("Refresh events", self._read_events, icon="refresh")

@@ -36,4 +36,4 @@ def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a workspace file."""
     from svctoolkit.workspace import _shapes
 
-    return _shapes.schema()
+    return _shapes.schema_for_editors()

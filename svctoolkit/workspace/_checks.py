@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
+from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import InvalidConfig, did_you_mean
 from svctoolkit.workspace._model import Workspace
-from svctoolkit.workspace._parts import DeliveryMode, Destination
+from svctoolkit.workspace._parts import Destination
 
 _HASH = re.compile("[0-9a-f]{64}")
 
@@ -155,12 +156,10 @@ def _people(workspace: Workspace) -> Iterator[Flaw]:
 
 def _delivery(workspace: Workspace) -> Iterator[Flaw]:
     delivery = workspace.delivery
-    if delivery.mode not in get_args(DeliveryMode):
-        modes = ", ".join(get_args(DeliveryMode))
-        yield Flaw(
-            ("delivery", "mode"), f"must be one of {modes}.{did_you_mean(delivery.mode, get_args(DeliveryMode))}"
-        )
-    if delivery.mode == "cassette" and delivery.cassette is None:
-        yield Flaw(("delivery",), "mode 'cassette' needs 'cassette': a file for the answers", key=True)
+    if delivery.mode not in MODES:
+        hint = did_you_mean(delivery.mode, MODES.names())
+        yield Flaw(("delivery", "mode"), f"must be one of {', '.join(MODES.names())}.{hint}")
+    elif (needs := MODES[delivery.mode].needs) is not None and getattr(delivery, needs[0]) is None:
+        yield Flaw(("delivery",), f"mode {delivery.mode!r} needs {needs[0]!r}: {needs[1]}", key=True)
     if not 0 < delivery.timeout <= 86400:
         yield Flaw(("delivery", "timeout"), "must be more than 0 and at most 86400 seconds")

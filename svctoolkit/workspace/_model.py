@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +25,8 @@ from svctoolkit.workspace._parts import (
 )
 
 if TYPE_CHECKING:
-    from svctoolkit.delivery import Cassette, Recorder, Transport
+    from svctoolkit.delivery import Recorder, Transport
+    from svctoolkit.delivery.modes import Mode, Setting
     from svctoolkit.yamlfile import Document
 
 
@@ -62,7 +63,7 @@ class Workspace:
     delivery: Delivery = field(default_factory=Delivery)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     folder: Path | None = field(default=None, repr=False)  # what relative paths in it start from
-    _cassettes: dict[Path, Cassette] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _transports: dict[Path, Transport] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path | str, *, environ: Mapping[str, str] = os.environ) -> Workspace:
@@ -222,22 +223,37 @@ class Workspace:
 
         `loopback`: see `svctoolkit.delivery.live.shared`. Raises `ConfigError` for a file that is no cassette.
         """
-        if self.delivery.mode == "record":
-            return recorder
-        from svctoolkit.delivery import Cassette, live
+        return self.delivery_mode.transport(self.delivery_setting(recorder, loopback=loopback))
 
-        network = live.shared(tuple(self.delivery.allow), loopback=loopback)
-        if self.delivery.mode == "live":
-            return network
-        path = self.cassette
-        if path not in self._cassettes:
-            self._cassettes[path] = Cassette.once(path, network, secrets=self.secrets)
-        return self._cassettes[path]
+    def delivery_setting(self, recorder: Recorder | None = None, *, loopback: bool = True) -> Setting:
+        """What the delivery mode needs to know of this workspace."""
+        from svctoolkit.delivery import Recorder
+        from svctoolkit.delivery.modes import Setting
+
+        return Setting(
+            Recorder(limit=0) if recorder is None else recorder,
+            tuple(self.delivery.allow),
+            loopback,
+            (self.folder or Path()) / (self.delivery.cassette or "cassette.json"),
+            self.secrets,
+            self._transports,
+        )
 
     @property
-    def cassette(self) -> Path:
-        """The file with the answers of delivery mode `cassette`; it need not be there yet."""
-        return (self.folder or Path()) / (self.delivery.cassette or "cassette.json")
+    def delivery_mode(self) -> Mode:
+        """The delivery mode as it is now. Raises `UnknownName` for a mode that is not there."""
+        from svctoolkit.delivery.modes import MODES
+
+        return MODES[self.delivery.mode]
+
+    def in_mode(self, mode: str) -> Workspace:
+        """A copy in another delivery mode, which has everything else in common with this one."""
+        return replace(self, delivery=replace(self.delivery, mode=mode))
+
+    @property
+    def sends(self) -> bool:
+        """Whether requests may leave the machine."""
+        return self.delivery_mode.sends(self.delivery_setting())
 
     def secrets(self) -> Iterator[str]:
         """The text of every `Secret` in the destinations' configurations, and every credential, for masking."""

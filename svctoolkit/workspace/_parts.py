@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from svctoolkit.transformations import Output
     from svctoolkit.workspace._model import Workspace
 
-DeliveryMode = Literal["record", "live", "cassette"]
 Language = Literal["python", "javascript"]
 LANGUAGES: Mapping[str, Language] = {".py": "python", ".js": "javascript", ".mjs": "javascript"}  # by file name
 
@@ -151,7 +150,8 @@ def _file_name(made: Transformation | Library) -> str:
 
 @dataclass(slots=True)
 class Delivery:
-    """Where the destinations' requests go: `record` (nothing leaves the machine), `live`, or `cassette`.
+    """Where the destinations' requests go: `mode` is `record` (nothing leaves the machine), `live`, `cassette`, or one
+    that another package adds (see `svctoolkit.delivery.modes`).
 
     In mode `cassette` the file `cassette` answers. As long as there is none, the real destinations do, and their
     answers are kept in it, with secrets masked; once it is there, nothing leaves the machine. A relative path starts
@@ -161,7 +161,7 @@ class Delivery:
     `<geolocation>/geoip/<ip>` with JSON: what `geolocation(ip)` in a transformation gives.
     """
 
-    mode: DeliveryMode = "record"
+    mode: str = "record"
     allow: list[str] = field(default_factory=list)
     timeout: float = 60.0
     geolocation: str = ""

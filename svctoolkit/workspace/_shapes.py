@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Annotated, Any, TypeAlias
 
@@ -9,9 +10,10 @@ import msgspec
 from msgspec import Meta
 
 from svctoolkit import yamlfile
+from svctoolkit.delivery.modes import MODES
 from svctoolkit.events import MAX_DEPTH
 from svctoolkit.transformations import Limits
-from svctoolkit.workspace._parts import DeliveryMode, Language
+from svctoolkit.workspace._parts import Language
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 _File: TypeAlias = Annotated[str, Meta(min_length=1, description="path of the code, from this file's folder")]
@@ -79,7 +81,7 @@ class TransformationShape(LibraryShape):
 class DeliveryShape(_Shape):
     """Where the destinations' requests go: `record` keeps them here, `live` sends them, `cassette` does so once."""
 
-    mode: DeliveryMode = "record"
+    mode: str = "record"
     allow: Annotated[list[Text], Meta(description="hosts, addresses or networks that `live` may reach as well")] = []
     timeout: Annotated[float, Meta(gt=0, le=86400, description="seconds for one request")] = 60.0
     geolocation: Annotated[str, Meta(description="address of a service that answers /geoip/<ip> with JSON")] = ""
@@ -118,5 +120,12 @@ class WorkspaceShape(_Shape):
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a workspace file."""
+    """The JSON Schema (2020-12) that a workspace file is checked against."""
     return yamlfile.schema(WorkspaceShape)
+
+
+def schema_for_editors() -> dict[str, Any]:
+    """The same with the names of the delivery modes, which `flaws` checks: to list those of other packages is slow."""
+    extended = json.loads(json.dumps(schema()))
+    extended["$defs"]["DeliveryShape"]["properties"]["mode"]["enum"] = MODES.names()
+    return dict(extended)

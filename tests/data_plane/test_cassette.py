@@ -13,8 +13,10 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer, Cassette, HttpRequest, HttpResponse, Recorder, live, policy
-from svctoolkit.errors import ConfigError, DeliveryError
-from svctoolkit.server import Backoff
+from svctoolkit.errors import ConfigError, DeliveryError, InvalidWorkspace
+from svctoolkit.events import track
+from svctoolkit.pipeline import Pipeline, Stages
+from svctoolkit.server import Backoff, banner
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 EVENT = {"type": "track", "event": "E", "userId": "u1", "messageId": "m1"}
@@ -241,3 +243,27 @@ def test_the_mode_and_its_file_in_the_workspace_file(tmp_path: Path) -> None:
     assert Workspace.load(tmp_path / "b" / "moved.yaml").delivery.cassette == Path("../a/crm.json")
     with pytest.raises(ConfigError, match=r"1:1: mode 'cassette' needs 'cassette': a file for the answers"):
         Workspace.loads("delivery: {mode: cassette}")
+
+
+def test_a_delivery_mode_is_one_module() -> None:
+    """Whatever is registered answers a workspace in that mode, is checked, and describes itself."""
+    from svctoolkit.delivery import Answer
+    from svctoolkit.delivery.modes import MODES, Mode
+
+    def teapot(request: HttpRequest, *, timeout: float) -> HttpResponse:
+        return Answer(418).response()
+
+    MODES.add("teapot", Mode(lambda _: teapot, lambda _: teapot, lambda _: False, lambda _: "tea for everybody"))
+    text = "destinations: {h: {type: WEBHOOK, config: {webhookUrl: 'https://h.example', webhookMethod: POST}}}"
+    try:
+        workspace = Workspace.loads(f"delivery: {{mode: teapot}}\n{text}")
+        result = Pipeline(workspace).test_destination("h", track("Order"), stages=Stages(send_to_destination=True))
+
+        assert (workspace.problems(), workspace.sends) == ([], False)
+        assert result.data[0].destination_response_status == [418]
+        assert "teapot: tea for everybody" in banner(DataPlane(workspace))
+    finally:
+        MODES._added.pop("teapot")
+
+    with pytest.raises(InvalidWorkspace, match="must be one of cassette, live, record"):
+        Workspace.loads("delivery: {mode: teapot}")

@@ -95,7 +95,7 @@ def test_a_cassette_answers_what_is_sent(tmp_path: Path, workers: int) -> None:
     workspace = shop()
     workspace.delivery.mode, workspace.delivery.cassette = "cassette", tmp_path / "answers.json"
     stages = Stages(send_to_destination=True)
-    with pytest.raises(ConfigError, match="delivery of workspace 'shop' is cassette, and there is no"):
+    with pytest.raises(ConfigError, match="'shop' has the delivery mode cassette: events are sent"):
         replay(orders(1), workspace, stages=stages)
     recorder = Recorder()
     recorder.answer("*", Answer(200), Answer(503))

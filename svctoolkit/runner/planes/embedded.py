@@ -222,7 +222,7 @@ def prepared(workspace: Workspace, scenario: Scenario | None = None) -> Workspac
     Every transformation has a destination behind it, so that it can be tested alone.
     """
     live = scenario.live if scenario else None
-    made = replace(workspace, delivery=replace(workspace.delivery, mode="live" if live else "record"))
+    made = workspace.in_mode("live" if live else "record")
     made.destinations = dict(workspace.destinations)
     for key in workspace.transformations:
         id = transformation_id(key)
