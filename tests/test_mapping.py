@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from svctoolkit.errors import ConfigError, MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
+    ANY_ID,
     EMAIL,
-    USER_ID,
     ExternalId,
     Table,
     agent,
+    as_it_is,
     boolean,
     check_age,
     const,
@@ -333,12 +334,20 @@ def test_a_trait_is_looked_for_in_both_places_one_after_the_other() -> None:
 
 def test_a_leaf_among_paths_gives_its_paths() -> None:
     """The shared leaves are put together with others, and a conversion stands around all of them."""
-    table = Table({"id": required(string(first(USER_ID, "anonymousId")))})
+    table = Table({"id": required(string(ANY_ID))})
 
     assert table(Event({"traits": {"id": 7}, "anonymousId": "a1"})) == {"id": "7"}
     assert table(Event({"userId": "", "anonymousId": "a1"})) == {"id": "a1"}
     assert value_of(Event({"properties": {"email": "m@mail.example"}}), EMAIL) == "m@mail.example"
     assert value_of(Event({}), EMAIL) is None
+
+
+def test_a_member_that_is_copied_may_be_an_empty_text() -> None:
+    """`as_it_is` leaves an empty text where it is; null is no value, there as everywhere."""
+    table = Table({"a": as_it_is("anonymousId"), "b": "userId", "c": as_it_is(first("userId", "event"))})
+
+    assert table(Event({"anonymousId": "", "userId": "", "event": "e"})) == {"a": "", "c": ""}
+    assert table(Event({"anonymousId": None, "event": ""})) == {"c": ""}
 
 
 def test_a_conversion_that_gives_none_passes_on() -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from svctoolkit.mapping.agents import Agent, agent, platform
 from svctoolkit.mapping.leaves import (
+    ANY_ID,
     CLIENT_TIME,
     EMAIL,
     IP,
@@ -25,6 +26,7 @@ from svctoolkit.mapping.leaves import (
     Converter,
     Leaf,
     Source,
+    as_it_is,
     boolean,
     const,
     converter,
@@ -82,6 +84,7 @@ from svctoolkit.mapping.values import (
 from svctoolkit.mapping.warehouse import ExternalId, external_ids, warehouse_id, warehouse_row
 
 __all__ = [
+    "ANY_ID",
     "CITY",
     "CLIENT_TIME",
     "COUNTRY",
@@ -102,6 +105,7 @@ __all__ = [
     "Source",
     "Table",
     "agent",
+    "as_it_is",
     "as_object",
     "basic_auth",
     "boolean",

@@ -23,7 +23,8 @@ class Source(msgspec.Struct, frozen=True):
 
     A path is dotted. A number takes that element of a list (`properties.products.0.sku`); a name takes the `id` of the
     element with that `type` (`context.externalId.ga4ClientId`). A conversion that gives None passes on to the next
-    path. The alternatives of a `shared` source are proven once, so a type needs no example for each of them.
+    path. With `empty` an empty text is a value like any other. The alternatives of a `shared` source are proven once,
+    so a type needs no example for each of them.
     """
 
     paths: tuple[str, ...]
@@ -31,6 +32,7 @@ class Source(msgspec.Struct, frozen=True):
     required: bool = False
     default: Any = None
     shared: bool = False
+    empty: bool = False
 
 
 Leaf: TypeAlias = "str | Source"
@@ -64,6 +66,11 @@ def required(leaf: Leaf) -> Source:
 def default(leaf: Leaf, value: Any) -> Source:
     """`value` when the event has none. `0` and `False` are values like any other."""
     return replace(source(leaf), default=value)
+
+
+def as_it_is(leaf: Leaf) -> Source:
+    """The value of a member that the service copies instead of mapping it: an empty text stays, only null is none."""
+    return replace(source(leaf), empty=True)
 
 
 def const(value: Any) -> Source:
@@ -189,8 +196,9 @@ def string(value: Any) -> str:
     raise ValueError(f"expected a text, got {'a list' if isinstance(value, list) else 'an object'}")
 
 
-#: Who the event is about. `anonymousId` is not among them: `first(USER_ID, "anonymousId")` takes it last.
+#: Who the event is about. `anonymousId` is not among them: `ANY_ID` takes it last.
 USER_ID = Source(("userId", "traits.userId", "traits.id", "context.traits.userId", "context.traits.id"), shared=True)
+ANY_ID = Source((*USER_ID.paths, "anonymousId"), shared=True)
 EMAIL = Source(("traits.email", "context.traits.email", "properties.email"), shared=True)
 PHONE = Source(("traits.phone", "context.traits.phone", "properties.phone"), shared=True)
 #: When it happened: the corrected time, else that of the client's clock.

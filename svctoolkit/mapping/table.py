@@ -104,21 +104,21 @@ def _compile(shape: Shape, of: str) -> Getter:
 
 
 def _object(shape: Shape, of: str, places: _Places) -> Callable[[_Nodes], Any]:
-    rows: list[tuple[str, int, str, Callable[[_Nodes], Any] | None]] = []
+    rows: list[tuple[str, int, str, Callable[[_Nodes], Any] | None, str | None]] = []
     for key, leaf in shape.items():
         if isinstance(leaf, Mapping):
-            rows.append((key, 0, "", _object(leaf, of, places)))
+            rows.append((key, 0, "", _object(leaf, of, places), ""))
         elif isinstance(leaf, str):  # a path alone, as most rows are, needs no call
             above, _, last = leaf.rpartition(".")
-            rows.append((key, places.number(above), last, None))
+            rows.append((key, places.number(above), last, None, ""))
         else:
-            rows.append((key, 0, "", _leaf(leaf, of, places)))
+            rows.append((key, 0, "", _leaf(leaf, of, places), None if leaf.empty else ""))
 
     def build(nodes: _Nodes) -> dict[str, Any] | None:
         out = {}
-        for key, number, last, get in rows:
+        for key, number, last, get, nothing in rows:
             value = nodes[number].get(last) if get is None else get(nodes)
-            if value is not None and value != "":
+            if value is not None and value != nothing:
                 out[key] = value
         return out or None  # an object that the table draws is left out when nothing is in it
 
@@ -147,11 +147,12 @@ def _leaf(src: Source, of: str, places: _Places) -> Callable[[_Nodes], Any]:
     split = [(p, p.rpartition(".")) for p in src.paths]
     paths = [(of + p, places.number(above), last) for p, (above, _, last) in split]
     convert, fallback, names = src.convert, src.default, " or ".join(name for name, _, _ in paths)
+    nothing = None if src.empty else ""
 
     def get(nodes: _Nodes) -> Any:
         for name, number, last in paths:
             value = nodes[number].get(last)
-            if value is not None and value != "":
+            if value is not None and value != nothing:
                 if convert is None:
                     return value
                 try:

@@ -1,11 +1,13 @@
-"""Segment: every event as it is, one in a batch, to the HTTP API of a Segment source."""
+"""Segment: who, what and when of every event, one in a batch, to the HTTP API of a Segment source.
+
+A write key is needed here; the service sends requests without one.
+"""
 
 from __future__ import annotations
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, USER_ID, Table, basic_auth, first
+from svctoolkit.mapping import ANY_ID, TIME, Table, as_it_is, as_object, basic_auth, first, without
 
 
 class SegmentSettings(Settings, frozen=True, kw_only=True):
@@ -26,30 +28,31 @@ destination = DestinationType(
         Answer("rate limit", 429, {"success": False, "message": "too many requests"}, headers={"Retry-After": "30"}),
         Answer("invalid field", 400, {"success": False, "message": "malformed JSON"}),
     ],
+    quirks=[
+        "The time is sent as `timeStamp`, which Segment does not read: it takes the time of arrival.",
+        "Names and categories of pages and screens, the `groupId` of groups and the `previousId` of aliases stay here.",
+    ],
 )
 
 CALL = Table(
     {
         "type": "type",
-        "userId": USER_ID,
-        "anonymousId": "anonymousId",
+        "userId": ANY_ID,
+        "anonymousId": as_it_is("anonymousId"),
         "event": "event",
-        "name": "name",
-        "category": "category",
-        "groupId": "groupId",
-        "previousId": "previousId",
         "traits": first("traits", "context.traits"),
         "properties": "properties",
-        "timeStamp": TIME,  # the service writes it so; Segment itself reads `timestamp`
+        "timeStamp": TIME,
     }
 )
 
 
 @destination.on()
 def send_call(event: Event, settings: SegmentSettings) -> Payload:
+    """Traits go without the anonymous ID that clients may have put there."""
     call = CALL(event)
-    if "userId" not in call and "anonymousId" not in call:
-        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
+    if "anonymousId" in as_object(call.get("traits")):
+        call["traits"] = without(call["traits"], ["anonymousId"])
     return Payload(
         endpoint="https://api.segment.io/v1/batch",
         headers={"Content-Type": "application/json", "Authorization": basic_auth(settings.write_key)},

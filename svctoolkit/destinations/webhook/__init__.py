@@ -1,7 +1,8 @@
 """Webhook: the event as it is, to any URL.
 
 An event may steer its own request, so that a user transformation can: `fullPath` replaces the URL, `appendPath` is
-added to it, and the members of `header` become headers. None of the three is sent in the body.
+added to it, and the members of `header` become headers. None of the three is sent in the body, nor are the event's own
+members that are null; nulls further inside are.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def send_event(event: Event, settings: WebhookSettings) -> Payload:
 
 
 def _body(event: Event) -> dict[str, Any]:
-    body = {key: value for key, value in event.raw.items() if key not in _STEERING}
+    body = {key: value for key, value in event.raw.items() if value is not None and key not in _STEERING}
     context, ip = body.get("context") or {}, event.raw.get("request_ip")
     if ip and isinstance(context, dict) and not context.get("ip"):
         body["context"] = {**context, "ip": ip}
@@ -65,11 +66,15 @@ def _body(event: Event) -> dict[str, Any]:
 
 
 def _endpoint(event: Event, settings: WebhookSettings) -> str:
-    parts = event.raw.get("fullPath") or settings.webhook_url, event.raw.get("appendPath") or ""
-    for name, part in zip(("fullPath", "appendPath"), parts, strict=True):
-        if not isinstance(part, str):
-            raise MappingError(f"{name}: expected a text, got {text(part)}", field=name)
-    return "".join(parts)
+    path = event.raw.get("fullPath")
+    base = settings.webhook_url if path is None else _url_part("fullPath", path)
+    return base + _url_part("appendPath", event.raw.get("appendPath") or "")
+
+
+def _url_part(name: str, value: Any) -> str:
+    if isinstance(value, dict | list):
+        raise MappingError(f"{name}: expected a text, got {text(value)}", field=name)
+    return text(value)
 
 
 def _headers(event: Event, settings: WebhookSettings, headers: dict[str, str]) -> dict[str, str]:
