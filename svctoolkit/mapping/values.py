@@ -54,33 +54,35 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-def flatten(value: Mapping[str, Any], joint: str = ".") -> dict[str, Any]:
+def flatten(value: Mapping[str, Any], joint: str = ".", *, brackets: bool = True) -> dict[str, Any]:
     """An object of one level: `a.b` for members, `a[0]` for elements. Empty objects and lists stay as they are.
 
-    With another `joint`, elements are joined by it too.
+    Members are joined by `joint`; without `brackets`, elements are joined by it too.
 
     >>> flatten({"a": {"b": 1}, "c": ["x", {"d": 2}]})
     {'a.b': 1, 'c[0]': 'x', 'c[1].d': 2}
-    >>> flatten({"a": {"b": 1}, "c": ["x", {"d": 2}]}, "_")
+    >>> flatten({"a": {"b": 1}, "c": ["x", {"d": 2}]}, "_", brackets=False)
     {'a_b': 1, 'c_0': 'x', 'c_1_d': 2}
     """
     out: dict[str, Any] = {}
-    _flatten(value.items(), "", "", joint, out)
+    _flatten(value.items(), "", "", joint, brackets, out)
     return out
 
 
-def _flatten(members: Iterable[tuple[Any, Any]], before: str, after: str, joint: str, out: dict[str, Any]) -> None:
+def _flatten(
+    members: Iterable[tuple[Any, Any]], before: str, after: str, joint: str, brackets: bool, out: dict[str, Any]
+) -> None:
     """Into `out`: each member under its key between `before` and `after`."""
     for key, item in members:
         at = f"{before}{key}{after}"
         if not item or not isinstance(item, dict | list):
             out[at] = item
         elif isinstance(item, dict):
-            _flatten(item.items(), at + joint, "", joint, out)
-        elif joint == ".":
-            _flatten(enumerate(item), at + "[", "]", joint, out)
+            _flatten(item.items(), at + joint, "", joint, brackets, out)
+        elif brackets:
+            _flatten(enumerate(item), at + "[", "]", joint, brackets, out)
         else:
-            _flatten(enumerate(item), at + joint, "", joint, out)
+            _flatten(enumerate(item), at + joint, "", joint, brackets, out)
 
 
 def is_empty(value: Any) -> bool:

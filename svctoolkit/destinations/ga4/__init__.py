@@ -187,7 +187,7 @@ def _custom(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flat(members: Mapping[str, Any]) -> dict[str, Any]:
-    return compact(flatten(members, "_"))
+    return compact(flatten(members, "_", brackets=False))
 
 
 def _check_name(name: str) -> str:

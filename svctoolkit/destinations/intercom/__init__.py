@@ -8,22 +8,25 @@ into it. Accounts that still use version 1 of the API are served with users inst
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
 from svctoolkit.destinations.intercom import _v1
 from svctoolkit.destinations.intercom._shared import (
-    HAPPENED,
     PERSON,
+    amount,
     company,
     event_body,
     name_of,
-    own_traits,
+    tag_bodies,
+    time_of,
+    unix_time,
     warehouse_traits,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, Table, as_object, first, number, path, seconds, string, value_of
+from svctoolkit.mapping import USER_ID, Table, as_object, compact, first, flatten, path, trait, value_of
 from svctoolkit.secrets import Secret
 
 _HOSTS = {"standard": "https://api.intercom.io", "eu": "https://api.eu.intercom.io", "au": "https://api.au.intercom.io"}
@@ -46,6 +49,11 @@ destination = DestinationType(
     "Intercom",
     IntercomSettings,
     docs="https://developers.intercom.com/docs/references/rest-api/api.intercom.io",
+    quirks=[
+        "Numbers are milliseconds where Intercom wants times, and what is no time or number is left out.",
+        "A contact without an e-mail address gets the first external ID of the context for one.",
+        "Custom attributes are those of the context's traits, where it has traits; a company's size is null without one.",
+    ],
     answers=[
         Answer("success", 202, "", at="/events"),
         Answer("success", 200, {"type": "contact", "id": "5ba682d23d7cf92bef87bfd4", "role": "user"}),
@@ -73,85 +81,93 @@ destination = DestinationType(
     ],
 )
 
-USER = string("userId", "context.traits.userId", "context.traits.id")
-ANONYMOUS = string("anonymousId")
 CONTACT = Table(
     {
-        "owner_id": number("traits.ownerId", "context.traits.ownerId"),
-        "last_seen_at": seconds("traits.lastSeenAt", "context.traits.lastSeenAt"),
-        "role": first("traits.role", "context.traits.role"),
-        "avatar": first("traits.avatar", "context.traits.avatar"),
+        "external_id": USER_ID,
+        **PERSON.shape,
+        "email": first(trait("email"), "properties.email", "context.externalId.0.id"),
+        "owner_id": amount(trait("ownerId")),
+        "last_seen_at": unix_time(trait("lastSeenAt")),
+        "role": trait("role"),
+        "avatar": trait("avatar", "avatarURL", "avatar_URL"),
     }
 )
-
-EVENT = Table({**HAPPENED, "created_at": seconds(TIME)})
+_PERSONAL = frozenset({
+    "avatar", "company", "createdAt", "email", "firstName", "firstname", "lastName", "lastname", "lastSeenAt", "name",
+    "ownerId", "phone", "role", "unsubscribedFromEmails", "userId",
+})  # fmt: skip
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: IntercomSettings, context: Context) -> Payload:
     """Creates or updates. A company of the traits with `remove` is taken from the contact."""
     if settings.api_version == "v1":
-        body = _v1.user(event, _user(event, settings), seen=settings.update_last_request_at)
+        seen, lookup = settings.update_last_request_at, _lookup_field(event)
+        body = _v1.user_body(event, settings.send_anonymous_id, seen=seen, lookup=lookup)
         return _post(settings, "/users", body)
-    found = _search(event, settings, context)
+    contact = _search(event, settings, context)
     if event.context.get("mappedToDestination"):
-        traits = _as_contact(warehouse_traits(event))
-        body = {**traits, **name_of(event)}
+        body = {**_as_contact(warehouse_traits(event)), **name_of(event)}
     else:
         body = _contact(event, settings)
     if not body.get("external_id") and not body.get("email"):
         raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
-    if not found:
+    if not contact:
         return _post(settings, "/contacts", body)
-    left = as_object(event.traits.get("company"))
-    if left.get("remove") and left.get("id"):
-        _leave(settings, context, found, left["id"])
-    return _post(settings, f"/contacts/{found}", body, "PUT")
+    employer = as_object(event.traits.get("company"))
+    if employer.get("remove") and employer.get("id"):
+        _leave(settings, context, contact, employer["id"])
+    return _post(settings, f"/contacts/{contact}", body, "PUT")
 
 
 @destination.on("track")
-def send_event(event: Event, settings: IntercomSettings) -> Payload:
-    user_id = _user(event, settings)
+def send_action(event: Event, settings: IntercomSettings) -> Payload:
+    """An event of the contact, with flat metadata."""
     if event.context.get("mappedToDestination"):
-        return _post(settings, "/events", _as_contact(warehouse_traits(event)))
-    table = _v1.EVENT if settings.api_version == "v1" else EVENT
-    return _post(settings, "/events", {**table(event), **event_body(event, user_id)})
+        body = _as_contact(warehouse_traits(event))
+        if not body.get("event_name"):
+            raise MappingError("needs a value at traits.event_name", field="traits.event_name")
+        return _post(settings, "/events", body)
+    time = compact({"created" if settings.api_version == "v1" else "created_at": time_of(event)})
+    return _post(settings, "/events", {**time, **event_body(event, _user(event, settings))})
 
 
 @destination.on("group")
 def send_group(event: Event, settings: IntercomSettings, context: Context) -> Iterator[Payload]:
     """The company; or, where Intercom knows the contact, the contact's membership in the company that it answers."""
     if settings.api_version == "v1":
-        for place, body in _v1.group(event, _user(event, settings)):
+        ask = partial(_ask, settings, context)
+        for place, body in _v1.group_bodies(event, settings.send_anonymous_id, ask):
             yield _post(settings, place, body)
         return
-    found, about = _search(event, settings, context), company(event)
-    tags = as_object(event.raw.get("traits")).get("tags")
-    tags = tags if isinstance(tags, list) else []
-    if not found and not tags:
+    if not event.raw.get("groupId"):
+        raise MappingError("needs a value at groupId", field="groupId")
+    contact, about = _search(event, settings, context), company(event, "_", {"email"})
+    tags = event.traits.get("tags")
+    if not contact and not isinstance(tags, list):
         yield _post(settings, "/companies", about)
         return
-    known = as_object(_ask(settings, context, "POST", "/companies", about)).get("id")
-    for tag in tags:
-        _ask(settings, context, "POST", "/tags", {"name": tag, "companies": [{"id": known}]})
-    if found:
-        yield _post(settings, f"/contacts/{found}/companies", {"id": known})
+    company_id = as_object(_ask(settings, context, "POST", "/companies", about)).get("id")
+    for body in tag_bodies(event, {"id": company_id}):
+        _ask(settings, context, "POST", "/tags", body)
+    if contact:
+        yield _post(settings, f"/contacts/{contact}/companies", {"id": company_id})
     else:
         yield _post(settings, "/companies", about)
 
 
 def _user(event: Event, settings: IntercomSettings) -> Any:
-    return value_of(event, USER) or (settings.send_anonymous_id and value_of(event, ANONYMOUS)) or None
+    return value_of(event, USER_ID) or (event.raw.get("anonymousId") if settings.send_anonymous_id else None)
 
 
 def _contact(event: Event, settings: IntercomSettings) -> dict[str, Any]:
-    out = {**CONTACT(event), **PERSON(event), **name_of(event)}
-    user_id, own = _user(event, settings), own_traits(event.traits, "_")
-    if user_id:
-        out["external_id"] = user_id
-    if own:
-        out["custom_attributes"] = own
-    return out
+    own = {key: value for key, value in _known_traits(event).items() if key not in _PERSONAL}
+    own.pop(_lookup_field(event), None)
+    return {
+        **CONTACT(event),
+        **name_of(event),
+        **compact({"external_id": _user(event, settings), "custom_attributes": flatten(own, "_")}),
+    }
 
 
 def _as_contact(traits: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,12 +176,21 @@ def _as_contact(traits: Mapping[str, Any]) -> dict[str, Any]:
     return {**traits, **renamed}
 
 
+def _known_traits(event: Event) -> Mapping[str, Any]:
+    """Those of the context go first: of a group event, the others are the group's."""
+    return as_object(event.context.get("traits")) or event.traits
+
+
+def _lookup_field(event: Event) -> str:
+    return str(destination.options(event).get("lookup") or "email")
+
+
 def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
     """The ID of the contact that Intercom finds by the lookup field or the user ID; empty when there is none."""
-    field = str(destination.options(event).get("lookup") or "email")
-    wanted = {field: path(field)(event.traits)}
-    wanted.setdefault("external_id", value_of(event, USER))
-    terms = [{"field": name, "operator": "=", "value": value} for name, value in wanted.items() if value]
+    field = _lookup_field(event)
+    values = {field: path(field)(_known_traits(event))}
+    values.setdefault("external_id", value_of(event, USER_ID))
+    terms = [{"field": name, "operator": "=", "value": value} for name, value in values.items() if value]
     if not terms:
         return ""
     query = {"query": {"operator": "OR" if len(terms) > 1 else "AND", "value": terms}}
@@ -176,8 +201,8 @@ def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
 
 def _leave(settings: IntercomSettings, context: Context, contact: str, company_id: Any) -> None:
     """Asks for Intercom's own ID of the company, and takes it from the contact."""
-    known = _ask(settings, context, "GET", "/companies", params={"company_id": company_id})
-    place = f"/contacts/{contact}/companies/{as_object(known).get('id')}"
+    company = _ask(settings, context, "GET", "/companies", params={"company_id": company_id})
+    place = f"/contacts/{contact}/companies/{as_object(company).get('id')}"
     _ask(settings, context, "DELETE", place)
 
 
@@ -189,9 +214,14 @@ def _ask(
     body: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    url = _HOSTS[settings.api_server] + place
-    asked = {"method": method, "url": url, "headers": _headers(settings), "body": body, "params": params or {}}
-    return context.ask(asked)
+    url = _host(settings) + place
+    request = {"method": method, "url": url, "headers": _headers(settings), "body": body, "params": params or {}}
+    return context.ask(request)
+
+
+def _host(settings: IntercomSettings) -> str:
+    """Version 1 has one server."""
+    return _HOSTS["standard" if settings.api_version == "v1" else settings.api_server]
 
 
 def _headers(settings: IntercomSettings) -> dict[str, str]:
@@ -207,4 +237,4 @@ def _headers(settings: IntercomSettings) -> dict[str, str]:
 def _post(
     settings: IntercomSettings, place: str, body: Mapping[str, Any], method: Literal["POST", "PUT"] = "POST"
 ) -> Payload:
-    return Payload(endpoint=_HOSTS[settings.api_server] + place, method=method, headers=_headers(settings), json=body)
+    return Payload(endpoint=_host(settings) + place, method=method, headers=_headers(settings), json=body)

@@ -2,79 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
-    Shape,
+    FIRST_NAME,
+    LAST_NAME,
     Table,
-    as_object,
-    first,
+    compact,
+    converter,
     flatten,
-    full_name,
     is_empty,
+    moment,
     number,
     required,
-    seconds,
-    string,
+    text,
+    trait,
     value_of,
     warehouse_id,
 )
 
+
+@converter
+def unix_time(value: Any) -> int | None:
+    """Whole seconds since 1970; a number is milliseconds. What is no time is left out."""
+    when = moment(int(value) if isinstance(value, bool) else value)
+    return None if when is None else int(when.timestamp() // 1)
+
+
+@converter
+def amount(value: Any) -> int | float | None:
+    """A number, also of a text or a boolean. What is none is left out."""
+    try:
+        return number.of(int(value) if isinstance(value, bool) else value)
+    except ValueError:
+        return None
+
+
 PERSON = Table(
     {
-        "email": first("traits.email", "context.traits.email"),
-        "phone": first("traits.phone", "context.traits.phone"),
-        "signed_up_at": seconds("traits.createdAt", "context.traits.createdAt"),
-        "unsubscribed_from_emails": first("traits.unsubscribedFromEmails", "context.traits.unsubscribedFromEmails"),
+        "email": trait("email"),
+        "phone": trait("phone"),
+        "signed_up_at": unix_time(trait("createdAt")),
+        "unsubscribed_from_emails": trait("unsubscribedFromEmails"),
     }
 )
 COMPANY = Table(
     {
-        "company_id": required(string("groupId")),
-        "name": "traits.name",
-        "website": "traits.website",
-        "plan": "traits.plan",
-        "size": number("traits.size"),
-        "industry": "traits.industry",
-        "monthly_spend": number("traits.monthlySpend"),
-        "remote_created_at": number("traits.remoteCreatedAt"),
-    }
+        "website": "website",
+        "plan": "plan",
+        "industry": "industry",
+        "monthly_spend": "monthlySpend",
+        "remote_created_at": "remoteCreatedAt",
+    },
+    of="traits",
 )
-HAPPENED: Shape = {"event_name": required(string("event")), "email": EMAIL}
-_PERSONAL = frozenset({
-    "avatar", "company", "createdAt", "email", "external_id", "firstName", "id", "lastName", "lastSeenAt", "name",
-    "ownerId", "phone", "role", "unsubscribedFromEmails", "userId", "user_id",
-})  # fmt: skip
+WHOSE = Table({"event_name": required("event"), "email": EMAIL})
+NAME = trait("name")
+_COMPANY = frozenset({"userId", "tags", "name", "size"})
 _TYPED = ({"url", "value"}, {"amount", "currency"})  # Intercom shows these as a link and as money
 
 
-def name_of(event: Event) -> dict[str, str]:
-    """The full name, else what is known of it."""
-    name = full_name(event)
-    return {"name": name} if name else {}
+def time_of(event: Event) -> int | None:
+    """When an event happened; None for what is no time."""
+    time = event.raw.get("timestamp")
+    return unix_time.of(event.raw.get("originalTimestamp") if time is None else time)
 
 
-def own_traits(traits: Mapping[str, Any], joint: str) -> dict[str, Any]:
-    """The traits that Intercom has no field for, as flat custom attributes."""
-    return flatten({key: value for key, value in traits.items() if key not in _PERSONAL}, joint)
+def name_of(event: Event) -> dict[str, Any]:
+    """The trait `name` as it is, else what is known of first and last name."""
+    name = value_of(event, NAME)
+    if name is None:
+        name = " ".join(text(part) for part in (value_of(event, FIRST_NAME), value_of(event, LAST_NAME)) if part)
+    return compact({"name": name})
 
 
-def company(event: Event) -> dict[str, Any]:
-    """The group as a company; the traits that Intercom has no field for are its custom attributes."""
-    rest = COMPANY.rest(as_object(event.raw.get("traits")), "traits")
-    own = flatten({key: value for key, value in rest.items() if key not in ("userId", "tags")})
-    return {**COMPANY(event), **({"custom_attributes": own} if own else {})}
+def company(event: Event, joint: str, barred: Set[str] = frozenset()) -> dict[str, Any]:
+    """The group as a company; the traits that Intercom has no field for are its custom attributes, but for `barred`.
+
+    The size is always there, null without one.
+    """
+    traits = event.traits
+    own = {k: value for k, value in COMPANY.rest(traits).items() if k not in _COMPANY and k not in barred}
+    out = {**COMPANY(traits), "size": amount.of(traits.get("size")) or None}
+    if event.raw.get("groupId") is not None:
+        out["company_id"] = event.raw["groupId"]
+    if traits.get("name") is not None:
+        out["name"] = traits["name"]
+    for key in ("monthly_spend", "remote_created_at"):
+        if key in out:
+            out[key] = amount.of(out[key])
+    return {**out, **compact({"custom_attributes": flatten(own, joint)})}
+
+
+def tag_bodies(event: Event, company: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tags of a group, each for its company."""
+    tags = event.traits.get("tags")
+    return [{"name": tag, "companies": [company]} for tag in tags] if isinstance(tags, list) else []
 
 
 def metadata(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Intercom takes flat metadata, beside its own objects for links and money."""
     out: dict[str, Any] = {}
     for key, value in properties.items():
-        typed = isinstance(value, Mapping) and any(members <= value.keys() for members in _TYPED)
+        typed = isinstance(value, dict) and any(members <= value.keys() for members in _TYPED)
         out |= {key: value} if typed else flatten({key: value})
     return out
 
@@ -83,10 +117,12 @@ def event_body(event: Event, user_id: Any) -> dict[str, Any]:
     """Whose event it is, and its properties."""
     if not user_id and is_empty(value_of(event, EMAIL)):
         raise MappingError("needs a value at userId or context.traits.email", field="userId or context.traits.email")
-    whose = {"user_id": user_id} if user_id else {}
-    return {**whose, **({"metadata": metadata(event.properties)} if event.properties else {})}
+    out = {**WHOSE(event), **compact({"user_id": user_id})}
+    if isinstance(event.raw.get("properties"), dict):
+        out["metadata"] = metadata(event.properties)
+    return out
 
 
 def warehouse_traits(event: Event) -> dict[str, Any]:
     """What reverse ETL took from the warehouse: traits under Intercom's own names, and the identifier among them."""
-    return {**event.traits, **warehouse_id(event)}
+    return {**{key: value for key, value in event.traits.items() if value is not None}, **warehouse_id(event)}

@@ -5,69 +5,75 @@ It asks no questions: a user or a company that is there already is updated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from svctoolkit.destinations.intercom._shared import (
-    HAPPENED,
-    PERSON,
-    company,
-    name_of,
-    own_traits,
-    warehouse_traits,
-)
+from svctoolkit.destinations.intercom._shared import PERSON, company, name_of, tag_bodies, warehouse_traits
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, Table, is_empty, md5, seconds, text
+from svctoolkit.mapping import USER_ID, Leaf, Table, as_object, compact, flatten, is_empty, md5, text, value_of
 
-EVENT = Table({**HAPPENED, "created": seconds(TIME)})
 BROWSER = Table({"last_seen_user_agent": "context.userAgent"})
 MEMBER = Table({"email": "context.traits.email"})
-COMPANY = Table({"name": "name", "industry": "industry"}, of="traits.company")
+_PERSONAL = frozenset({
+    "company", "createdAt", "email", "firstName", "firstname", "lastName", "lastname", "name", "phone",
+    "unsubscribedFromEmails", "userId",
+})  # fmt: skip
+_NOT_MAPPED = frozenset({"custom_attributes", "external_id"})  # the service leaves them out
 _COMPANY_KEYS = frozenset({"id", "name", "industry", "remove"})
 
 
-def user(event: Event, user_id: Any, *, seen: bool) -> dict[str, Any]:
-    """The body of /users. `seen` makes now the user's last request."""
+def user_body(event: Event, anonymous: bool, *, seen: bool, lookup: str) -> dict[str, Any]:
+    """The body of /users. `seen` makes now the user's last request; `anonymous` lets the anonymous ID stand in.
+
+    The trait `lookup` names the field of version 2 that finds the contact: it is no attribute.
+    """
     if event.context.get("mappedToDestination"):
         traits = warehouse_traits(event)
-        # the service leaves out custom attributes that such a mapping sets as one object
-        out = {key: value for key, value in traits.items() if key != "custom_attributes"} | name_of(event)
+        out = {key: value for key, value in traits.items() if key not in _NOT_MAPPED} | name_of(event)
+        out.setdefault("user_id", event.raw.get("anonymousId") if anonymous else None)
     else:
-        out = {**PERSON(event), **name_of(event), **BROWSER(event), **_id(user_id)}
-        own = own_traits(event.traits, ".")
-        if own:
-            out["custom_attributes"] = own
-        found = event.traits.get("company")
-        if isinstance(found, Mapping):
-            out["companies"] = list(_companies(found))
+        out = {**PERSON(event), **name_of(event), **BROWSER(event)}
+        own = {key: value for key, value in event.traits.items() if key not in _PERSONAL and key != lookup}
+        out |= {"user_id": _user_id(event, USER_ID, anonymous), **compact({"custom_attributes": flatten(own)})}
+    if event.traits.get("company"):
+        out["companies"] = list(_companies(as_object(event.traits["company"])))
     if not out.get("user_id") and not out.get("email"):
         raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
-    return {**out, "update_last_request_at": seen}
+    return {**{key: value for key, value in out.items() if value is not None}, "update_last_request_at": seen}
 
 
-def group(event: Event, user_id: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Paths and bodies: the company, then the user in it."""
-    about = company(event)
+def group_bodies(event: Event, anonymous: bool, ask: Callable[..., Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Paths and bodies: the company, then the user in it. Tags are set by questions to Intercom."""
+    about = company(event, ".")
+    tags = tag_bodies(event, {"company_id": about.get("company_id")})
+    if tags:
+        ask("POST", "/companies", about)
+    for tag in tags:
+        ask("POST", "/tags", tag)
     yield "/companies", about
-    who = {**_id(user_id), **MEMBER(event)}
-    if who:
-        yield "/users", {**who, "companies": [{key: about[key] for key in ("company_id", "name") if key in about}]}
+    user = {**compact({"user_id": _user_id(event, "userId", anonymous)}), **MEMBER(event)}
+    if user:
+        employer = {"company_id": event.raw["groupId"]} if "groupId" in event.raw else {}
+        employer |= compact({"name": as_object(event.raw.get("traits")).get("name")})
+        yield "/users", {**user, "companies": [employer]}
 
 
-def _id(user_id: Any) -> dict[str, Any]:
-    return {"user_id": user_id} if user_id else {}
+def _user_id(event: Event, source: Leaf, anonymous: bool) -> Any:
+    return value_of(event, source) or (event.raw.get("anonymousId") if anonymous else None)
 
 
-def _companies(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _companies(company: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Intercom knows a company by its ID; one that has a name alone gets an ID made of it."""
-    if is_empty(found.get("id")) and is_empty(found.get("name")):
+    if is_empty(company.get("id")) and is_empty(company.get("name")):
         return
-    own = {key: value for key, value in found.items() if key not in _COMPANY_KEYS and value is not None}
+    own = {key: value for key, value in company.items() if key not in _COMPANY_KEYS and value is not None}
     flat = {key: text(value) if isinstance(value, Mapping | list) else value for key, value in own.items()}
-    out = {"company_id": found.get("id") or md5(text(found["name"])), **COMPANY(found)}
-    if flat:
-        out["custom_attributes"] = flat
-    if found.get("remove"):
+    out = {
+        "company_id": company.get("id") or md5(text(company["name"])),
+        **{key: company[key] for key in ("name", "industry") if key in company},
+    }
+    out["custom_attributes"] = flat
+    if company.get("remove"):
         out["remove"] = True
     yield out

@@ -5,10 +5,6 @@ screen send events of the profile; group subscribes to the list whose ID is the 
 of the API are served with the older one (`_v1`).
 
 Traits without a place in a profile are its properties, those of the context over those of the event.
-
-As the service does, against Klaviyo's API: times are sent as they are written, an event without a name is sent without
-one, and so is a subscription of a person without an address. In the older API a group event's `traits.consent` says
-nothing; `traits.properties.consent` does.
 """
 
 from __future__ import annotations
@@ -54,6 +50,11 @@ destination = DestinationType(
     "Klaviyo",
     KlaviyoSettings,
     docs="https://developers.klaviyo.com/en/v2024-10-15/reference/api_overview",
+    quirks=[
+        "Times are sent as they are written, and an event without a name is sent without one.",
+        "A person without an address is put on the list all the same.",
+        "In the older API a group event's consent stands in traits.properties.consent, not in traits.consent.",
+    ],
     answers=[
         Answer("success", 202, "", at="/events"),
         Answer("success", 202, "", at="-jobs"),
