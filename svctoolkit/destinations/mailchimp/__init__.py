@@ -15,24 +15,24 @@ from svctoolkit.destinations import Answer, Context, DestinationType, Method, Pa
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
-    CITY,
-    CLIENT_TIME,
-    COUNTRY,
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
-    STATE,
+    TIME,
     Table,
     as_object,
     basic_auth,
     compact,
     converter,
+    first,
     md5,
+    moment,
     required,
     string,
     text,
-    time,
     trait,
+    value_of,
+    warehouse_id,
     warehouse_row,
 )
 from svctoolkit.secrets import Secret
@@ -51,6 +51,10 @@ destination = DestinationType(
     "Mailchimp",
     MailchimpSettings,
     docs="https://mailchimp.com/developer/marketing/api/list-members/add-or-update-list-member/",
+    quirks=[
+        "A part of an address among the traits refuses the person unless addressLine1, city, state and zip are there.",
+        "Null is sent as the text null in the properties of an event.",
+    ],
     answers=[
         Answer("success", 204, "", at="/events"),
         Answer("success", 200, {"id": "852aaa9532cb36adfb5e9fef7a4206a9", "status": "subscribed"}),
@@ -71,27 +75,33 @@ destination = DestinationType(
 
 
 @converter
-def _iso_seconds(value: Any) -> str:
-    return time.of(value).isoformat(timespec="seconds")
+def iso_seconds(value: Any) -> str | None:
+    """A time in whole seconds; a number is milliseconds. What is no time is left out."""
+    when = moment(value)
+    return None if when is None else when.isoformat(timespec="seconds")
 
 
 MEMBER = Table({"email_address": required(string(EMAIL))})
+ADDRESS = Table(
+    {
+        "addr1": trait("addressLine1", "address.addressLine1", "merge_fields.ADDRESS.addr1"),
+        "addr2": trait("addressLine2", "address.addressLine2", "merge_fields.ADDRESS.addr2"),
+        "city": trait("city", "address.city", "merge_fields.ADDRESS.city"),
+        "state": trait("state", "address.state", "merge_fields.ADDRESS.state"),
+        "zip": trait("zip", "address.zip", "merge_fields.ADDRESS.zip"),
+        "country": trait("country", "address.country", "merge_fields.ADDRESS.country"),
+    }
+)
 MERGE_FIELDS = Table(
     {
         "FNAME": FIRST_NAME,
         "LNAME": LAST_NAME,
         "PHONE": trait("phone"),
-        "ADDRESS": {
-            "addr1": trait("addressLine1", "address.street"),
-            "addr2": trait("addressLine2"),
-            "city": CITY,
-            "state": STATE,
-            "zip": trait("zip", "address.zip", "address.postalCode"),
-            "country": COUNTRY,
-        },
     }
 )
-ACTION = Table({"occurred_at": _iso_seconds(CLIENT_TIME), "is_syncing": "properties.isSyncing"})
+ACTION = Table({"occurred_at": iso_seconds(TIME), "is_syncing": "properties.isSyncing"})
+LIST = first("context.MailChimp.listId")
+_NEEDED = ("addr1", "city", "state", "zip")
 
 
 @destination.on("identify")
@@ -99,14 +109,16 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
     """Adds or updates the member. A warehouse's row, which is mapped already, is sent as it is."""
     if event.context.get("mappedToDestination"):
         return _warehouse_member(event, settings)
-    member, audience = MEMBER(event), _audience(event, settings)
+    member, audience, address = MEMBER(event), _audience(event, settings), ADDRESS(event)
+    if address and not all(part in address for part in _NEEDED):
+        raise MappingError("traits.address: an address needs addressLine1, city, state and zip", field="traits.address")
     if settings.enable_merge_fields:
-        member |= compact({"merge_fields": _merge_fields(event)})
+        member |= compact({"merge_fields": _merge_fields(event, address)})
     place = f"/lists/{audience}/members/{_hash(member['email_address'])}"
-    known = _lookup(context, settings, place)
+    known = _lookup(context, settings, place, may_miss=True)
     if known is None:
-        twice = (_lookup(context, settings, f"/lists/{audience}") or {}).get("double_optin")
-        status = "pending" if twice else "subscribed"
+        double_optin = as_object(_lookup(context, settings, f"/lists/{audience}")).get("double_optin")
+        status = "pending" if double_optin else "subscribed"
     else:
         now = known.get("status") if known.get("status") in _STATUSES else "subscribed"  # `archived` cannot be sent
         status = _check_status(destination.options(event).get("subscriptionStatus") or now, "subscriptionStatus")
@@ -114,43 +126,45 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
 
 
 @destination.on("track")
-def send_event(event: Event, settings: MailchimpSettings) -> Payload:
-    written = event.raw.get("event")
-    name = "_".join(text(written).split()) if isinstance(written, str | int | float) else ""
+def send_action(event: Event, settings: MailchimpSettings) -> Payload:
+    """An event of the member; Mailchimp takes texts for properties."""
+    given = event.raw.get("event")
+    name = "" if given is None else "_".join(text(given).split())
     if not 2 <= len(name) <= 30:
         raise MappingError(f"event: Mailchimp takes names of 2 to 30 characters, got {name!r}", field="event")
-    member = _hash(MEMBER(event)["email_address"])
-    own = {k: text(v) for k, v in ACTION.rest(event.properties, "properties").items() if v is not None}
-    body = {"name": name, **ACTION(event), **({"properties": own} if own else {})}
+    member, body = _hash(MEMBER(event)["email_address"]), {"name": name, **ACTION(event)}
+    if isinstance(event.raw.get("properties"), dict):
+        body["properties"] = {k: text(v) for k, v in event.properties.items() if k != "isSyncing"}
     return _send("POST", f"/lists/{_audience(event, settings)}/members/{member}/events", settings, body)
 
 
 def _warehouse_member(event: Event, settings: MailchimpSettings) -> Payload:
-    """`externalId` names the audience (`MAILCHIMP-<audience>`) and the person; the traits are Mailchimp's fields."""
+    """`externalId` names the audience (`MAILCHIMP-<audience>`) and the person; the traits are Mailchimp's fields.
+
+    Without an external ID it is the trait `email` that says who.
+    """
     row = warehouse_row(event)
-    address, audience = row.id, row.object or settings.audience_id
-    if not isinstance(address, str) or not address:
-        raise MappingError("needs a value at context.externalId.0.id", field="context.externalId.0.id")
-    body = {**event.traits, row.field or "email_address": address}
+    body = {**event.traits, **warehouse_id(event, "email_address")}
     if "status" in body:
         _check_status(body["status"], "traits.status")
-    return _send("PUT", f"/lists/{audience}/members/{_hash(address)}", settings, body)
+    address = text(row.id or MEMBER(event)["email_address"])
+    return _send("PUT", f"/lists/{row.object or settings.audience_id}/members/{_hash(address)}", settings, body)
 
 
-def _merge_fields(event: Event) -> dict[str, Any]:
-    """Mailchimp's usual fields, then one for each other trait; an incomplete address would refuse the member."""
-    merged = MERGE_FIELDS(event)
-    if not merged.get("ADDRESS", {}).keys() >= {"addr1", "city", "state", "zip"}:
-        merged.pop("ADDRESS", None)
-    for key, value in MERGE_FIELDS.rest(event.traits, "traits").items():
+def _merge_fields(event: Event, address: Mapping[str, Any]) -> dict[str, Any]:
+    """Mailchimp's usual fields, then one for each other trait."""
+    fields = {**MERGE_FIELDS(event), **compact({"ADDRESS": address})}
+    rest = MERGE_FIELDS.rest(ADDRESS.rest(event.traits, "traits"), "traits")
+    for key, value in rest.items():
         tag = re.sub(r"[^0-9A-Za-z]", "", key)[:10].upper()
         if key != "email" and tag and isinstance(value, str | int | float) and value != "":
-            merged.setdefault(tag, value)
-    return merged
+            fields.setdefault(tag, value)
+    return fields
 
 
 def _audience(event: Event, settings: MailchimpSettings) -> str:
-    return text(destination.options(event).get("listId") or settings.audience_id)
+    """The event may name another audience than the configuration: `context.MailChimp.listId`."""
+    return text(value_of(event, LIST) or settings.audience_id)
 
 
 def _hash(address: str) -> str:
@@ -163,10 +177,12 @@ def _check_status(status: Any, where: str) -> str:
     return str(status)
 
 
-def _lookup(context: Context, settings: MailchimpSettings, place: str) -> Mapping[str, Any] | None:
-    """What Mailchimp knows of a member or an audience; None when it knows no such thing."""
+def _lookup(
+    context: Context, settings: MailchimpSettings, place: str, *, may_miss: bool = False
+) -> Mapping[str, Any] | None:
+    """What Mailchimp knows of a member or an audience; None when it knows no such thing, if it `may_miss`."""
     request = {"method": "GET", "url": _url(settings, place), "headers": _headers(settings)}
-    answer = context.ask(request, may_miss=True)
+    answer = context.ask(request, may_miss=may_miss)
     return None if answer is None else as_object(answer)
 
 
