@@ -5,11 +5,7 @@ page sends `PageView` or the page's name, screen `PageView`. identify sends an e
 when advanced matching is on. What is in the properties goes along, flat and without personal data; Facebook takes
 events of the last seven days. https://developers.facebook.com/docs/marketing-api/conversions-api/parameters
 
-Decisions. The service remembers an event whose configuration has `standardPageCall`, and sends `PageView` for the pages
-and screens of everyone from then on; here each configuration decides for itself, and a screen is always a `PageView`.
-Telephone numbers and days of birth are hashed as they are written, though Facebook wants digits alone. A name of two
-words is hashed with its capitals, though Facebook wants lower case. A time that is a text of digits is sent as it is,
-and its age is not checked.
+Decisions. A screen is always a `PageView`. A time that is a text of digits is sent as it is, and its age not checked.
 """
 
 from __future__ import annotations
@@ -92,6 +88,13 @@ destination = DestinationType(
     docs="https://developers.facebook.com/docs/marketing-api/conversions-api/parameters",
     names=("FacebookPixel", "facebook_pixel"),
     earlier=("categoryToContent",),
+    quirks=[
+        "The service remembers an event whose configuration has standardPageCall, and sends PageView for the pages of "
+        "all destinations from then on; here each configuration decides for itself.",
+        "Telephone numbers and days of birth are hashed as they are written, though Facebook wants digits alone.",
+        "A name of two words is hashed with its capitals, though Facebook wants first and last name in lower case.",
+        "An event of a channel other than web and mobile has the action source other.",
+    ],
     answers=[
         Answer("success", 200, {"events_received": 1, "messages": [], "fbtrace_id": "A0"}),
         Answer(

@@ -5,9 +5,7 @@ other name goes as it is, or as a `custom` event. page sends `view_category` whe
 `apiVersion` chooses between version 5 (`newApi`) and version 3 of the API.
 https://developers.pinterest.com/docs/api/v5/events-create
 
-Decisions. A channel other than `web` needs `properties.action_source`: the service knows no source for a mobile app.
-Postcodes are hashed as digits alone, and days of birth as they are written, though Pinterest wants postcodes with
-their letters and days as `YYYYMMDD`. What is null or an empty text in the event is left out of the body.
+Decisions. What is null or an empty text in the event is left out of the body.
 """
 
 from __future__ import annotations
@@ -73,6 +71,12 @@ destination = DestinationType(
     PinterestSettings,
     docs="https://developers.pinterest.com/docs/api/v5/events-create",
     names=("pinterest_tag",),
+    quirks=[
+        "Events of a channel other than web are refused, those of mobile applications too, unless "
+        "properties.action_source says app_android, app_ios, web or offline.",
+        "Postcodes are hashed as digits alone, and days of birth as they are written, though Pinterest wants postcodes "
+        "with their letters and days as YYYYMMDD.",
+    ],
     answers=[
         Answer(
             "success",

@@ -6,9 +6,8 @@ channel does. Snapchat takes events of people that it can match. `apiVersion` ch
 which takes events of the last 7 days, and version 2 of the API, which takes those of the last 37.
 https://developers.snap.com/api/marketing-api/Conversions-API/Parameters
 
-Decisions. A conversion type that Snapchat does not know leaves out where it happened. An order, a checkout and a list
-without a price and without products have the price `"null"`, a text, as the service sends it. An event without a time
-has none, and Snapchat takes the time of its arrival; a time that is none is refused, where the service sends `NaN`.
+Decisions. An event without a time has none, and Snapchat takes the time of its arrival; a time that is none is refused,
+where the service sends `NaN`.
 """
 
 from __future__ import annotations
@@ -76,6 +75,10 @@ destination = DestinationType(
     SnapchatSettings,
     docs="https://developers.snap.com/api/marketing-api/Conversions-API/Parameters",
     names=("snapchat_conversion",),
+    quirks=[
+        'An order, a checkout and a list without a price and without products have the price "null", a text.',
+        "A conversion type that Snapchat does not know leaves out where the event happened.",
+    ],
     answers=[
         Answer("success", 200, {"status": "VALID", "reason": "All events have been processed"}, at="/v3/"),
         Answer("success", 200, {"status": "SUCCESS", "reason": "All records processed"}),

@@ -2,60 +2,72 @@
 
 track sends a standard event: the one or the several that the configuration maps the name to, else the one that TikTok
 or the shop calls so. Other names are refused, or with `sendCustomEvents` sent as they are. `version` chooses between
-Events API 2.0 (`v2`) and 1.0; who matches people by hashed data keeps `hashUserProperties` on.
+Events API 2.0 (`v2`), which takes all of them in one request, and 1.0; who matches people by hashed data keeps
+`hashUserProperties` on. https://business-api.tiktok.com/portal/docs?id=1771100865818625
+
+Decisions. Products without an ID have the SKU as theirs, where the service sends the text `undefined`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
 from svctoolkit.destinations.tiktok_ads._tables import (
+    CALLBACK_1,
     CONTEXT_1,
     EVENT_1,
-    EVENT_2,
-    HASHED_1,
+    EVENT_ID_2,
     HASHED_2,
+    HASHED_APPLE,
+    HASHED_GOOGLE,
     ITEM_1,
     ITEM_2,
-    KIND,
     ORDER_1,
     ORDER_2,
-    PAGE_2,
-    PLAIN_1,
     PLAIN_2,
+    PLAIN_APPLE,
+    PLAIN_GOOGLE,
+    SOURCE_2,
     TEST,
-    USER_2,
+    USER_1,
+    hash_each,
+    hash_each_email,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, compact, event_name, products, text
+from svctoolkit.mapping import TIME, as_object, compact, event_name, moment, text
+from svctoolkit.mapping.table import getter
+from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
 _API = "https://business-api.tiktok.com/open_api/v1.3"
-_STANDARD = (
-    *("AddPaymentInfo", "AddToCart", "AddToWishlist", "ApplicationApproval", "ClickButton", "CompletePayment"),
-    *("CompleteRegistration", "Contact", "CustomizeProduct", "Download", "FindLocation", "InitiateCheckout", "Lead"),
-    *("PlaceAnOrder", "Purchase", "Schedule", "Search", "StartTrial", "SubmitApplication", "SubmitForm", "Subscribe"),
-    "ViewContent",
-)
-_SHOP = {
-    "Product Added to Wishlist": "AddToWishlist",
-    "Product Added": "AddToCart",
-    "Checkout Started": "InitiateCheckout",
-    "Payment Info Entered": "AddPaymentInfo",
-    "Checkout Step Completed": "CompletePayment",
-    "Order Completed": "PlaceAnOrder",
+#: by the event's name in lower case
+_EVENTS = {
+    "product added to wishlist": "AddToWishlist",
+    "product added": "AddToCart",
+    "checkout started": "InitiateCheckout",
+    "payment info entered": "AddPaymentInfo",
+    "checkout step completed": "CompletePayment",
+    "order completed": "PlaceAnOrder",
+    "viewcontent": "ViewContent",
+    "clickbutton": "ClickButton",
+    "search": "Search",
+    "contact": "Contact",
+    "submitform": "SubmitForm",
+    "subscribe": "Subscribe",
+    "customize product": "CustomizeProduct",
+    "find location": "FindLocation",
+    "schedule": "Schedule",
+    "purchase": "Purchase",
+    "lead": "Lead",
+    "application approval": "ApplicationApproval",
+    "submit application": "SubmitApplication",
+    "start trial": "StartTrial",
 }
-
-
-def _key(name: str) -> str:
-    return "".join(name.lower().replace("_", " ").split())
-
-
-_NAMES = {**_SHOP, **dict(zip(_STANDARD, _STANDARD, strict=True))}
-_EVENTS = dict(zip(map(_key, _NAMES), _NAMES.values(), strict=True))
+#: events whose contents TikTok wants to know the type of
+_TYPED = frozenset({"ViewContent", "AddToCart", "PlaceAnOrder", "CompletePayment"})
 
 
 class TikTokSettings(Settings, frozen=True, kw_only=True):
@@ -72,6 +84,10 @@ destination = DestinationType(
     TikTokSettings,
     docs="https://business-api.tiktok.com/portal/docs?id=1771100865818625",
     names=("tiktok_ads",),
+    quirks=[
+        "Version 1.0 of the API with several standard events for one name: e-mail address and telephone number are "
+        "hashed once for each of them, one over the other, so that TikTok cannot match them.",
+    ],
     answers=[  # 200 whatever happened; `code` tells
         Answer("success", 200, {"code": 0, "message": "OK", "request_id": "20260115", "data": {}}),
         Answer("bad key", 200, {"code": 40105, "message": "Access token is incorrect or was revoked.", "data": {}}),
@@ -81,23 +97,30 @@ destination = DestinationType(
 )
 
 
+_event_id, _time, _callback = getter(EVENT_ID_2), getter(TIME), getter(CALLBACK_1)
+
+
 @destination.on("track")
 def send_event(event: Event, settings: TikTokSettings) -> Iterator[Payload]:
-    """One payload for each event that the configuration maps the name to, else one."""
+    """One payload for all events that the configuration maps the name to; by version 1.0 of the API, one for each."""
     if not settings.access_token:
         raise MappingError("TikTok takes events with an access token only: set accessToken in the configuration")
-    for standard in _standard(event_name(event).strip(), settings):
-        if settings.version == "v2":
-            yield _version_2(event, settings, standard)
-        else:
-            yield _version_1(event, settings, standard)
+    names = _standard_names(event_name(event).strip(), settings)
+    if settings.version == "v2":
+        source = {"event_source": "web", "event_source_id": settings.pixel_code}
+        data = [_version_2(event, settings, name) for name in names]
+        yield _payload(settings, "/event/track/", {**source, **TEST(event), "data": data})
+        return
+    shared = _version_1(event, settings, times_hashed=len(names))
+    for name in names:
+        yield _payload(settings, "/pixel/track/", {"pixel_code": settings.pixel_code, "event": name, **shared})
 
 
-def _standard(name: str, settings: TikTokSettings) -> list[str]:
-    key = _key(name)
-    mapped = [row.to for row in settings.events_to_standard if row.to and _key(row.from_) == key]
-    if mapped:
-        return list(dict.fromkeys(mapped))
+def _standard_names(name: str, settings: TikTokSettings) -> list[str]:
+    key = name.lower()
+    chosen = [row.to for row in settings.events_to_standard if row.to and row.from_.strip().lower() == key]
+    if chosen:
+        return list(dict.fromkeys(chosen))
     if key in _EVENTS:
         return [_EVENTS[key]]
     if settings.send_custom_events:
@@ -107,48 +130,95 @@ def _standard(name: str, settings: TikTokSettings) -> list[str]:
     )
 
 
-def _version_2(event: Event, settings: TikTokSettings, name: str) -> Payload:
-    contents = _own_contents(event)
-    if contents is None:
-        contents = [ITEM_2(product) for product in products(event)]
-    order: dict[str, Any] = dict(ORDER_2(event))
-    if contents:
-        ids = [text(item["content_id"]) for item in map(as_object, contents) if item.get("content_id")]
-        order.update(compact({"contents": contents, "num_items": len(contents), "contents_ids": ids}))
-    person = (HASHED_2 if settings.hash_user_properties else PLAIN_2)(event)
-    parts = {"properties": order, "page": PAGE_2(event), "user": {**person, **USER_2(event)}}
-    data = {"event": name, **EVENT_2(event), **compact(parts)}
-    source = {"event_source": "web", "event_source_id": settings.pixel_code}
-    return _post(settings, "/event/track/", {**source, **TEST(event), "data": [data]})
-
-
-def _version_1(event: Event, settings: TikTokSettings, name: str) -> Payload:
-    contents = _own_contents(event)
-    if contents is None and isinstance(event.properties.get("products"), list):
-        usual = KIND(event)  # of those that name no kind of their own
-        contents = [{**usual, **ITEM_1(product)} for product in products(event)]
-    order = dict(ORDER_1(event))
+def _version_2(event: Event, settings: TikTokSettings, name: str) -> dict[str, Any]:
+    order: dict[str, Any] = ORDER_2(event)
+    if name in _TYPED and "content_type" not in order:
+        order["content_type"] = "product"
+    contents = _contents_2(event)
     if contents is not None:
         order["contents"] = contents
-    person = (HASHED_1 if settings.hash_user_properties else PLAIN_1)(event)
-    context = compact({**CONTEXT_1(event), "user": person})
-    parts = compact({"context": context, "properties": order})
-    return _post(
-        settings,
-        "/pixel/track/",
-        {"pixel_code": settings.pixel_code, "event": name, **EVENT_1(event), **TEST(event), **parts},
-    )
+        ids = [text(content_id) for item in contents if (content_id := as_object(item).get("content_id"))]
+        order.update({"contents_ids": ids, "num_items": len(ids)} if ids else {})
+    body = {
+        "event": name,
+        "event_id": _event_id(event.raw),
+        "event_time": _seconds(event),
+        **SOURCE_2(event),
+        "properties": order,
+        "user": _user_2(event, settings),
+    }
+    return {key: value for key, value in body.items() if value is not None and value != {}}
 
 
-def _own_contents(event: Event) -> list[Any] | None:
-    """The contents in TikTok's own form, which go before products; one object is a list of one."""
-    given = event.properties.get("contents")
-    if isinstance(given, dict):
-        return [given]
-    return given if isinstance(given, list) else None
+def _user_2(event: Event, settings: TikTokSettings) -> dict[str, Any]:
+    """Who it was, and which device: an Apple one unless it is known to be Android, a Google one unless iOS."""
+    is_hashed = settings.hash_user_properties
+    user = (HASHED_2 if is_hashed else PLAIN_2)(event)
+    name = as_object(event.context.get("os")).get("name")
+    system = name.lower() if isinstance(name, str) else ""
+    if system != "android":
+        user.update((HASHED_APPLE if is_hashed else PLAIN_APPLE)(event))
+    if system != "ios":
+        user.update((HASHED_GOOGLE if is_hashed else PLAIN_GOOGLE)(event))
+    return user
 
 
-def _post(settings: TikTokSettings, path: str, body: dict[str, Any]) -> Payload:
+def _contents_2(event: Event) -> list[Any] | None:
+    """The contents in TikTok's own form, which go before products."""
+    given, products = event.properties.get("contents"), event.properties.get("products")
+    if given is not None:
+        return given if isinstance(given, list) else [given]
+    if products is None:
+        return None
+    return [ITEM_2(item) for item in products if isinstance(item, dict)] if isinstance(products, list) else []
+
+
+def _version_1(event: Event, settings: TikTokSettings, times_hashed: int) -> dict[str, Any]:
+    """What stands in `properties.context` is passed on, and what the event's context says is added."""
+    given = as_object(event.properties.get("context"))
+    user = {**as_object(given.get("user")), **USER_1(event)}
+    if settings.hash_user_properties:
+        for key, times in (("email", times_hashed), ("phone_number", times_hashed), ("external_id", 1)):
+            for _ in range(times if key in user else 0):
+                user[key] = (hash_each_email if key == "email" else hash_each).of(user[key])
+    context = {**given, **CONTEXT_1(event), "user": user}
+    if callback := _callback(event.raw):
+        context["ad"] = {**as_object(given.get("ad")), "callback": callback}
+    order = ORDER_1(event)
+    contents = _contents_1(event, order.get("content_type"))
+    if contents is not None:
+        order["contents"] = contents
+    body = {"context": compact(context), "properties": order}
+    return {**EVENT_1(event), **TEST(event), **compact(body)}
+
+
+def _contents_1(event: Event, kind: Any) -> list[Any] | None:
+    """The contents in TikTok's own form, which go before products. Those without a type have that of the event."""
+    given, products = event.properties.get("contents"), event.properties.get("products")
+    if given is not None:
+        contents = given if isinstance(given, list) else [given]
+        if not all(isinstance(item, dict) for item in contents):
+            raise MappingError(
+                "properties.contents: expected an object or a list of objects", field="properties.contents"
+            )
+        return [{**item, "content_type": item.get("content_type") or kind or "product_group"} for item in contents]
+    if not isinstance(products, list):
+        return None
+    return [{"content_type": kind or "product", **ITEM_1(item)} for item in products if isinstance(item, dict)]
+
+
+def _seconds(event: Event) -> Any:
+    """A number, also as a text, is taken as it is."""
+    given = _time(event.raw)
+    if type(given) in (int, float) or (isinstance(given, str) and given.isascii() and given.isdigit()):
+        return given
+    when = moment(given)
+    if when is None:
+        raise MappingError(f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {given!r}", field="timestamp")
+    return microseconds(when) // 1_000_000
+
+
+def _payload(settings: TikTokSettings, path: str, body: Mapping[str, Any]) -> Payload:
     return Payload(
         endpoint=_API + path,
         headers={"Access-Token": settings.access_token.reveal(), "Content-Type": "application/json"},

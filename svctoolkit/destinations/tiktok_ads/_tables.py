@@ -12,33 +12,41 @@ from svctoolkit.mapping import (
     IP,
     LAST_NAME,
     PHONE,
-    POSTAL_CODE,
-    STATE,
-    TIME,
+    Shape,
     Table,
     converter,
-    default,
-    each,
-    epoch_s,
     first,
     hash_lower,
+    hash_text,
     hash_trimmed,
-    required,
     sha256,
     string,
+    text,
+    trait,
 )
 
 
 @converter
 def hash_each(value: Any) -> str | list[str]:
     """SHA-256 of a text, or of each text of a list: a person may have several numbers and IDs."""
-    return each(hash_trimmed).of(value) if isinstance(value, list) else hash_trimmed.of(value)
+    return [hash_trimmed.of(item) for item in value] if isinstance(value, list) else hash_trimmed.of(value)
 
 
 @converter
 def hash_each_email(value: Any) -> str | list[str]:
     """As `hash_each`, in lower case."""
-    return each(hash_lower).of(value) if isinstance(value, list) else hash_lower.of(value)
+    return [hash_lower.of(item) for item in value] if isinstance(value, list) else hash_lower.of(value)
+
+
+@converter
+def external_id(value: Any) -> Any:
+    """A text or several; anything else is left out."""
+    return value if isinstance(value, str | list) else None
+
+
+@converter
+def hash_external_id(value: Any) -> Any:
+    return hash_each.of(value) if isinstance(value, str | list) else None
 
 
 @converter
@@ -47,46 +55,80 @@ def hash_zip(value: Any) -> str:
     return sha256("".join(string.of(value).replace("-", " ").split()))
 
 
-ID = "context.externalId.tiktokExternalId"
-PAGE_URL = first("properties.context.page.url", "context.page.url")
-REFERRER = first("properties.context.page.referrer", "context.page.referrer")
-ADDRESS = first("properties.context.user.email", EMAIL)
-NUMBER = first("properties.context.user.phone_number", PHONE)
+@converter
+def lower(value: Any) -> str:
+    return string.of(value).lower()
 
+
+@converter
+def hash_lowered(value: Any) -> str:
+    """SHA-256 in lower case, with its outer spaces."""
+    return sha256(lower.of(value))
+
+
+@converter
+def as_text(value: Any) -> str:
+    return text(value)
+
+
+_ZIPS = ("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode")
+ZIP = trait(*_ZIPS, *map("address.".__add__, _ZIPS))
+ID = "context.externalId.tiktokExternalId"
+ADDRESS = first("properties.context.user.email", "context.user.email", EMAIL)
+NUMBER = first("properties.context.user.phone", PHONE)
+DEVICE = "context.device.advertisingId"
+
+USER: Shape = {
+    "ttclid": "properties.ttclid",
+    "ttp": first("properties.context.user.ttp", "properties.ttp"),
+    "locale": first("properties.context.user.locale", "context.locale"),
+    "ip": first("properties.context.user.ip", IP),
+    "user_agent": first("properties.context.user.userAgent", "context.userAgent"),
+    "first_name": hash_lower(FIRST_NAME),
+    "last_name": hash_lower(LAST_NAME),
+    "city": first(CITY, "properties.city"),
+    "state": first(trait("address.state", "state"), "properties.state"),
+    "country": first(COUNTRY, "properties.country"),
+    "zip_code": hash_zip(ZIP),
+}
 HASHED_2 = Table(
+    {"external_id": hash_external_id(ID), "email": hash_each_email(ADDRESS), "phone": hash_each(NUMBER), **USER}
+)
+PLAIN_2 = Table({"external_id": external_id(ID), "email": ADDRESS, "phone": NUMBER, **USER})
+#: Apple's IDs of the device, and Google's
+HASHED_APPLE = Table({"idfa": hash_text(DEVICE), "idfv": "context.device.id"})
+PLAIN_APPLE = Table({"idfa": string(DEVICE), "idfv": "context.device.id"})
+HASHED_GOOGLE = Table({"gaid": hash_lowered(DEVICE)})
+PLAIN_GOOGLE = Table({"gaid": lower(DEVICE)})
+SOURCE_2 = Table(
     {
-        "external_id": hash_each(ID),
-        "email": hash_each_email(ADDRESS),
-        "phone": hash_each(NUMBER),
-        "first_name": hash_lower(FIRST_NAME),
-        "last_name": hash_lower(LAST_NAME),
-        "zip_code": hash_zip(POSTAL_CODE),
+        "limited_data_use": "properties.limited_data_use",
+        "page": {
+            "url": first("properties.context.page.url", "properties.url", "context.page.url"),
+            "referrer": first("properties.context.page.referrer", "properties.referrer", "context.page.referrer"),
+        },
+        "app": {
+            "app_id": first("properties.appId", "properties.app_id", "context.app.namespace"),
+            "app_name": first("properties.appName", "properties.app_name", "context.app.name"),
+            "app_version": first("properties.appVersion", "properties.app_version", "context.app.version"),
+        },
+        "ad": {
+            "callback": "properties.callBack",
+            "campaign_id": first("properties.campaignId", "properties.campaign_id"),
+            "ad_id": first("properties.adId", "properties.ad_id"),
+            "creative_id": first("properties.creativeId", "properties.creative_id"),
+            "is_retargeting": first("properties.isRetargeting", "properties.is_retargeting"),
+            "attributed": "properties.attributed",
+            "attribution_type": first("properties.attributionType", "properties.attribution_type"),
+            "attribution_provider": first("properties.attributionProvider", "properties.attribution_provider"),
+        },
+        "lead": {
+            "lead_id": first("properties.leadId", "properties.lead_id"),
+            "lead_event_source": first("properties.leadEventSource", "properties.lead_event_source"),
+        },
     }
 )
-PLAIN_2 = Table(
-    {
-        "external_id": ID,
-        "email": ADDRESS,
-        "phone": NUMBER,
-        "first_name": FIRST_NAME,
-        "last_name": LAST_NAME,
-        "zip_code": POSTAL_CODE,
-    }
-)
-USER_2 = Table(
-    {
-        "ttclid": "properties.ttclid",
-        "ttp": "properties.ttp",
-        "city": CITY,
-        "state": STATE,
-        "country": COUNTRY,
-        "locale": "context.locale",
-        "ip": IP,
-        "user_agent": "context.userAgent",
-    }
-)
-PAGE_2 = Table({"url": PAGE_URL, "referrer": REFERRER})
-EVENT_2 = Table({"event_id": first("properties.eventId", "messageId"), "event_time": required(epoch_s(TIME))})
+EVENT_ID_2 = first("properties.eventId", "properties.event_id", "messageId")
 ORDER_2 = Table(
     {
         "content_type": first("properties.contentType", "properties.content_type"),
@@ -95,51 +137,52 @@ ORDER_2 = Table(
         "description": "properties.description",
         "query": "properties.query",
         "search_string": "properties.query",
-        "order_id": string("properties.order_id"),
-        "shop_id": string("properties.shop_id"),
+        "order_id": as_text("properties.order_id", "properties.orderId"),
+        "shop_id": as_text("properties.shop_id", "properties.shopId"),
     }
 )
 
-HASHED_1 = Table({"external_id": hash_each(ID), "email": hash_each_email(ADDRESS), "phone_number": hash_each(NUMBER)})
-PLAIN_1 = Table({"external_id": ID, "email": ADDRESS, "phone_number": NUMBER})
 CONTEXT_1 = Table(
     {
-        "ad": {"callback": first("properties.clickId", "properties.context.ad.callback")},
-        "page": {"url": PAGE_URL, "referrer": REFERRER},
+        "page": {
+            "url": first("properties.context.page.url", "context.page.url"),
+            "referrer": first("properties.context.page.referrer", "context.page.referrer"),
+        },
         "user_agent": "context.userAgent",
         "ip": IP,
+    }
+)
+CALLBACK_1 = first("properties.clickId", "context.ad.callback")
+USER_1 = Table(
+    {
+        "external_id": external_id(ID),
+        "email": first("properties.context.user.email", EMAIL),
+        "phone_number": first("properties.context.user.phone_number", PHONE),
     }
 )
 EVENT_1 = Table({"event_id": first("properties.eventId", "messageId"), "timestamp": "timestamp"})
 ORDER_1 = Table(
     {
+        "content_type": first("properties.contentType", "properties.content_type"),
+        "content_id": first("properties.productId", "properties.product_id"),
+        "content_name": "properties.name",
+        "content_category": "properties.category",
         "currency": "properties.currency",
         "value": "properties.value",
         "description": "properties.description",
         "query": "properties.query",
+        "status": "properties.status",
+        "order_id": first("properties.order_id", "properties.orderId"),
+        "shop_id": first("properties.shop_id", "properties.shopId"),
     }
 )
 TEST = Table({"test_event_code": "properties.testEventCode"})
-KIND = Table({"content_type": default(first("properties.contentType", "properties.content_type"), "product")})
-ITEM_1 = Table(
-    {
-        "content_type": "contentType",
-        "content_id": string("product_id", "sku"),
-        "content_name": "name",
-        "content_category": "category",
-        "price": "price",
-        "quantity": "quantity",
-    },
-    of="properties.products",
-)
-ITEM_2 = Table(
-    {
-        "content_id": string("product_id", "sku"),
-        "content_name": "name",
-        "content_category": "category",
-        "brand": "brand",
-        "price": "price",
-        "quantity": "quantity",
-    },
-    of="properties.products",
-)
+_ITEM: Shape = {
+    "content_id": as_text("product_id", "sku"),
+    "content_name": "name",
+    "content_category": "category",
+    "price": "price",
+    "quantity": "quantity",
+}
+ITEM_1 = Table({"content_type": "contentType", **_ITEM}, of="properties.products")
+ITEM_2 = Table({**_ITEM, "brand": "brand"}, of="properties.products")
