@@ -2,8 +2,10 @@
 
 `propertiesMapping`, `queryParams` and `headers` are rows of `from` (a path into the event, or a constant) and `to` (a
 path in the body, or the name of a parameter or header); `pathParams` are added to the URL in their order. A value that
-the event does not have leaves its row out, but a missing path parameter refuses the event: the URL would be another.
-`isDefaultMapping` sends the event itself as the body; so does a configuration that has neither it nor any rows.
+the event does not have, or that is null, leaves its row out; an object that only such rows go into is sent empty. A
+missing path parameter refuses the event: the URL would be another. `isDefaultMapping` sends the event itself as the
+body. The method does not matter: what a GET or DELETE has as a body is sent with it. The format says the content type,
+whatever the rows of headers say. A path parameter that is an object, or several values of `[*]`, is refused.
 """
 
 from __future__ import annotations
@@ -26,9 +28,10 @@ _CONTENT_TYPES = {
     "FORM": "application/x-www-form-urlencoded",
 }
 _NEEDS = {
-    "basicAuth": ("username", "username"),
-    "bearerTokenAuth": ("bearer_token", "bearerToken"),
-    "apiKeyAuth": ("api_key_value", "apiKeyValue"),
+    "noAuth": (),
+    "basicAuth": (("username", "username"),),
+    "bearerTokenAuth": (("bearer_token", "bearerToken"),),
+    "apiKeyAuth": (("api_key_name", "apiKeyName"), ("api_key_value", "apiKeyValue")),
 }
 
 
@@ -58,21 +61,21 @@ class HttpSettings(Settings, frozen=True, kw_only=True):
     username: str = ""
     password: Secret = Secret("")
     bearer_token: Secret = Secret("")
-    api_key_name: str = "x-api-key"
+    api_key_name: str = ""
     api_key_value: Secret = Secret("")
     method: Method = "POST"
     format: Literal["JSON", "XML", "FORM"] = "JSON"
     xml_root_key: str = "root"
-    is_default_mapping: bool | None = None
+    is_default_mapping: bool = False
     properties_mapping: tuple[BodyRow, ...] = ()
     query_params: tuple[NameRow, ...] = ()
     headers: tuple[NameRow, ...] = ()
     path_params: tuple[PathRow, ...] = ()
 
     def __post_init__(self) -> None:
-        field, variable = _NEEDS.get(self.auth, ("auth", "auth"))
-        if not getattr(self, field):
-            raise ValueError(f"{variable}: is required, because auth is {self.auth}")
+        for field, variable in _NEEDS[self.auth]:
+            if not getattr(self, field):
+                raise ValueError(f"{variable}: is required, because auth is {self.auth}")
         for row in self.path_params:
             if row.path.steps is None and "/" in str(row.path.constant):
                 raise ValueError(f"pathParams: {row.path.written!r} has a slash; each part of the path is its own row")
@@ -85,24 +88,18 @@ destination = DestinationType(
 
 @destination.on()
 def send_event(event: Event, settings: HttpSettings) -> Payload:
-    """One request, as configured. GET and DELETE have no body."""
-    form = settings.format if settings.method not in ("GET", "DELETE") else None
-    body = _body(event, settings) if form else {}
+    """One request, as configured."""
+    body = dict(event.raw) if settings.is_default_mapping else _object(event, settings.properties_mapping)
+    body = _without_nulls(body)
     return Payload(
         endpoint=_endpoint(event, settings),
         method=settings.method,
         headers=_headers(event, settings),
-        params=_object(event, settings.query_params),
-        json=_without_nulls(body) if form == "JSON" else None,
-        form={key: text(value) for key, value in body.items()} if form == "FORM" else None,
-        xml=_xml(settings.xml_root_key, body) if form == "XML" and body else None,
+        params=_without_nulls(_object(event, settings.query_params)),
+        json=body if settings.format == "JSON" else None,
+        form={key: text(value) for key, value in body.items()} if settings.format == "FORM" else None,
+        xml=_xml(settings.xml_root_key, body) if settings.format == "XML" and body else None,
     )
-
-
-def _body(event: Event, settings: HttpSettings) -> dict[str, Any]:
-    if settings.is_default_mapping or (settings.is_default_mapping is None and not settings.properties_mapping):
-        return dict(event.raw)
-    return _object(event, settings.properties_mapping)
 
 
 def _object(event: Event, rows: Sequence[BodyRow | NameRow]) -> dict[str, Any]:
@@ -114,31 +111,32 @@ def _object(event: Event, rows: Sequence[BodyRow | NameRow]) -> dict[str, Any]:
 
 
 def _endpoint(event: Event, settings: HttpSettings) -> str:
-    if not settings.path_params:
+    parts = [_url_part(event, row.path) for row in settings.path_params if row.path.written]
+    parts = [part for part in parts if part]
+    if not parts:
         return settings.api_url
     address, mark, query = settings.api_url.partition("?")
-    parts = [in_url(_part(event, row.path)) for row in settings.path_params if row.path.written]
-    return "/".join([address.rstrip("/"), *parts]) + mark + query
+    return "/".join([address.rstrip("/"), *map(in_url, parts)]) + mark + query
 
 
-def _part(event: Event, path: Value) -> str:
+def _url_part(event: Event, path: Value) -> str:
     value = path.of(event.raw)
-    if value is NOTHING or value is None or value == "":
+    if value is NOTHING or value is None:
         raise MappingError(f"pathParams: needs a value at {path.written}", field=path.written)
-    if isinstance(value, dict | list | Many):
+    if isinstance(value, dict | Many):
         raise MappingError(f"pathParams: {path.written} has several values, a path takes one", field=path.written)
-    return text(value)
+    return ",".join(map(text, value)) if isinstance(value, list) else text(value)
 
 
 def _headers(event: Event, settings: HttpSettings) -> dict[str, str]:
-    headers = {"Content-Type": _CONTENT_TYPES[settings.format], **_authentication(settings)}
-    for name, value in _object(event, settings.headers).items():
-        if isinstance(value, dict | list):
-            kind = "object" if isinstance(value, dict) else "list"
-            raise MappingError(f'header "{name}" takes a text, and this event has {kind} {text(value)[:60]}')
-        if value is not None:
-            headers[name] = text(value)
-    return headers
+    for row in settings.headers:
+        value = row.from_.of(event.raw) if row.from_.steps is not None else ""
+        if row.to.written and value is not NOTHING and not isinstance(value, str | None):
+            what = f"{row.from_.written} is {text(value)[:60]}"
+            raise MappingError(f"header {row.to.written!r} takes a text, and {what}", field=row.from_.written)
+    rows = _without_nulls(_object(event, settings.headers))
+    headers = {name: text(value) for name, value in rows.items() if name.lower() != "content-type"}
+    return {"Content-Type": _CONTENT_TYPES[settings.format], **_authentication(settings), **headers}
 
 
 def _authentication(settings: HttpSettings) -> dict[str, str]:

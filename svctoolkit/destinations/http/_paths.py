@@ -70,8 +70,17 @@ class Name(Parsed):
         self.steps: tuple[Step, ...] = _steps(written) if written.startswith("$") else (written,)
 
     def put(self, body: dict[str, Any], value: Any) -> None:
-        """Put `value` there, unless it is `NOTHING`. Raises `MappingError` where something else is in the way."""
+        """Put `value` there, without one only the objects around it.
+
+        Raises `MappingError` where something else is in the way.
+        """
         if not _has_value(value):
+            *around, _ = self.steps or ("",)
+            if not around or not all(isinstance(step, str) for step in around):
+                return
+            node: Any = body
+            for step in around:
+                node = node.setdefault(step, {}) if isinstance(node, dict) else {}
             return
         if not self.steps:
             if not isinstance(value, dict):

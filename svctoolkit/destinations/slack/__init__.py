@@ -2,6 +2,9 @@
 
 Templates write the messages; the first row that fits the event's name says which template and which channel. A legacy
 webhook is told the channel in the message. A modern one (of a Slack app) belongs to one channel, so its URL is used.
+
+A `webhookUrl` is needed here; the service makes a request without an address. Without rows of channels and templates it
+fails; here there are just none.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import msgspec
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import event_name, full_name, json_text, path, text
+from svctoolkit.mapping import event_name, json_text, path, text
 
 _PLACE = re.compile(r"\{\{\{\s*(?P<plain>[^{}]+?)\s*\}\}\}|\{\{\s*(?P<escaped>[^{}]+?)\s*\}\}")
 _ESCAPED = str.maketrans(
@@ -61,6 +64,10 @@ destination = DestinationType(
         Answer("rate limit", 429, "rate_limited", headers={"Retry-After": "30"}),
         Answer("invalid field", 400, "invalid_payload"),
     ],
+    quirks=[
+        "First and last name are joined without a space.",
+        "A property `name` stands in for the person's name in messages of track events.",
+    ],
 )
 Row = TypeVar("Row", ChannelRow, TemplateRow)
 
@@ -69,10 +76,10 @@ Row = TypeVar("Row", ChannelRow, TemplateRow)
 def send_person(event: Event, settings: SlackSettings) -> Payload:
     """The configured template; else the name and the listed traits (all, when none is listed)."""
     template, traits = settings.identify_template.strip(), event.traits
-    message = _render(template or "Identified {{name}}", {**traits, **_person(event, settings)})
+    message = _render(template or "Identified {{name}}", {**_person(event, settings), **traits})
     if not template:
-        shown = settings.whitelisted_traits_settings or traits
-        message += "".join(f"{key}: {_escape(traits.get(key))} " for key in shown)
+        listed = settings.whitelisted_traits_settings or traits
+        message += "".join(f"{key}: {_escape(traits.get(key))} " for key in listed)
     return _legacy(settings, {"text": message})
 
 
@@ -83,8 +90,9 @@ def send_event(event: Event, settings: SlackSettings) -> Payload:
         raise MappingError(f"event: {name!r} is denied by the configuration (denyListOfEvents)", field="event")
     row = _fitting(settings.event_template_settings, name)
     template = (row.event_template.strip() if row else "") or "{{name}} did {{event}}"
-    values = {**event.properties, **_person(event, settings), "event": name, "properties": event.properties}
-    message = {"text": _render(template, {**values, "propertiesList": _listing(event.properties)})}
+    own = event.properties  # a property goes before what a template has of the same name
+    values = {**_person(event, settings), "event": name, "properties": own, "propertiesList": _listing(own), **own}
+    message = {"text": _render(template, values)}
     channel = _fitting(settings.event_channel_settings, name) or ChannelRow()
     if settings.incoming_webhooks_type == "modern" and channel.event_channel_webhook:
         return _post(channel.event_channel_webhook, message)  # an app's webhook has its own name and icon
@@ -106,15 +114,17 @@ def _fitting(rows: Iterable[Row], name: str) -> Row | None:
 
 def _person(event: Event, settings: SlackSettings) -> dict[str, Any]:
     traits, listed = event.traits, settings.whitelisted_traits_settings
-    told = _listing({key: value for key, value in traits.items() if not listed or key in listed})
-    return {"name": _name(event), "traits": told, "traitsList": traits}
+    lines = _listing({key: value for key, value in traits.items() if not listed or key in listed})
+    return {"name": _name(event), "traits": lines, "traitsList": traits}
 
 
 def _name(event: Event) -> str:
     traits, user, anonymous = event.traits, event.raw.get("userId"), event.raw.get("anonymousId")
-    found = full_name(event) or traits.get("username") or event.properties.get("email") or traits.get("email")
-    if found:
-        return text(found)
+    first, last = traits.get("firstName"), traits.get("lastName")
+    full = _plain(first) + _plain(last) if first else ""
+    name = traits.get("name") or full or traits.get("username") or event.properties.get("email") or traits.get("email")
+    if name:
+        return _plain(name)
     return f"User {text(user)}" if user else f"Anonymous user {text(anonymous or '')}".strip()
 
 
@@ -125,20 +135,23 @@ def _listing(members: Mapping[str, Any]) -> str:
 def _render(template: str, values: Mapping[str, Any]) -> str:
     """A Handlebars template of plain places: two braces escape for HTML, three do not, `newline` is one."""
 
-    def place(found: re.Match[str]) -> str:
-        name = found["plain"] or found["escaped"]
+    def place(match: re.Match[str]) -> str:
+        name = match["plain"] or match["escaped"]
         if name[0] in "#/>^!":
-            raise MappingError(f"the template has {found[0]!r}; only places such as {{{{name}}}} are known here")
+            raise MappingError(f"the template has {match[0]!r}; only places such as {{{{name}}}} are known here")
         if name == "newline":
             return "\n"
         single = "traitsList" + name.removeprefix("traits") if name.startswith("traits.") else name
         value = values[name] if name in values else path(single)(values)
-        return _escape(value) if found["escaped"] else _plain(value)
+        return _escape(value) if match["escaped"] else _plain(value)
 
     return _PLACE.sub(place, template)
 
 
 def _plain(value: Any) -> str:
+    """A value in a sentence: a list is its elements with commas between, null is nothing."""
+    if isinstance(value, list):
+        return ",".join(map(_plain, value))
     return "" if value is None else text(value)
 
 
