@@ -5,10 +5,6 @@ purchase for each product, or with the recommended events of a shop one event fo
 named after the group, or the state of a subscription group; alias merges two users. A user without ID goes by an
 alias made from the anonymous ID, which is joined to the user at the first identify. With `supportDedup` Braze is asked
 for the user's profile first, and only the attributes that are new to it are sent.
-
-As the service does, against Braze's API: an event without a name, a time or a user is sent without it; a user ID that
-stands among the traits alone is no ID, but keeps the alias away. A subscription group gets the telephone number or,
-without one, the e-mail address, never both.
 """
 
 from __future__ import annotations
@@ -67,6 +63,11 @@ destination = DestinationType(
     "Braze",
     BrazeSettings,
     docs="https://www.braze.com/docs/api/endpoints/user_data/post_user_track",
+    quirks=[
+        "An event without a name, a time or a user is sent without it.",
+        "A user ID that stands among the traits alone is no ID, but keeps the alias of the anonymous ID away.",
+        "A subscription group gets the telephone number or, without one, the e-mail address: never both.",
+    ],
     earlier=("useEcommerceRecommendedEvents",),
     answers=[
         Answer("success", 201, {"message": "success", "attributes_processed": 1}),

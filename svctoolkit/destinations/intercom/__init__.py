@@ -52,7 +52,8 @@ destination = DestinationType(
     quirks=[
         "Numbers are milliseconds where Intercom wants times, and what is no time or number is left out.",
         "A contact without an e-mail address gets the first external ID of the context for one.",
-        "Custom attributes are those of the context's traits, where it has traits; a company's size is null without one.",
+        "Custom attributes are those of the context's traits, where it has traits.",
+        "A company's size is null without one.",
     ],
     answers=[
         Answer("success", 202, "", at="/events"),

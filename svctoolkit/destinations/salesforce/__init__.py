@@ -14,18 +14,13 @@ from svctoolkit.destinations import Answer, Context, DestinationType, Payload, S
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
-    EMAIL,
-    FIRST_NAME,
-    LAST_NAME,
     Table,
     as_object,
-    converter,
     default,
     external_ids,
+    first,
     in_url,
     text,
-    trait,
-    value_of,
 )
 from svctoolkit.secrets import Secret
 
@@ -35,7 +30,7 @@ _DATA = "/services/data/v50.0"
 class SalesforceSettings(Settings, frozen=True, kw_only=True):
     user_name: str
     password: Secret
-    initial_access_token: Secret
+    initial_access_token: Secret = Secret("")  # networks that Salesforce trusts need none
     map_properties: bool = True
     map_property: bool = True
     sandbox: bool = False
@@ -46,6 +41,10 @@ destination = DestinationType(
     "Salesforce",
     SalesforceSettings,
     docs="https://developer.salesforce.com/docs/atlas.en-us.api_rest.meta/api_rest/resources_list.htm",
+    quirks=[
+        "The last name is the second word of the trait name; what follows it is lost.",
+        "Zero and false are left out of custom fields.",
+    ],
     earlier=("mapProperty",),
     answers=[
         Answer("success", 204, "", at="_HttpMethod=PATCH"),
@@ -65,67 +64,63 @@ destination = DestinationType(
 )
 
 
-@converter
-def _plain(value: Any) -> Any:
-    """A company may be a text, or an object with a name."""
-    return None if isinstance(value, Mapping | list) else value
-
-
+#: of the traits: those of the event, and those of its context for an event without
 LEAD = Table(
     {
-        "ConvertedAccountId": trait("convertedAccountId"),
-        "ConvertedContactId": trait("convertedContactId"),
-        "ConvertedDate": trait("convertedDate"),
-        "ConvertedOpportunityId": trait("convertedOpportunityId"),
-        "CreatedById": trait("createdById"),
-        "Description": trait("description"),
-        "EmailBouncedDate": trait("emailBouncedDate"),
-        "EmailBouncedReason": trait("emailBouncedReason"),
-        "GeocodeAccuracy": trait("geocodeAccuracy"),
-        "Id": trait("id"),
-        "IndividualId": trait("individualId"),
-        "IsConverted": trait("isConverted"),
-        "IsDeleted": trait("isDeleted"),
-        "IsUnreadByOwner": trait("isUnreadByOwner"),
-        "Jigsaw": trait("jigsaw"),
-        "JigsawContactId": trait("jigsawContactId"),
-        "LastActivityDate": trait("lastActivityDate"),
-        "LastModifiedById": trait("lastModifiedById"),
-        "LastModifiedDate": trait("lastModifiedDate"),
-        "LastReferencedDate": trait("lastReferencedDate"),
-        "LastViewedDate": trait("lastViewedDate"),
-        "MasterRecordId": trait("masterRecordId"),
-        "OwnerId": trait("ownerId"),
-        "Phone": trait("phone"),
-        "PhotoUrl": trait("photoUrl"),
-        "Rating": trait("rating"),
-        "Salutation": trait("salutation"),
-        "Status": trait("status"),
-        "SystemModstamp": trait("systemModstamp"),
-        "Title": trait("title"),
-        "Website": trait("website"),
-        "Email": EMAIL,
-        "LeadSource": trait("LeadSource", "leadSource"),
-        "FirstName": FIRST_NAME,
-        "LastName": LAST_NAME,
-        "Company": default(_plain(trait("company.name", "company")), "n/a"),  # Salesforce requires one of a lead
-        "Industry": trait("company.industry"),
-        "AnnualRevenue": trait("company.annualRevenue"),
-        "NumberOfEmployees": trait("company.employee_count"),
-        "CreatedDate": trait("createdAt", "createddate"),
-        "Accuracy": trait("address.accuracy", "accuracy"),
-        "City": trait("address.city", "city"),
-        "Country": trait("address.country", "country"),
-        "CountryCode": trait("address.countryCode", "countryCode"),
-        "Latitude": trait("address.latitude", "latitude"),
-        "Longitude": trait("address.longitude", "longitude"),
-        "PostalCode": trait("address.postalCode", "postalCode"),
-        "State": trait("address.state", "state"),
-        "StateCode": trait("address.stateCode", "stateCode"),
-        "Street": trait("address.street", "street"),
-    }
+        "ConvertedAccountId": "convertedAccountId",
+        "ConvertedContactId": "convertedContactId",
+        "ConvertedDate": "convertedDate",
+        "ConvertedOpportunityId": "convertedOpportunityId",
+        "CreatedById": "createdById",
+        "Description": "description",
+        "EmailBouncedDate": "emailBouncedDate",
+        "EmailBouncedReason": "emailBouncedReason",
+        "GeocodeAccuracy": "geocodeAccuracy",
+        "IndividualId": "individualId",
+        "IsConverted": "isConverted",
+        "IsDeleted": "isDeleted",
+        "IsUnreadByOwner": "isUnreadByOwner",
+        "Jigsaw": "jigsaw",
+        "JigsawContactId": "jigsawContactId",
+        "LastActivityDate": "lastActivityDate",
+        "LastModifiedById": "lastModifiedById",
+        "LastModifiedDate": "lastModifiedDate",
+        "LastReferencedDate": "lastReferencedDate",
+        "LastViewedDate": "lastViewedDate",
+        "MasterRecordId": "masterRecordId",
+        "OwnerId": "ownerId",
+        "Phone": "phone",
+        "PhotoUrl": "photoUrl",
+        "Rating": "rating",
+        "Salutation": "salutation",
+        "Status": "status",
+        "SystemModstamp": "systemModstamp",
+        "Title": "title",
+        "Website": "website",
+        "Email": "email",
+        "LeadSource": first("LeadSource", "leadSource"),
+        "FirstName": "firstName",
+        "LastName": "lastName",
+        "MiddleName": "middleName",
+        "Company": default(first("company.name", "company"), "n/a"),  # Salesforce requires one of a lead
+        "Industry": "company.industry",
+        "AnnualRevenue": "company.annualRevenue",
+        "NumberOfEmployees": "company.employee_count",
+        "CreatedDate": first("createdAt", "createddate"),
+        "Accuracy": first("address.accuracy", "accuracy"),
+        "City": first("address.city", "city"),
+        "Country": first("address.country", "country"),
+        "CountryCode": first("address.countryCode", "countryCode"),
+        "Latitude": first("address.latitude", "latitude"),
+        "Longitude": first("address.longitude", "longitude"),
+        "PostalCode": first("address.postalCode", "postalCode"),
+        "State": first("address.state", "state"),
+        "StateCode": first("address.stateCode", "stateCode"),
+        "Street": first("address.street", "street"),
+    },
+    of="traits",
 )
-_NOT_CUSTOM = frozenset({"name", "userId", "anonymousId"})
+_NOT_CUSTOM = frozenset({"name", "anonymousId", "age", "avatar", "birthday", "gender"})
 
 
 class Record(NamedTuple):
@@ -138,37 +133,42 @@ class Record(NamedTuple):
 @destination.on("identify")
 def send_person(event: Event, settings: SalesforceSettings, context: Context) -> Iterator[Payload]:
     """One request for each record that the event names, else one for the lead."""
-    wanted = [external for external in external_ids(event) if external.destination == "salesforce" and external.object]
-    if not wanted and not value_of(event, EMAIL):
+    if not isinstance(event.raw.get("traits"), dict) and not isinstance(event.context.get("traits"), dict):
+        raise MappingError("needs traits, of which a record is made", field="traits")
+    named = [external for external in external_ids(event) if external.destination == "salesforce" and external.object]
+    email, mapped = event.traits.get("email"), bool(event.context.get("mappedToDestination"))
+    if not named and not email:
         raise MappingError("needs a value at traits.email, by which leads are told apart", field="traits.email")
+    if mapped and not all(external.field for external in named):
+        where = "context.externalId.identifierType"
+        raise MappingError(f"{where}: a row of a warehouse needs the field that identifies it", field=where)
     salesforce = _Salesforce(settings, context)
-    mapped = bool(event.context.get("mappedToDestination"))
-    if not wanted:
-        record = _find_lead(text(value_of(event, EMAIL)), salesforce, settings)
-        yield salesforce.save(record, _lead(event, settings))
-    for _, kind, field, found in wanted:
-        by, value = field or "Id", text(found or "")
+    if not named:
+        yield salesforce.save(_find_lead(text(email), salesforce, settings), _lead(event, settings))
+    for _, kind, field, record_id in named:
+        value = text(record_id or "")
         if not mapped:
             yield salesforce.save(Record(kind, value), _lead(event, settings) if kind == "Lead" else event.traits)
-        elif by == "Id":
+        elif field == "Id":
             yield salesforce.save(Record(kind, value), event.traits)
         else:
-            yield salesforce.save(_find_record(kind, by, value, salesforce), {**event.traits, by: value})
+            yield salesforce.save(_find_record(kind, field, value, salesforce), {**event.traits, field: value})
 
 
 def _lead(event: Event, settings: SalesforceSettings) -> Mapping[str, Any]:
     """The traits as fields of a lead, and as custom fields (`plan__c`) where Salesforce has none for them."""
     if not (settings.map_properties and settings.map_property):
         return event.traits
-    traits, lead = event.traits, LEAD(event)
-    first, _, last = text(traits.get("name") or "").partition(" ")
-    names = {"FirstName": lead.get("FirstName") or first, "LastName": lead.get("LastName") or last or "n/a"}
+    traits, lead = event.traits, LEAD(event.traits)
+    names = [*text(traits.get("name") or "").split(" "), ""]
+    lead.setdefault("FirstName", names[0])
+    lead.setdefault("LastName", names[1] if traits.get("name") else "n/a")
     own = {
         key if key.endswith("__c") else f"{key}__c": value
-        for key, value in LEAD.rest(traits, "traits").items()
-        if key not in _NOT_CUSTOM and not isinstance(value, Mapping | list)
+        for key, value in LEAD.rest(traits).items()
+        if value and key not in _NOT_CUSTOM and not isinstance(value, dict | list)
     }
-    return {key: value for key, value in {**lead, **names, **own}.items() if value is not None and value != ""}
+    return {key: value for key, value in {**lead, **own}.items() if value is not None and value != ""}
 
 
 def _find_lead(address: str, salesforce: _Salesforce, settings: SalesforceSettings) -> Record:

@@ -33,6 +33,11 @@ destination = DestinationType(
     "Zendesk",
     ZendeskSettings,
     docs="https://developer.zendesk.com/api-reference/ticketing/users/users/",
+    quirks=[
+        "A user's name is the trait name: it is not put together of first and last name.",
+        "A track event's person is found by the trait email alone, a group event's by that of the context.",
+        "An event without a name is sent without one.",
+    ],
     answers=[
         Answer("success", 200, {"user": {"id": 35436}}, at="/users/create_or_update"),
         Answer("success", 200, {"organization": {"id": 35436}}, at="/organizations/create_or_update"),
