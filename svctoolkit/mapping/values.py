@@ -54,6 +54,19 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
+def in_words(value: Any) -> str:
+    """A value inside of a longer text, as JavaScript writes it there: a list is its elements with commas between.
+
+    An object is its JSON text, for which JavaScript writes nothing of use.
+
+    >>> in_words(["a", 2, None]), in_words(None), in_words(True), in_words({"k": 1})
+    ('a,2,', 'null', 'true', '{"k":1}')
+    """
+    if isinstance(value, list):
+        return ",".join("" if item is None else in_words(item) for item in value)
+    return text(value)
+
+
 def flatten(value: Mapping[str, Any], joint: str = ".", *, brackets: bool = True) -> dict[str, Any]:
     """An object of one level: `a.b` for members, `a[0]` for elements. Empty objects and lists stay as they are.
 

@@ -1,8 +1,8 @@
 """Adjust: the events of an application that have an event token, by the server-to-server API.
 
 track sends an event under the token that the configuration maps its name to; others are refused. The properties go
-along as callback parameters, flat, and the configured ones as partner parameters too. The event has to say what device
-it is about: its type and its ID.
+along as callback parameters, flat and as texts (null is `null`), and the configured ones as partner parameters too. The
+event has to say what device it is about: its type and its ID.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from svctoolkit.mapping import (
     converter,
     event_name,
     flatten,
+    in_words,
     json_text,
     number,
     platform,
-    text,
     without,
 )
 
@@ -51,7 +51,9 @@ destination = DestinationType(
 
 @converter
 def _revenue(value: Any) -> float:
-    """A number with two decimals; a text may have a dollar sign in front."""
+    """A number with two decimals; a text may have a dollar sign in front. True counts as 1."""
+    if isinstance(value, bool):
+        return float(value)
     return round(float(number.of(value.strip().removeprefix("$") if isinstance(value, str) else value)), 2)
 
 
@@ -71,12 +73,14 @@ REVENUE = Table({"revenue": _revenue("properties.revenue")})
 
 @destination.on("track")
 def send_event(event: Event, settings: AdjustSettings) -> Payload:
-    name = event_name(event).strip()
+    name = event_name(event)
     tokens = {row.from_.strip(): row.to.strip() for row in settings.custom_mappings}
     token = tokens.get(name)
     if not token:
         raise MappingError(f"event: {name!r} has no event token; map it in customMappings", field="event")
-    callback = compact(flatten(without(event.properties, ("revenue", "currency"))))
+    callback = {
+        key: in_words(value) for key, value in flatten(without(event.properties, ("revenue", "currency"))).items()
+    }
     params = {
         "s2s": 1,
         "app_token": settings.app_token,
@@ -85,7 +89,7 @@ def send_event(event: Event, settings: AdjustSettings) -> Payload:
         **COMMON(event),
         **_device(event),
         **_money(event),
-        "callback_params": json_text(callback) if callback else "",
+        "callback_params": json_text({key: in_words(value) for key, value in rest.items()}) if rest else "",
         "partner_params": _partner(event, settings),
     }
     return Payload(endpoint="https://s2s.adjust.com/event", headers={"Accept": "*/*"}, params=compact(params))
@@ -101,11 +105,12 @@ def _device(event: Event) -> dict[str, Any]:
 
 
 def _money(event: Event) -> dict[str, Any]:
-    found = REVENUE(event)
-    return {**found, "currency": event.properties.get("currency") or "USD"} if found else {}
+    """Revenue, and its currency unless it is nothing."""
+    money = REVENUE(event)
+    return {**money, "currency": event.properties.get("currency") or "USD"} if money.get("revenue") else money
 
 
 def _partner(event: Event, settings: AdjustSettings) -> dict[str, str]:
-    """Properties under the partner's names. Adjust takes texts only."""
+    """Properties under the partner's names, unless they are empty, 0 or false. Adjust takes texts only."""
     pairs = [(row.to, event.properties.get(row.from_)) for row in settings.partner_params_keys if row.to]
-    return {name: text(value) for name, value in pairs if value is not None and value != ""}
+    return {name: in_words(value) for name, value in pairs if value or value == [] or value == {}}

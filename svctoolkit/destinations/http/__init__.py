@@ -19,7 +19,7 @@ from svctoolkit.destinations import DestinationType, Method, Payload, Settings
 from svctoolkit.destinations.http._paths import NOTHING, Many, Name, Place, Value
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import basic_auth, in_url, text, xml_text
+from svctoolkit.mapping import basic_auth, in_url, in_words, text, xml_text
 from svctoolkit.secrets import Secret
 
 _CONTENT_TYPES = {
@@ -125,7 +125,7 @@ def _url_part(event: Event, path: Value) -> str:
         raise MappingError(f"pathParams: needs a value at {path.written}", field=path.written)
     if isinstance(value, dict | Many):
         raise MappingError(f"pathParams: {path.written} has several values, a path takes one", field=path.written)
-    return ",".join(map(text, value)) if isinstance(value, list) else text(value)
+    return in_words(value)
 
 
 def _headers(event: Event, settings: HttpSettings) -> dict[str, str]:

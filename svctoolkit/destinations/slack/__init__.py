@@ -18,7 +18,7 @@ import msgspec
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import event_name, json_text, path, text
+from svctoolkit.mapping import event_name, in_words, json_text, path, text
 
 _PLACE = re.compile(r"\{\{\{\s*(?P<plain>[^{}]+?)\s*\}\}\}|\{\{\s*(?P<escaped>[^{}]+?)\s*\}\}")
 _ESCAPED = str.maketrans(
@@ -149,10 +149,7 @@ def _render(template: str, values: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A value in a sentence: a list is its elements with commas between, null is nothing."""
-    if isinstance(value, list):
-        return ",".join(map(_plain, value))
-    return "" if value is None else text(value)
+    return "" if value is None else in_words(value)
 
 
 def _escape(value: Any) -> str:
