@@ -157,7 +157,7 @@ def test_scopes_share_no_process(language: str, pools: dict[str, Pool]) -> None:
     processes = {}
     for scope in ("a", "b", "c", "d"):
         run(SAME[language], language, [{}], scope=scope, workers=pool)
-        processes[scope] = {worker.scope: worker._process.pid for worker in pool._free}[scope]
+        processes[scope] = {worker.scope: worker.id for worker in pool._free}[scope]
 
     assert len(set(processes.values())) == 4
     assert pool.workers == 2
@@ -192,7 +192,7 @@ def test_a_worker_that_dies_is_replaced(language: str, pools: dict[str, Pool]) -
     loaded = transformations.load(SAME[language], language, workers=pools[language])
     (worker,) = pools[language]._free
 
-    os.kill(worker._process.pid, signal.SIGKILL)
+    os.kill(worker.id, signal.SIGKILL)
     worker._process.wait()
 
     assert kinds(loaded.run([{"n": 1}], [{}])) == ["fine"]
@@ -269,9 +269,9 @@ def test_a_forked_child_has_workers_of_its_own() -> None:
     code = (
         "import os\nfrom svctoolkit import transformations as t\n"
         "code = 'def transformEvent(e, m): return e'\n"
-        "t.load(code, 'python'); mine = t._pool.pool('python')._free[0]._process.pid\n"
+        "t.load(code, 'python'); mine = t._pool.pool('python')._free[0].id\n"
         "if os.fork() == 0:\n"
-        "    t.load(code, 'python').run([{}], [{}]); other = t._pool.pool('python')._free[0]._process.pid\n"
+        "    t.load(code, 'python').run([{}], [{}]); other = t._pool.pool('python')._free[0].id\n"
         "    print(mine != other, flush=True); t._pool.close(); os._exit(0)\n"
         "os.wait()\n"
         "print(t.load(code, 'python').run([{}], [{}])[0].error, flush=True)"
@@ -314,7 +314,7 @@ def test_a_missing_layer_is_no_hole(without: tuple[str, ...]) -> None:
 @linux
 def test_a_worker_that_is_not_locked_gets_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host looks for itself: a worker that only says that it is locked is ended."""
-    monkeypatch.setattr("svctoolkit.transformations._worker.threads_without_locks", lambda _process: [1])
+    monkeypatch.setattr("svctoolkit.transformations._process.unconfirmed", lambda *_: ["seccomp"])
 
     with pytest.raises(TransformationError, match="the kernel says that it is not") as caught:
         transformations.load(SAME["python"], "python", workers=Pool("python", 1))
@@ -324,13 +324,33 @@ def test_a_worker_that_is_not_locked_gets_no_code(monkeypatch: pytest.MonkeyPatc
 
 @linux
 def test_the_kernel_shows_the_locks(pools: dict[str, Pool]) -> None:
-    """Every thread of a worker is filtered and can gain no rights; this test's own threads are not."""
+    """Every layer that a worker claims is seen from outside; of this test's own process none of them is."""
     for language in LANGUAGES:
         run(SAME[language], language, [{}], workers=pools[language])
         (worker,) = pools[language]._free
-        assert _layers.threads_without_locks(worker._process.pid) == []
+        assert _layers.unconfirmed(worker.id, worker.layers) == []
 
-    assert _layers.threads_without_locks(os.getpid()) != []
+    seen = ["no_new_privileges", "namespaces", "limits", "seccomp"]
+    assert sorted(_layers.unconfirmed(os.getpid(), dict.fromkeys(seen, "set"))) == sorted(seen)
+
+
+@linux
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_where_something_essential_is_missing_code_runs_only_when_trusted(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the filter of system calls nothing runs, and the error says how to say that one trusts the code."""
+    monkeypatch.setattr(_layers, "_notices", set())  # what this process has said before
+    pool = Pool(language, 1, ("seccomp",))
+    with pytest.raises(TransformationError, match="without seccomp") as caught:
+        transformations.load(SAME[language], language, workers=pool)
+    assert "--trust-code" in caught.value.message
+    assert caught.value.kind == "sandbox"
+
+    with pytest.warns(transformations.SandboxWarning, match="run only code that you trust"):
+        outputs = run(SAME[language], language, [{}], workers=pool, limits=Limits(trust=True))
+    pool.close()
+    assert kinds(outputs) == ["fine"]
 
 
 def test_results_are_plain_json(pools: dict[str, Pool]) -> None:

@@ -22,9 +22,10 @@ from svctoolkit.transformations._contract import (
 from svctoolkit.transformations.callables import CallableTransformation
 
 if TYPE_CHECKING:
-    from svctoolkit.transformations._layers import Layers, layers
+    from svctoolkit.transformations._layers import Layers, SandboxWarning
     from svctoolkit.transformations._load import SandboxedTransformation, load
     from svctoolkit.transformations._pool import Pool
+    from svctoolkit.transformations._probe import layers
     from svctoolkit.transformations._types import type_files
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Output",
     "Pool",
     "Runnable",
+    "SandboxWarning",
     "SandboxedTransformation",
     "layers",
     "load",
@@ -49,8 +51,9 @@ __all__ = [
 _ON_FIRST_USE = {
     "Layers": "_layers",
     "Pool": "_pool",
+    "SandboxWarning": "_layers",
     "SandboxedTransformation": "_load",
-    "layers": "_layers",
+    "layers": "_probe",
     "load": "_load",
     "type_files": "_types",
 }

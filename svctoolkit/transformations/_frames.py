@@ -4,33 +4,95 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.transformations._channel import unreadable
 from svctoolkit.transformations._contract import Limits
+
+Place: TypeAlias = tuple[str, int, int]  # file, line, column
+
+
+class Failure(msgspec.Struct):
+    """An error of user code, in a worker's words. `plain`: something was thrown that is no error."""
+
+    name: str = "Error"
+    message: str = ""
+    stack: str = ""
+    plain: bool = False
+    at: Place | None = None
 
 
 class Result(msgspec.Struct):
     """What a worker says about one event."""
 
     events: list[msgspec.Raw] | None = None
-    error: Any = None
+    error: Failure | None = None
     logs: list[tuple[str, str]] = []
     dropped: int = 0
 
 
-class Results(msgspec.Struct):
-    """What a worker says about a call.
+class Request(msgspec.Struct):
+    """What user code asks of the world."""
 
-    `batch` is what a batch function returned, `hits` the line counters; with `last` the worker ends itself.
+    id: int
+    kind: Literal["fetch", "fetchV2", "geolocation"]
+    args: list[Any]
+
+
+class Answer(msgspec.Struct):
+    """What a worker says about a call: its results, or the requests that it needs answers to, or a failure of all.
+
+    `batch` is what a batch function returned, `hits` the line counters.
     """
 
-    results: list[Result]
+    results: list[Result] | None = None
+    calls: list[Request] | None = None
+    error: Failure | None = None
     batch: list[msgspec.Raw] | None = None
     hits: list[list[int]] | None = None
-    last: bool = False
+
+
+class Unit(msgspec.Struct):
+    """A file of a program. `lines` can be counted; `inserted` and `head` say how the code that runs differs from it."""
+
+    file: str
+    lines: list[int]
+    inserted: list[tuple[int, int, int]] = []
+    head: int = 0
+
+
+class EntryPoint(msgspec.Struct):
+    """The function that a program has; where `name` is empty, `found` says what it has instead."""
+
+    name: str = ""
+    found: str = ""
+
+
+class LoadAnswer(msgspec.Struct):
+    """What a worker says about a program."""
+
+    units: list[Unit] = []
+    error: Failure | None = None
+    syntax: str = ""  # V8's report
+    unknown_import: str = ""
+    at: Place | None = None
+    entry_point: EntryPoint | None = None
+
+
+class Ready(msgspec.Struct):
+    """A worker's first words: its layers, and how each is there."""
+
+    ready: dict[str, str]
+
+
+class ControlAnswer(msgspec.Struct):
+    """What a worker says that forks a child for each call: the ID of the child, or how it ended."""
+
+    child: int = 0
+    status: int = 0
 
 
 def encode(value: Any) -> bytes:
@@ -41,37 +103,35 @@ def encode(value: Any) -> bytes:
         return json.dumps(value).encode()
 
 
-def results(frame: bytes, limits: Limits) -> Results:
-    """The results in a frame; each event in it is still text, for `event`. Raises `TransformationError`."""
+_Shape = TypeVar("_Shape", bound=msgspec.Struct)
+
+
+def decode(frame: bytes, shape: type[_Shape], limits: Limits) -> _Shape:
+    """A frame, of the shape that it must have. Raises `TransformationError`.
+
+    Events in an `Answer` are still text, for `event`.
+    """
     _check_size(frame, limits)
     try:
-        return _RESULTS.decode(frame)
+        return msgspec.json.decode(frame, type=shape)
     except RecursionError:
         raise _too_deep(limits) from None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
-        return _RESULTS.decode(json.dumps(_repair(frame, limits)))
-    except msgspec.DecodeError:
-        raise _unreadable() from None
+        return msgspec.json.decode(json.dumps(_repair(frame, limits)), type=shape)
+    except (msgspec.DecodeError, RecursionError):
+        raise unreadable() from None
 
 
-def event(text: msgspec.Raw, limits: Limits) -> Any:
+def event(text: msgspec.Raw, limits: Limits) -> dict[str, Any] | str:
     """One event (or the text that says why it is none) out of `results`. Raises `TransformationError`."""
     raw = bytes(text)
     value = _value(raw, limits)
+    if not isinstance(value, dict | str):
+        raise unreadable()
     if raw.count(b"[") + raw.count(b"{") > limits.output_depth:  # only then it can be that deep
         _check_depth(value, limits)
-    return value
-
-
-def message(frame: bytes, limits: Limits) -> dict[str, Any]:
-    """Any other message in a frame. Raises `TransformationError` for one that is no JSON object."""
-    _check_size(frame, limits)
-    value = _value(frame, limits)
-    if not isinstance(value, dict):
-        raise _unreadable()
-    _check_depth(value, limits)
     return value
 
 
@@ -88,24 +148,28 @@ def _value(text: bytes, limits: Limits) -> Any:
         return msgspec.json.decode(text)
     except RecursionError:
         raise _too_deep(limits) from None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return _repair(text, limits)
 
 
 def _repair(frame: bytes, limits: Limits) -> Any:
     """Lone surrogates, which JavaScript allows and UTF-8 does not, become U+FFFD."""
     try:
-        value = json.loads(frame)
+        value = json.loads(frame, parse_constant=_refuse_constant)
         text = json.dumps(value, ensure_ascii=False)
         return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except RecursionError:
         raise _too_deep(limits) from None
     except ValueError:
-        raise _unreadable() from None
+        raise unreadable() from None
 
 
-def _check_depth(message: Any, limits: Limits) -> None:
-    level: Sequence[Any] = [message]
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _check_depth(value: Any, limits: Limits) -> None:
+    level: Sequence[Any] = [value]
     for _ in range(limits.output_depth):
         level = [
             inner
@@ -121,10 +185,3 @@ def _check_depth(message: Any, limits: Limits) -> None:
 def _too_deep(limits: Limits) -> TransformationError:
     text = f"the output is nested more than {limits.output_depth} levels deep"
     return TransformationError(text, name="RangeError", kind="output")
-
-
-def _unreadable() -> TransformationError:
-    return TransformationError("the sandbox gave an answer that cannot be read", kind="output")
-
-
-_RESULTS = msgspec.json.Decoder(Results)

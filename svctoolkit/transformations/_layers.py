@@ -1,12 +1,15 @@
-"""Which locks hold on this machine, in words, and the check of a worker from outside."""
+"""The layers of the sandbox, in words, and what the kernel shows of them from outside."""
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from svctoolkit.errors import TransformationError
 
 LAYERS = {
     "seccomp": "no files, network, processes or other system calls than computing needs",
@@ -19,13 +22,15 @@ LAYERS = {
     "process": "a process of its own, with an empty environment, ended when it exceeds its time",
 }
 ESSENTIAL = ("seccomp", "no_new_privileges", "limits")
+TRUST = "Say so with --trust-code, with `limits: {trust: true}` in the workspace, or with Limits(trust=True)"
+_OPEN_FILES = 64  # what a worker sets for itself
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
     """The layers of the sandbox: `active` and `missing`, each with what it is for.
 
-    `essential` is whether those hold that keep hostile code in: without them, serve on loopback only.
+    `essential` is whether those hold that keep hostile code in: without them, code runs only where it is trusted.
     """
 
     active: Mapping[str, str]
@@ -44,6 +49,14 @@ class Layers:
             words.append("  Without the essential layers, run only code that you trust.")
         return "\n".join(words)
 
+    def notice(self) -> str:
+        """One sentence on what does not hold on this machine; empty where everything does."""
+        if not self.missing:
+            return ""
+        names = ", ".join(name.replace("_", " ") for name in self.missing)
+        text = f"user transformations run here in a sandbox without {names} ({self.platform})"
+        return text if self.essential else f"{text}: run only code that you trust"
+
 
 def layers_of(reported: Mapping[str, str]) -> Layers:
     """The layers that a worker says it has."""
@@ -55,31 +68,88 @@ def layers_of(reported: Mapping[str, str]) -> Layers:
     )
 
 
+class SandboxWarning(UserWarning):
+    """Something of the sandbox does not hold on this machine."""
+
+
+_notices: set[str] = set()  # that have been given
+
+
+def check(reported: Mapping[str, str], *, trust: bool) -> None:
+    """Before a worker gets code: says once what does not hold here, as a `SandboxWarning`.
+
+    Raises `TransformationError` (kind `sandbox`) where something essential is missing and nobody trusts the code.
+    """
+    layers = layers_of(reported)
+    if not layers.essential and not trust:
+        raise TransformationError(f"{layers.notice()}. {TRUST}", name="SandboxError", kind="sandbox")
+    notice = layers.notice()
+    if notice and notice not in _notices:
+        _notices.add(notice)
+        with contextlib.suppress(SandboxWarning):  # where warnings are errors, it is no error of the code
+            warnings.warn(notice, SandboxWarning, stacklevel=2)
+
+
 def _with_detail(name: str, how: str) -> str:
     return f"{LAYERS[name]} ({how})" if how and how != "set" else LAYERS[name]
 
 
-@functools.cache
-def layers() -> Layers:
-    """Which layers of the sandbox hold on this machine. Starts one small process, once (about 50 ms)."""
-    from svctoolkit.transformations._worker import Worker
+def unconfirmed(process: int, reported: Mapping[str, str]) -> list[str]:
+    """The layers that a worker says it has, and the kernel does not show. Linux; elsewhere there is nothing to see.
 
-    worker = Worker("probe")
-    try:
-        return layers_of(worker.layers)
-    finally:
-        worker.end()
+    Seccomp and privileges are looked at on every thread. Landlock and the parent-death signal are not to be seen from
+    outside: the worker has tried the one and read back the other.
+    """
+    if not sys.platform.startswith("linux"):
+        return []
+    return [name for name, how in reported.items() if how and name in _SIGNS and not _SIGNS[name](process)]
 
 
-def threads_without_locks(process: int) -> list[int]:
-    """The threads of a worker that the kernel does not show as locked. Linux; elsewhere there is nothing to see."""
-    unlocked = []
+def _threads_show(process: int, *lines: str) -> bool:
     for thread in os.listdir(f"/proc/{process}/task"):
         try:
             with open(f"/proc/{process}/task/{thread}/status", encoding="ascii", errors="replace") as status:
                 text = status.read()
         except (FileNotFoundError, ProcessLookupError):
             continue  # that thread has ended
-        if "\nSeccomp:\t2\n" not in text or "\nNoNewPrivs:\t1\n" not in text:
-            unlocked.append(int(thread))
-    return unlocked
+        if not all(f"\n{line}\n" in text for line in lines):
+            return False
+    return True
+
+
+def _has_limits(process: int) -> bool:
+    bounds = _limits(process)
+    memory = {bounds.get("Max address space"), bounds.get("Max data size")}
+    files = bounds.get("Max open files", "")
+    has_memory = any(bound and bound.isdigit() for bound in memory)
+    return bounds.get("Max file size") == "0" and has_memory and files.isdigit() and int(files) <= _OPEN_FILES
+
+
+def _limits(process: int) -> dict[str, str]:
+    """The hard limits of a process by their names in /proc."""
+    with open(f"/proc/{process}/limits", encoding="ascii", errors="replace") as table:
+        rows = [(line[:26].strip(), line[26:].split()) for line in table]
+    return {name: values[1] for name, values in rows if len(values) > 1}
+
+
+def _has_own_network(process: int) -> bool:
+    """Each network namespace has its own list of devices; this one is a file that anybody may look at."""
+    return os.stat(f"/proc/{process}/net/dev").st_ino != os.stat("/proc/self/net/dev").st_ino
+
+
+_SIGNS = {
+    "seccomp": lambda process: _threads_show(process, "Seccomp:\t2"),
+    "no_new_privileges": lambda process: _threads_show(process, "NoNewPrivs:\t1"),
+    "privileges": lambda process: _threads_show(process, f"CapPrm:\t{0:016x}", f"CapEff:\t{0:016x}"),
+    "limits": _has_limits,
+    "namespaces": _has_own_network,
+}
+
+
+def is_locked_child(process: int) -> bool:
+    """Whether the kernel shows the locks that a child adds to its parent's: no processes, bounded CPU, its filter."""
+    if not sys.platform.startswith("linux"):
+        return True
+    bounds = _limits(process)
+    locked = _threads_show(process, "Seccomp:\t2", "NoNewPrivs:\t1") and _has_limits(process)
+    return locked and bounds.get("Max processes") == "0" and bounds.get("Max cpu time", "").isdigit()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from svctoolkit.errors import TransformationError
+from svctoolkit.transformations._channel import unreadable
 from svctoolkit.transformations._contract import (
     Fetch,
     Geolocation,
@@ -16,7 +19,7 @@ from svctoolkit.transformations._contract import (
     Metadata,
     Output,
 )
-from svctoolkit.transformations._frames import Result, encode
+from svctoolkit.transformations._frames import Answer, Request, Result, encode
 from svctoolkit.transformations._frames import event as decode_event
 from svctoolkit.transformations._pool import Pool, pool
 from svctoolkit.transformations._program import Program
@@ -24,6 +27,7 @@ from svctoolkit.transformations._requests import Requests
 from svctoolkit.transformations._worker import CallError
 
 LANGUAGES = ("javascript", "python")
+_WORKER_GONE = {"memory", "crash", "sandbox"}  # breaches that others may have brought about
 _BREACHES = 3  # events of one call that may exceed a limit before the rest is given up
 
 
@@ -71,7 +75,7 @@ def load(
     with loaded.workers.worker(program) as worker:
         program.units = worker.units
     if coverage:
-        loaded.add_hits([[0] * len(unit["lines"]) for unit in program.units])
+        loaded.add_hits([[0] * len(unit.lines) for unit in program.units])
     return loaded
 
 
@@ -114,31 +118,57 @@ class SandboxedTransformation:
         return outputs
 
     def _run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
-        payload = encode(list(events)) + b"\n" + encode(list(metadata))
-        limits = self.program.limits
         try:
-            with self.workers.worker(self.program) as worker:
-                answer = worker.run(payload, limits, self._requests.answers)
+            answer = self._answer(encode(list(events)) + b"\n" + encode(list(metadata)))
         except CallError as failure:
-            raise self.program.error(failure.words) from None
-        if len(answer.results) != len(events):
-            raise TransformationError("the sandbox gave an answer that cannot be read", kind="output")
+            raise self.program.error(failure.answer.error) from None
+        if answer.results is None or len(answer.results) != len(events):
+            raise unreadable()
         if answer.hits is not None:
             self.add_hits(answer.hits)
         outputs = [self._output(result, event) for result, event in zip(answer.results, events, strict=True)]
         if answer.batch is None:
             return outputs
-        return _batch_outputs([decode_event(item, limits) for item in answer.batch], outputs, events)
+        return _batch_outputs([decode_event(item, self.program.limits) for item in answer.batch], outputs, events)
+
+    def _answer(self, content: bytes) -> Answer:
+        """Of a call. One that breaks a worker which had others before is run again in a new one.
+
+        So a call does not fail for what they have left behind, if that is only memory that nobody has cleaned up, or
+        for a worker that something else has ended. A call that has asked the world for something is not run again.
+        """
+        asked, first = False, True
+
+        def replies(requests: Sequence[Request], deadline: float) -> list[dict[str, Any]]:
+            nonlocal asked
+            asked = True
+            return self._requests.replies(requests, deadline)
+
+        try:
+            with self.workers.worker(self.program) as worker:
+                first = worker.calls == 0
+                return worker.run(content, self.program.limits, replies)
+        except TransformationError as breach:
+            if first or asked or breach.kind not in _WORKER_GONE:
+                raise
+        with self.workers.worker(self.program, fresh=True) as worker:
+            return worker.run(content, self.program.limits, replies)
 
     def _output(self, result: Result, event: Mapping[str, Any]) -> Output:
         logs = _logs(result) if result.logs else ()
         if result.events is None:
             return Output(error=_of_event(self.program.error(result.error), event), logs=logs)
         try:
-            returned = tuple([decode_event(item, self.program.limits) for item in result.events])
+            returned = tuple([self._event(item) for item in result.events])
         except TransformationError as breach:
             return Output(error=_of_event(breach, event), logs=logs)
         return Output(returned, logs=logs)
+
+    def _event(self, text: msgspec.Raw) -> dict[str, Any]:
+        event = decode_event(text, self.program.limits)
+        if not isinstance(event, dict):
+            raise unreadable()
+        return event
 
     def add_hits(self, hits: Any) -> None:
         """Add how often each line has run, as the worker tells it."""
@@ -189,7 +219,7 @@ def _batch_outputs(returned: list[Any], outputs: list[Output], events: Sequence[
         if isinstance(item, dict):
             events_of[owner].append((at, item))
         else:
-            errors[owner] = _of_event(TransformationError(str(item), name="TypeError"), events[owner])
+            errors[owner] = _of_event(TransformationError(str(item)[:200], name="TypeError"), events[owner])
     return [
         Output(tuple(e for _, e in mine), error, output.logs, tuple(at for at, _ in mine))
         for mine, error, output in zip(events_of, errors, outputs, strict=True)

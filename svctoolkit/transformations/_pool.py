@@ -10,8 +10,12 @@ import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from svctoolkit.errors import TransformationError
+from svctoolkit.transformations._forking import ForkingWorker
+from svctoolkit.transformations._layers import check
+from svctoolkit.transformations._process import can_fork
 from svctoolkit.transformations._program import Program
-from svctoolkit.transformations._worker import Worker
+from svctoolkit.transformations._worker import CallError, Worker
 
 _PATIENCE = 0.1  # seconds; about what a new process takes
 
@@ -19,12 +23,13 @@ _PATIENCE = 0.1  # seconds; about what a new process takes
 class Pool:
     """Workers that are kept between calls. Nothing runs until the first call asks for one.
 
-    A worker keeps the program it has; one that is free changes to another program of the same scope in place
-    (JavaScript, by a fresh isolate) or is replaced by a new process.
+    A worker keeps the program it has; one that is free changes to another program of the same scope, or is replaced by
+    a new process. No transformation has more than half of the workers at once.
     """
 
     def __init__(self, language: str, size: int, without: Collection[str] = ()) -> None:
         self.language, self.size, self._without = language, size, without
+        self._most_of_one = max(1, size // 2)
         self._free: list[Worker] = []  # the longest unused first
         self._busy: dict[int, str] = {}  # the programs of the others
         self._count = 0
@@ -38,15 +43,23 @@ class Pool:
         return self._count
 
     @contextlib.contextmanager
-    def worker(self, program: Program) -> Iterator[Worker]:
-        """A worker with `program` loaded, for one call at a time. Raises `TransformationError`."""
-        worker = self._take(program)
+    def worker(self, program: Program, *, fresh: bool = False) -> Iterator[Worker]:
+        """A worker with `program` loaded, for one call at a time; with `fresh`, one that had no call before.
+
+        Raises `TransformationError`.
+        """
+        worker = None if fresh else self._take(program)
+        if fresh:
+            self._make_room()
         try:
             if worker is None:
                 worker = self._start(program)
+            check(worker.layers, trust=program.limits.trust)
             if worker.program != program.digest:
                 program.load(worker)
             yield worker
+        except (TransformationError, CallError):
+            raise  # the worker knows whether it is still of use
         except BaseException:
             if worker is not None:
                 worker.end()
@@ -61,12 +74,15 @@ class Pool:
             while True:
                 self._drop_dead()
                 worker = next((w for w in reversed(self._free) if w.program == program.digest), None)
+                same = list(self._busy.values()).count(program.digest)
+                if worker is None and same >= self._most_of_one:
+                    self._changed.wait(_PATIENCE)  # code that hangs must leave workers to other code
+                    continue
                 if worker is None and self._count < self.size:
                     self._count += 1
                     return None
                 # one that is busy with this very program is free sooner than another is made ready for it
-                soon = program.digest in self._busy.values() and time.monotonic() < patience
-                if worker is None and self._free and not soon:
+                if worker is None and self._free and not (same and time.monotonic() < patience):
                     worker = self._free[0]
                 if worker is None:
                     self._changed.wait(_PATIENCE)
@@ -78,10 +94,20 @@ class Pool:
                 worker.end()
                 return None
 
-    def _can_change(self, worker: Worker, program: Program) -> bool:
-        """Whether a worker can take another program without a new process."""
-        same = (worker.scope, worker.memory) == (program.scope, program.limits.memory)
-        return self.language == "javascript" and same
+    def _make_room(self) -> None:
+        """For a new worker, at the cost of one that is free."""
+        with self._changed:
+            while self._count >= self.size and not self._free:
+                self._changed.wait(_PATIENCE)
+            if self._count >= self.size:
+                self._free.pop(0).end()
+            else:
+                self._count += 1
+
+    @staticmethod
+    def _can_change(worker: Worker, program: Program) -> bool:
+        """Whether a worker can take another program: only its own workspace's code ever comes near it."""
+        return (worker.scope, worker.memory) == (program.scope, program.limits.memory)
 
     def _drop_dead(self) -> None:
         for worker in [*self._free]:
@@ -95,11 +121,18 @@ class Pool:
         with self._changed:
             if self._starter is None:
                 self._starter = ThreadPoolExecutor(1, thread_name_prefix="svctoolkit-worker")
-        worker = self._starter.submit(Worker, self.language, program.limits.memory, self._without).result()
+        worker = self._starter.submit(self._new_worker, program.limits.memory).result()
         worker.scope = program.scope
         with self._changed:
             self._busy[id(worker)] = program.digest
         return worker
+
+    def _new_worker(self, memory: int) -> Worker:
+        kind = ForkingWorker if can_fork(self.language, self._without) else Worker
+        try:
+            return kind(self.language, memory, self._without)
+        except TransformationError:  # killed while it started, or the machine had no memory for a moment
+            return kind(self.language, memory, self._without)
 
     def _give_back(self, worker: Worker | None) -> None:
         with self._changed:

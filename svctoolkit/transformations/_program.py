@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
 
 from svctoolkit.errors import TransformationError, did_you_mean
 from svctoolkit.transformations._contract import Library, Limits
-
-if TYPE_CHECKING:
-    from svctoolkit.transformations._worker import Worker
+from svctoolkit.transformations._frames import Failure, LoadAnswer, Place, Unit
+from svctoolkit.transformations._worker import Worker
 
 _SYNTAX = re.compile(r"([^\n]*):(\d+): (\w+): ([^\n]*)(?:\n[^\n]*\n([^\n^]*)\^)?")
 
@@ -47,12 +45,13 @@ class Program:
                 "log_bytes": limits.log_bytes,
                 "log_line": limits.log_line,
                 "calls": limits.calls,
+                "time": limits.time,
             },
         }
         self._payload = json.dumps(message).encode()
         identity = json.dumps([language, scope, repr(limits)]).encode() + self._payload
         self.digest = hashlib.sha256(identity).hexdigest()
-        self.units: list[dict[str, Any]] = []
+        self.units: list[Unit] = []
 
     def _source(self, file: str) -> dict[str, str]:
         script = next(script for script, source in self._scripts.items() if source == file)
@@ -60,27 +59,27 @@ class Program:
 
     def load(self, worker: Worker) -> None:
         """Raises `TransformationError` when the code cannot be loaded or has not exactly one function."""
+        worker.program, worker.units = "", []
         answer = worker.load(self._payload, self.limits)
-        self.units = worker.units = answer.get("units", [])
+        self.units = worker.units = answer.units
         if error := self._refusal(answer):
             raise error
         worker.program = self.digest
 
-    def _refusal(self, answer: Mapping[str, Any]) -> TransformationError | None:
-        if "unknown_import" in answer:
-            module = str(answer["unknown_import"])
+    def _refusal(self, answer: LoadAnswer) -> TransformationError | None:
+        if answer.unknown_import:
+            module = answer.unknown_import
             meant = did_you_mean(module, self._libraries)
-            return self._error("Error", f"import from {module} failed. Module not found.{meant}", answer["at"])
-        if "syntax" in answer:
-            return self._syntax(str(answer["syntax"]))
-        failure = answer.get("error") or answer.get("thrown")
-        if failure:
-            error = self.error(failure)
+            return self._error("Error", f"import from {module} failed. Module not found.{meant}", answer.at)
+        if answer.syntax:
+            return self._syntax(answer.syntax)
+        if answer.error is not None:
+            error = self.error(answer.error)
             error.kind = "syntax" if error.name == "SyntaxError" else "error"
             return error
-        chosen = answer.get("chosen")
-        if chosen and not chosen["name"]:
-            return TransformationError(chosen["found"], name="Error", where=next(iter(self._sources)), kind="syntax")
+        if answer.entry_point is not None and not answer.entry_point.name:
+            text, file = answer.entry_point.found[:500], next(iter(self._sources))
+            return TransformationError(text, name="Error", where=file, kind="syntax")
         return None
 
     def _syntax(self, text: str) -> TransformationError:
@@ -100,53 +99,54 @@ class Program:
                 message = "Unexpected token '}'"
         elif line == 1:
             column -= self._head(file)
-        return self._error(name, message, [file, line, max(1, column)])
+        return self._error(name, message, (file, line, max(1, column)))
 
     def _head(self, file: str) -> int:
-        return next((unit["head"] for unit in self.units if unit["file"] == file), 0)
+        return next((unit.head for unit in self.units if unit.file == file), 0)
 
-    def _error(self, name: str, message: str, at: Any, kind: str = "syntax") -> TransformationError:
+    def _error(self, name: str, message: str, at: Place | None) -> TransformationError:
         where, source_line = self._place(at)
-        return TransformationError(message, name=name, where=where, source_line=source_line, kind=kind)
+        return TransformationError(message, name=name, where=where, source_line=source_line, kind="syntax")
 
-    def error(self, failure: Any) -> TransformationError:
+    def error(self, failure: Failure | None) -> TransformationError:
         """The error in a worker's words, with its place in the user's files."""
-        if not isinstance(failure, dict):
+        if failure is None:
             return TransformationError("the transformation failed", name="Error")
-        name, message = str(failure.get("name") or "Error"), str(failure.get("message", ""))
-        if failure.get("plain"):
+        message = failure.message
+        if failure.plain:
             message = f"{message or '(nothing)'} (thrown as it is; throw an Error to see where)"
-        where, line = self._place(failure.get("at") or self._first_frame(str(failure.get("stack", ""))))
-        return TransformationError(message, name=name, where=where, source_line=line)
+        where, line = self._place(failure.at or self._first_frame(failure.stack))
+        return TransformationError(message, name=failure.name or "Error", where=where, source_line=line)
 
-    def _first_frame(self, stack: str) -> list[Any] | None:
+    def _first_frame(self, stack: str) -> Place | None:
         for line in stack.split("\n")[:40]:
             frame = re.search(r"(?:\(|at (?:async )?)([^\s()]+):(\d{1,7}):(\d{1,7})\)?$", line)
             if frame and frame[1] in self._scripts:
                 file, number, column = self._scripts[frame[1]], int(frame[2]), int(frame[3])
-                return [file, number, self._column(file, number, column)]
+                return file, number, self._column(file, number, column)
         return None
 
     def _column(self, file: str, line: int, column: int) -> int:
         """The column in the user's code, for one in the script that was made from it."""
-        inserted: list[list[int]] = next((unit["inserted"] for unit in self.units if unit["file"] == file), [])
-        longer: int = sum(size for at, begin, size in inserted if at == line and begin < column)
+        inserted = next((unit.inserted for unit in self.units if unit.file == file), [])
+        longer = sum(size for at, begin, size in inserted if at == line and begin < column)
         return max(1, column - longer)
 
-    def _place(self, at: Any) -> tuple[str, str]:
+    def _place(self, at: Place | None) -> tuple[str, str]:
         """`file:line:col` and the source line; empty when the worker names no place that exists."""
-        try:
-            file, line, column = at
-            text = self._sources[file].split("\n")[line - 1]
-        except (TypeError, ValueError, LookupError):
+        if at is None:
             return "", ""
-        return f"{file}:{line}:{column}", text.rstrip("\r")
+        file, line, column = at
+        lines = self._sources.get(file, "").split("\n")
+        if file not in self._sources or not 0 < line <= len(lines):
+            return "", ""
+        return f"{file}:{line}:{column}", lines[line - 1].rstrip("\r")
 
-    def line_counts(self, hits: Any) -> dict[str, dict[int, int]]:
+    def line_counts(self, hits: Sequence[Sequence[int]]) -> dict[str, dict[int, int]]:
         """Line coverage: how often each line that can run has run, by file."""
         counts: dict[str, dict[int, int]] = {}
         for unit, numbers in zip(self.units, hits, strict=False):
-            of_file = counts.setdefault(unit["file"], {})
-            for line, count in zip(unit["lines"], numbers, strict=False):
-                of_file[line] = max(of_file.get(line, 0), count)
+            of_file = counts.setdefault(unit.file, {})
+            for line, times in zip(unit.lines, numbers, strict=False):
+                of_file[line] = max(of_file.get(line, 0), times)
         return counts

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ipaddress
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.transformations._contract import Fetch, FetchRequest, FetchResponse, Geolocation
+from svctoolkit.transformations._frames import Request
 
 _AT_ONCE = 8
 
@@ -31,24 +32,24 @@ class Requests:
             "geolocation": self._locate,
         }
 
-    def answers(self, calls: Sequence[Mapping[str, Any]], deadline: float) -> list[dict[str, Any]]:
-        """`{id, value, error}` for each call, by `deadline` (monotonic seconds). Raises `TimeoutError`."""
-        pool = ThreadPoolExecutor(min(len(calls), _AT_ONCE), thread_name_prefix="svctoolkit-fetch")
+    def replies(self, requests: Sequence[Request], deadline: float) -> list[dict[str, Any]]:
+        """`{id, value, error}` for each request, by `deadline` (monotonic seconds). Raises `TimeoutError`."""
+        pool = ThreadPoolExecutor(min(len(requests), _AT_ONCE), thread_name_prefix="svctoolkit-fetch")
         try:
-            futures = [pool.submit(self._answer, call, deadline) for call in calls]
+            futures = [pool.submit(self._reply, request, deadline) for request in requests]
             return [future.result(max(0.0, deadline - time.monotonic())) for future in futures]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _answer(self, call: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+    def _reply(self, request: Request, deadline: float) -> dict[str, Any]:
         value, error = None, None
         try:
-            value = self._kinds[call["kind"]](call["args"], deadline)
+            value = self._kinds[request.kind](request.args, deadline)
         except ToolkitError as failure:
             error = str(failure)
         except Exception as failure:  # noqa: BLE001 - the transport is the caller's; user code gets its text
             error = f"{type(failure).__name__}: {failure}"
-        return {"id": call["id"], "value": value, "error": error}
+        return {"id": request.id, "value": value, "error": error}
 
     def _fetch_v1(self, args: Sequence[Any], deadline: float) -> Any:
         try:

@@ -157,7 +157,7 @@ def sandboxed(code: str, language: str, options: Options) -> Measured:
     loaded: SandboxedTransformation = transformations.load(code, language, scope="benchmark")
     loaded.run([EVENT], [{}])
     first = (time.perf_counter() - begun) * 1e3
-    process = loaded.workers._free[-1]._process.pid
+    process = loaded.workers._free[-1].id
     batch, metadata = [EVENT] * 200, [{}] * 200
     _timed(lambda: loaded.run(batch, metadata), options.many(5, 1))
     warm = _timed(lambda: loaded.run([EVENT], [{}]), options.many(500, 5), process)

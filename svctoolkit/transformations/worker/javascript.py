@@ -1,12 +1,25 @@
-"""JavaScript in the worker: V8, the glue around the user's code, and the linker."""
+"""JavaScript in the worker: V8, the glue around the user's code, and the linker.
+
+Each call runs in a realm of its own (see `realms`), which is made when the answer to the call before has been sent. So
+whatever a call has changed stays behind with its realm, and what could still run there has nothing to wait for: there
+are no timers, promises are settled before the answer leaves, and finalizers are never called.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import select
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+OUT_OF_MEMORY = 3  # exit status
+_REALMS = 64  # garbage is collected after so many: about 5 MB, in 3 ms
+_IDLE_CPU = 0.1  # seconds of processor time that an idle worker may use between two looks
+_LOOKS = 0.2, 30.0  # seconds until the first and between the last
 
 Ask = Callable[[bytes], list[dict[str, Any]]]
 
@@ -14,32 +27,85 @@ Ask = Callable[[bytes], list[dict[str, Any]]]
 class Engine:
     """Runs one program at a time; see `python.Engine` for the same in Python."""
 
-    jit = True
+    kind = "jit"
     spare = 64 << 20  # V8 collects garbage before it reports that the heap is full; without room it crashes instead
 
     def __init__(self, config: dict[str, Any]) -> None:
         sys.path[:0] = config["packages"]
         import linker  # type: ignore[import-not-found]  # beside this file; the worker runs as a script
+        import realms  # type: ignore[import-not-found]
         import v8  # type: ignore[import-not-found]
 
         self._linker, self._error = linker, v8.JavaScriptError
         self._memory = config["memory"]
-        self._glue = Path(__file__).with_name("glue.js").read_text("utf-8")
-        self._v8 = v8.V8(config["engine"], flags="--single-threaded")
+        folder = Path(__file__).parent
+        self._maker = (folder / "realm.js").read_text("utf-8")
+        self._glue = (folder / "glue.js").read_bytes()
+        # WebAssembly that compiles in the background would go on after its call
+        flags = (
+            f"--single-threaded {realms.FLAGS} --no-wasm-async-compilation --max-old-space-size={self._memory >> 20}"
+        )
+        self._v8 = v8.V8(config["engine"], flags=flags, without=config["without"])
+        self._count = 0
         self._program: bytes = b""
         self._files: list[str] = []
+        self._poll = None
+        if hasattr(select, "poll"):
+            self._poll = select.poll()
+            self._poll.register(config["channel"], select.POLLIN)
 
     def start(self) -> None:
         """Starts the engine's thread, which takes over the locks that this one has."""
+        self._start_isolate()
         self._renew()
 
-    def _renew(self) -> None:
+    def _start_isolate(self) -> None:
         self._v8.renew(self._memory)
-        self._step = self._v8.eval(self._glue)
+        self._step = self._v8.eval(self._maker)
+        self._v8.call(self._step, b"glue " + self._glue)
         if self._program:
-            self._v8.call(self._step, b"load " + self._program)
+            self._v8.call(self._step, b"program " + self._program)
 
-    def load(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _renew(self) -> None:
+        """A fresh realm with the program, for the next call; without shadow realms a fresh isolate."""
+        if not self._v8.has_realms:
+            self._start_isolate()
+        self._count += 1
+        if self._count % _REALMS == 0:
+            self._v8.call(self._step, b"forget")
+            self._v8.collect()
+        self._v8.call(self._step, b"renew")
+
+    def serve(self, receive: Any, send: Any) -> None:
+        """Runs one call after the other, until the host is gone."""
+        while True:
+            self._watch()
+            number, letter, content = receive()
+
+            def ask(requests: bytes, number: int = number) -> list[dict[str, Any]]:
+                send(number, requests)
+                replies: list[dict[str, Any]] = json.loads(receive()[2])
+                return replies
+
+            try:
+                send(number, self.load(json.loads(content)) if letter == b"L" else self.run(content, ask))
+                self._renew()
+            except (MemoryError, self._error):
+                os._exit(OUT_OF_MEMORY)
+
+    def _watch(self) -> None:
+        """Waits for the host. Code that found a way to go on after its answer ends with the process."""
+        if self._poll is None:
+            return
+        pause, longest = _LOOKS
+        used = time.process_time()
+        while not self._poll.poll(pause * 1000):
+            before, used = used, time.process_time()
+            if used - before > _IDLE_CPU:
+                os._exit(1)
+            pause = min(2 * pause, longest)
+
+    def load(self, message: dict[str, Any]) -> bytes:
         """Links and compiles a program; says where it is wrong, or what the host needs to place later errors."""
         libraries, coverage, self._files, units = message["libraries"], message["coverage"], [], []
         names = {library["import"]: place for place, library in enumerate(libraries)}
@@ -50,62 +116,51 @@ class Engine:
                 units.append(self._linker.link(source["code"], file, script, importable, coverage=coverage))
         except self._linker.UnknownImportError as unknown:
             at = [self._files[-1], unknown.line, unknown.column]
-            return {"unknown_import": unknown.module, "at": at}
+            return json.dumps({"unknown_import": unknown.module, "at": at}).encode()
         main = units.pop()
-        used = sorted({wanted["library"] for wanted in main["imports"]})
-        for wanted in main["imports"]:
-            wanted["library"] = used.index(wanted["library"])
-        keep = [units[place] for place in used]
-        program = {
-            "main": main,
-            "libraries": keep,
-            "limits": message["limits"],
-            "credentials": message["credentials"],
-            "coverage": coverage,
-        }
-        self._program = json.dumps(program).encode()
+        used = sorted({binding["library"] for binding in main["imports"]})
+        for binding in main["imports"]:
+            binding["library"] = used.index(binding["library"])
+        imported = [units[place] for place in used]
+        self._program = json.dumps({**message, "main": main, "libraries": imported}).encode()
         files = [message["main"]["file"], *(libraries[place]["file"] for place in used)]
         placed = [
             {"file": file, "lines": unit["lines"], "inserted": unit["inserted"], "head": len(unit["head"])}
-            for file, unit in zip(files, [main, *keep], strict=True)
+            for file, unit in zip(files, [main, *imported], strict=True)
         ]
-        return {"units": placed, **self._check()}
+        return json.dumps({"units": placed, **self._check()}).encode()
 
     def _check(self) -> dict[str, Any]:
         try:
+            self._v8.call(self._step, b"program " + self._program)
             self._renew()
             self._v8.call(self._step, b"check")
         except self._error as error:
-            if error.kind == "memory" or str(error).strip() in {"", "null"}:
-                raise MemoryError from None
+            self._program = b""
+            self._raise_if_memory(error)
             return {"syntax": str(error)}
         checked: dict[str, Any] = json.loads(self._v8.call(self._step, b"checked"))
         return checked
 
-    def run(self, given: bytes, ask: Ask) -> bytes:
-        """The results, as JSON text. `given` is a line with the events and one with their metadata.
+    def run(self, content: bytes, ask: Ask) -> bytes:
+        """The results, as JSON text. `content` is a line with the events and one with their metadata.
 
         `ask` sends requests to the host and gives its answers.
         """
         try:
-            answer: bytes = self._v8.call(self._step, b"run " + given)
+            answer: bytes = self._v8.call(self._step, b"run " + content)
             while not answer.startswith(b'{"results"'):
                 if answer:
                     for reply in ask(answer):
                         self._v8.call(self._step, b"answer " + json.dumps(reply).encode())
                 answer = self._v8.call(self._step, b"state")
         except self._error as error:
-            if error.kind == "memory" or str(error).strip() in {"", "null"}:  # ended by force, not thrown
-                raise MemoryError from None
+            self._raise_if_memory(error)
             # the glue catches what is thrown; only a full stack gets past it
             return json.dumps({"error": {"name": "RangeError", "message": str(error).split("\n")[0]}}).encode()
         return answer
 
-    def clean(self) -> None:
-        """Between calls: a realm that the user's code changed is replaced by a fresh one."""
-        try:
-            same = self._v8.call(self._step, b"pristine") == b"yes"
-        except self._error:
-            same = False
-        if not same:
-            self._renew()
+    @staticmethod
+    def _raise_if_memory(error: Any) -> None:
+        if error.kind == "memory" or str(error).strip() in {"", "null"}:  # ended by force, not thrown
+            raise MemoryError from None

@@ -262,6 +262,7 @@ def link(code: str, file: str, script: str, libraries: Mapping[str, int], *, cov
         "comment": f"//# sourceURL={script}\n",
         "imports": module.imports,
         "awaits": awaits,
+        "modular": modular,
         "statements": len(lines),
         "lines": lines,
         "inserted": [[1, 1, len(opening)], *([at, begin + len(opening) * (at == 1), by] for at, begin, by in inserted)],

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+
+import realms  # type: ignore[import-not-found]  # beside this file, which runs as a script
 
 _TEXT, _FIRST_ERROR = 5, 200
 _ERRORS = {200: "exception", 201: "syntax", 202: "memory", 203: "time", 204: "memory"}
@@ -35,7 +38,7 @@ class JavaScriptError(Exception):
 class V8:
     """The engine. `renew` gives a fresh isolate, and ends the one before."""
 
-    def __init__(self, folder: str, *, flags: str) -> None:
+    def __init__(self, folder: str, *, flags: str, without: Collection[str] = ()) -> None:
         library = next(p for p in Path(folder).iterdir() if p.suffix in {".so", ".dylib", ".dll"})
         self._lib = ctypes.CDLL(str(library))
         for name, result, arguments in (
@@ -47,6 +50,7 @@ class V8:
             ("mr_alloc_string_val", _Handle, (ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint8)),
             ("mr_free_value", None, (ctypes.c_uint64, _Handle)),
             ("mr_set_hard_memory_limit", None, (ctypes.c_uint64, ctypes.c_size_t)),
+            ("mr_low_memory_notification", None, (ctypes.c_uint64,)),
         ):
             function = getattr(self._lib, name)
             function.restype, function.argtypes = result, arguments
@@ -56,8 +60,17 @@ class V8:
         self._answered.acquire()
         self._callback = _Callback(self._on_answer)
         self._context: int | None = None
+        self._realms = realms.Realms(self._lib)
+        #: whether `new ShadowRealm()` works
+        self.has_realms = self._realms.available and "realms" not in without
+        self._prepared = not self.has_realms
 
+    # Runs on V8's thread, while the one that has asked waits in `_wait`. The lock is what hands the answer over, so
+    # there is never more than one task under way.
     def _on_answer(self, _task: int, handle: Any) -> None:
+        if not self._prepared:
+            self._prepared = True
+            self._realms.install()
         self._answer = handle
         self._answered.release()
 
@@ -65,9 +78,14 @@ class V8:
         """A fresh isolate whose heap may take `memory` bytes."""
         if self._context is not None:
             self._lib.mr_free_context(self._context)
+        self._prepared = not self.has_realms
         self._context = self._lib.mr_init_context(self._callback)
         self._lib.mr_set_hard_memory_limit(self._context, memory)
         self.nothing = self.eval("[]")
+
+    def collect(self) -> None:
+        """Collects the garbage of realms that are no longer used; V8 would let it grow to the limit."""
+        self._lib.mr_low_memory_notification(self._context)
 
     def text(self, text: bytes) -> Any:
         """A handle of a JavaScript string, from UTF-8."""

@@ -1,0 +1,194 @@
+"""A worker that gives each call a child process and a channel of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from svctoolkit.errors import TransformationError
+from svctoolkit.transformations._channel import Channel, ClosedError, Words
+from svctoolkit.transformations._contract import Limits
+from svctoolkit.transformations._frames import Answer, ControlAnswer, LoadAnswer, Request, decode
+from svctoolkit.transformations._layers import is_locked_child
+from svctoolkit.transformations._process import ANY_SIZE, cause_of_death
+from svctoolkit.transformations._worker import CallError, Replies, Worker, answer_of, timeout
+
+_CONTROL_SECONDS = 20.0  # for what the parent does, which runs no user code: fork a child, end it
+_WHERE_SECONDS = 0.3
+_LARGEST = 64 << 20  # bytes of an answer of the parent
+_FRAME = re.compile(r'File "([^"\n]{1,200})", line (\d{1,9}) in')
+
+
+class _Child:
+    """A process for one call, from our side. The descriptors of its own side go to the parent that forks it."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.ended = number, False
+        connection, theirs = socket.socketpair()
+        self.channel, self._theirs = Channel(connection), theirs
+        self.words = Words()
+
+    @property
+    def descriptors(self) -> list[int]:
+        return [self._theirs.fileno(), self.words.descriptor]
+
+    def hand_over(self) -> None:
+        self._theirs.close()
+        self.words.hand_over()
+
+    def close(self) -> None:
+        self.ended = True
+        self._theirs.close()
+        self.channel.close()
+        self.words.close()
+
+
+class ForkingWorker(Worker):
+    """Talks to the parent over the channel of the process, and to each child over one that is made for its call.
+
+    The next child is asked for while one runs, and the parent ends each when its answer has come: what a call leaves
+    behind ends with it, and what it writes late is read by nobody.
+    """
+
+    def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
+        self._next: _Child | None = None
+        super().__init__(language, memory, without)
+        self._numbers = count(1)
+        self._expected: deque[tuple[bytes, int]] = deque()  # what the parent has not answered yet, in order
+        self._verified = not self.layers.get("seccomp")
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def load(self, content: bytes, limits: Limits) -> LoadAnswer:
+        """See `Worker`. The parent compiles the program, and a child runs its top level."""
+        with self._control():
+            if self._next is not None:
+                self._end_child(self._next)  # forked from another program
+                self._next = None
+            number = next(self._numbers)
+            self._tell(b"L", number, content)
+            answer = decode(self._hear(b"L", number), LoadAnswer, ANY_SIZE)
+        if answer.error is None:
+            answer.error = self._call(b"C", b"", limits, _no_replies).error
+        return answer
+
+    def run(self, content: bytes, limits: Limits, replies: Replies) -> Answer:
+        """See `Worker`. A breach ends the child alone."""
+        self.calls += 1
+        answer = self._call(b"R", content, limits, replies)
+        if answer.error is not None:
+            raise CallError(answer)
+        return answer
+
+    def _call(self, letter: bytes, content: bytes, limits: Limits, replies: Replies) -> Answer:
+        with self._control():
+            child = self._next or self._fork()
+            self._next = None
+            self._verify_child(child)
+        deadline = time.monotonic() + limits.time
+        try:
+            child.channel.send(child.number, letter, content, deadline)
+            with self._control():
+                self._next = self._fork()  # while this one runs
+            return answer_of(child.channel, child.number, deadline, limits, replies)
+        except TimeoutError:
+            raise timeout(limits, self._where(child)) from None
+        except ClosedError:
+            raise self._death_of(child) from None
+        finally:
+            self._end_child(child)
+
+    @contextlib.contextmanager
+    def _control(self) -> Iterator[None]:
+        """Talks to the parent, which runs no user code: when that fails, the worker is of no use any more."""
+        try:
+            yield
+        except (ClosedError, TimeoutError):
+            death = self.death()
+            raise TransformationError(death.message, kind="memory" if death.kind == "memory" else "sandbox") from None
+        except TransformationError:
+            self.end()
+            raise
+
+    def _tell(self, letter: bytes, number: int, content: bytes = b"", attached: Sequence[int] = ()) -> None:
+        self.channel.send(number, letter, content, time.monotonic() + _CONTROL_SECONDS, attached)
+        self._expected.append((letter, number))
+
+    def _hear(self, letter: bytes, number: int) -> bytes:
+        """The parent's answer to this; those to what it was told before are of no interest any more."""
+        while True:
+            expected = self._expected.popleft()
+            frame = self.channel.receive(expected[1], time.monotonic() + _CONTROL_SECONDS, _LARGEST)
+            if expected == (letter, number):
+                return frame
+
+    def _fork(self) -> _Child:
+        child = _Child(next(self._numbers))
+        try:
+            self._tell(b"F", child.number, attached=child.descriptors)
+            child.hand_over()
+        except BaseException:
+            child.close()
+            raise
+        return child
+
+    def _end_child(self, child: _Child) -> None:
+        """The child ends now, whatever it does. Harmless when it has ended."""
+        if not child.ended:
+            child.close()
+            with contextlib.suppress(ClosedError, TimeoutError, OSError):  # the next call sees it
+                self._tell(b"K", child.number)
+
+    def _verify_child(self, child: _Child) -> None:
+        """Waits until it is locked, and looks from outside.
+
+        Once for each worker: all its children are locked by the same steps, and end where one of them fails.
+        """
+        process = decode(self._hear(b"F", child.number), ControlAnswer, ANY_SIZE).child
+        child.channel.receive(0, time.monotonic() + _CONTROL_SECONDS, 16)
+        if not self._verified and not is_locked_child(process):
+            text = "a child says that it is locked, and the kernel says that it is not"
+            raise TransformationError(text, kind="sandbox")
+        self._verified = True
+
+    def _where(self, child: _Child) -> str:
+        """`file:line` that a stuck child is at, as its faulthandler tells it."""
+        text, until = "", time.monotonic() + _WHERE_SECONDS
+        child.words.text()
+        with contextlib.suppress(ClosedError, TimeoutError, OSError):
+            self._tell(b"S", child.number)
+            while (remaining := until - time.monotonic()) > 0:
+                select.select([child.words], [], [], remaining)
+                text += child.words.text()
+                for file, line in _FRAME.findall(text):
+                    if any(unit.file == file for unit in self.units):
+                        return f"{file}:{line}"
+        return ""
+
+    def _death_of(self, child: _Child) -> TransformationError:
+        words = child.words.text()
+        self._end_child(child)
+        with self._control():
+            status = decode(self._hear(b"K", child.number), ControlAnswer, ANY_SIZE).status
+        return cause_of_death(status, words, self.language, self.memory)
+
+    def end(self) -> None:
+        """Ends the parent, and its children with it."""
+        if self._next is not None:
+            self._next.close()
+            self._next = None
+        super().end()
+
+
+def _no_replies(requests: Sequence[Request], _deadline: float) -> list[dict[str, Any]]:
+    error = "requests are answered while events run, not while the transformation is loaded"
+    return [{"id": request.id, "value": None, "error": error} for request in requests]

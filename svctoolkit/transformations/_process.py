@@ -1,0 +1,180 @@
+"""Starting a worker process, and looking at it from outside before it gets code."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from svctoolkit.errors import TransformationError
+from svctoolkit.transformations._channel import Channel, ClosedError, Words
+from svctoolkit.transformations._contract import Limits
+from svctoolkit.transformations._frames import Ready, decode
+from svctoolkit.transformations._layers import unconfirmed
+
+_MAIN = Path(__file__).with_name("worker") / "main.py"
+_START_SECONDS = 30.0
+_OUT_OF_MEMORY = 3  # exit status
+_ABORTS = {getattr(signal, name, None) for name in ("SIGTRAP", "SIGILL", "SIGABRT")}
+_PACKAGES = {
+    "javascript": {
+        "py_mini_racer": "mini-racer",
+        "tree_sitter": "tree-sitter",
+        "tree_sitter_javascript": "tree-sitter-javascript",
+    },
+    "python": {"msgspec": "msgspec"},
+}
+ANY_SIZE = Limits(output_bytes=64 << 20, output_values=10_000_000)
+
+
+def can_fork(language: str, without: Collection[str] = ()) -> bool:
+    """Whether a worker gives each call a child of its own."""
+    return language == "python" and hasattr(os, "fork") and "fork" not in without
+
+
+class Process:
+    """A locked process, ready for code in one language. `layers` are those that it has, in words.
+
+    Raises `TransformationError` (kind `sandbox`) when it cannot be started, or does not hold the locks that it claims:
+    no user code reaches it then. `without` leaves layers out (and `fork`, a child for each call).
+    """
+
+    def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
+        self.language, self.memory = language, memory
+        self.ended = False
+        self._start(without)
+        try:
+            self.layers = self._ready()
+            self._verify()
+        except (TransformationError, TimeoutError, ClosedError, OSError) as error:
+            words = self._words.text().strip()
+            self.end()
+            why = error.message if isinstance(error, TransformationError) else words or f"no answer ({error!r})"
+            raise TransformationError(f"the sandbox for {language} did not start: {why}", kind="sandbox") from None
+        self._resident_at_start = self._resident_bytes()
+
+    def _start(self, without: Collection[str]) -> None:
+        ours, theirs = socket.socketpair()
+        # the memory of CPython is bounded by the kernel; V8 reserves more than it uses
+        self.channel = Channel(ours, self._check_memory if self.language == "javascript" else None)
+        self._words = Words()
+        windows = sys.platform == "win32"
+        config = {
+            "language": self.language,
+            "memory": self.memory << 20,
+            "channel": theirs.fileno(),
+            "shared": windows,
+            "forks": can_fork(self.language, without),
+            "parent": os.getpid(),
+            "without": sorted(without),
+            **_package_folders(self.language),
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", str(_MAIN), json.dumps(config)],
+            stdin=subprocess.PIPE if windows else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._words.descriptor,
+            env={name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},
+            cwd=os.path.abspath(os.sep),
+            start_new_session=True,
+            pass_fds=() if windows else (theirs.fileno(),),
+        )
+        if self._process.stdin is not None:
+            self._process.stdin.write(theirs.share(self._process.pid).hex().encode() + b"\n")  # type: ignore[attr-defined]
+            self._process.stdin.close()
+        self._words.hand_over()
+        theirs.close()
+
+    def _ready(self) -> dict[str, str]:
+        frame = self.channel.receive(0, time.monotonic() + _START_SECONDS, 1 << 16)
+        return decode(frame, Ready, ANY_SIZE).ready
+
+    def _verify(self) -> None:
+        """From outside, and only then is it trusted with code."""
+        lost = unconfirmed(self.id, self.layers)
+        if lost:
+            names = ", ".join(lost)
+            raise TransformationError(f"it says that it is locked, and the kernel says that it is not: {names}")
+
+    @property
+    def id(self) -> int:
+        """The ID of the process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def _resident_bytes(self) -> int:
+        """Resident memory, which bounds an engine that reserves more than it uses; 0 where it cannot be seen."""
+        try:
+            with open(f"/proc/{self.id}/statm", encoding="ascii") as numbers:
+                return int(numbers.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        except (OSError, IndexError):
+            return 0
+
+    def _check_memory(self) -> None:
+        """Raises `TransformationError` when the process has more than user code may have."""
+        if self._resident_bytes() > self._resident_at_start + (self.memory + 64 << 20):
+            raise _out_of_memory(self.memory)
+
+    _resident_at_start = sys.maxsize  # nothing to compare with before it is ready
+
+    def death(self) -> TransformationError:
+        """Why it is gone."""
+        try:
+            status = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            status = 0
+        words = self._words.text()
+        self.end()
+        return cause_of_death(status, words, self.language, self.memory)
+
+    def end(self) -> None:
+        """Ends the process now. Harmless when it has ended."""
+        self.ended = True
+        if self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                self._process.kill()
+        self._process.wait()
+        self.channel.close()
+        self._words.close()
+
+
+def cause_of_death(status: int, words: str, language: str, memory: int) -> TransformationError:
+    """Why a process that ran user code ended, from its exit status and what it wrote last."""
+    # JavaScript has no other way to abort its process than to use up what V8 may have
+    aborted = language == "javascript" and -status in _ABORTS
+    if status == _OUT_OF_MEMORY or aborted or "MemoryError" in words:
+        return _out_of_memory(memory)
+    if status < 0:
+        name = signal.Signals(-status).name if -status in list(signal.Signals) else f"signal {-status}"
+        return TransformationError(f"the transformation crashed its process ({name})", kind="crash")
+    reason = f": {words.strip()}" if status == 1 and words else ""
+    return TransformationError(f"the transformation ended its process{reason}", kind="crash")
+
+
+def _out_of_memory(memory: int) -> TransformationError:
+    return TransformationError(f"memory limit of {memory} MB exceeded", name="RangeError", kind="memory")
+
+
+def _package_folders(language: str) -> dict[str, Any]:
+    """Where the packages are that a worker imports, found without importing them."""
+    folders = {}
+    for module, package in _PACKAGES.get(language, {}).items():
+        spec = importlib.util.find_spec(module)
+        if spec is None or not spec.submodule_search_locations:
+            text = f"{language} transformations need the package {package}: pip install {package}"
+            raise TransformationError(text, kind="sandbox")
+        folders[module] = next(iter(spec.submodule_search_locations))
+    engine = folders.pop("py_mini_racer", "")
+    return {"engine": engine, "packages": sorted({os.path.dirname(folder) for folder in folders.values()})}

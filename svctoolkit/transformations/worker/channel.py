@@ -1,0 +1,63 @@
+"""Frames to and from the host: a length and the number of the call (4 bytes each, little-endian), and so many bytes.
+
+The host's begin with one letter that says what they are. The number ties an answer to its call: the host takes no
+other.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+
+_HEAD = struct.Struct("<II")
+
+Read = Callable[[int], bytes]
+Write = Callable[[bytes | memoryview], int]
+Receive = Callable[[], tuple[int, bytes, bytes]]
+Send = Callable[[int, bytes], None]
+
+
+def frames(read: Read, write: Write) -> tuple[Receive, Send]:
+    """What receives (number, letter, content) and what sends. They are closures: code cannot patch them in a module.
+
+    When the host is gone, so is the process.
+    """
+    leave = os._exit
+    head, pack = _HEAD.unpack, _HEAD.pack
+
+    def exactly(size: int) -> bytes:
+        chunks = []
+        while size:
+            chunk = read(min(size, 1 << 20))
+            if not chunk:
+                leave(0)
+            chunks.append(chunk)
+            size -= len(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def receive() -> tuple[int, bytes, bytes]:
+        size, number = head(exactly(8))
+        content = exactly(size)
+        return number, content[:1], content[1:]
+
+    def send(number: int, content: bytes) -> None:
+        rest = memoryview(pack(len(content), number) + content)
+        while rest:
+            rest = rest[write(rest) :]
+
+    return receive, send
+
+
+def of_descriptor(descriptor: int) -> tuple[Receive, Send]:
+    """Frames over a socket or pipe."""
+    read, write = os.read, os.write
+    return frames(lambda size: read(descriptor, size), lambda content: write(descriptor, content))
+
+
+def of_share(share: str) -> tuple[Receive, Send]:
+    """Frames over a socket that Windows shares, because it passes no descriptors."""
+    import socket
+
+    peer = socket.fromshare(bytes.fromhex(share))  # type: ignore[attr-defined]
+    return frames(peer.recv, peer.send)

@@ -1,0 +1,214 @@
+"""The seccomp filters of the workers: lists of the system calls that are allowed; all others fail with EPERM.
+
+Linux only, with the standard library. There are three filters, for what a process has to do:
+
+- `jit`: V8, which starts threads and makes memory executable;
+- `parent`: the Python worker, which never runs user code, and forks a child for each call;
+- neither: the child that runs a call of user code in Python. It only computes, reads and writes.
+
+A filter is never taken away; a further one can only refuse more. The child adds its own to that of its parent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+from collections.abc import Callable
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+_PR_SET_PDEATHSIG, _PR_SET_VMA = 1, 0x53564D41
+_CLONE_THREAD = 0x10000
+_PROT_EXEC = 4
+_OWN_ID = 0x5EC0C0DE  # stands for the ID of the process that installs the filter
+_FORK_FLAGS = 0x012000FF  # CHILD_SETTID, CHILD_CLEARTID and the signal: what libc's fork() asks for
+
+# Numbers of system calls on x86_64 and on aarch64 (which all newer ones share); None where there is none.
+_CALLS: dict[str, tuple[int | None, int | None]] = {
+    "brk": (12, 214),
+    "clock_getres": (229, 114),
+    "clock_gettime": (228, 113),
+    "clock_nanosleep": (230, 115),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "close": (3, 57),
+    "dup3": (292, 24),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
+    "fstat": (5, 80),
+    "futex": (202, 98),
+    "fork": (57, None),
+    "getegid": (108, 177),
+    "geteuid": (107, 175),
+    "getgid": (104, 176),
+    "getpid": (39, 172),
+    "getppid": (110, 173),
+    "getrandom": (318, 278),
+    "getrlimit": (97, 163),
+    "getrusage": (98, 165),
+    "gettid": (186, 178),
+    "gettimeofday": (96, 169),
+    "getuid": (102, 174),
+    "ioctl": (16, 29),
+    "kill": (62, 129),
+    "lseek": (8, 62),
+    "madvise": (28, 233),
+    "membarrier": (324, 283),
+    "mincore": (27, 232),
+    "mmap": (9, 222),
+    "mprotect": (10, 226),
+    "mremap": (25, 216),
+    "munmap": (11, 215),
+    "nanosleep": (35, 101),
+    "pkey_alloc": (330, 289),
+    "pkey_free": (331, 290),
+    "pkey_mprotect": (329, 288),
+    "poll": (7, None),
+    "ppoll": (271, 73),
+    "prctl": (157, 167),
+    "prlimit64": (302, 261),
+    "read": (0, 63),
+    "recvmsg": (47, 212),
+    "restart_syscall": (219, 128),
+    "rseq": (334, 293),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "rt_sigreturn": (15, 139),
+    "sched_getaffinity": (204, 123),
+    "sched_getparam": (143, 121),
+    "sched_getscheduler": (145, 120),
+    "sched_yield": (24, 124),
+    "seccomp": (317, 277),
+    "set_robust_list": (273, 99),
+    "sigaltstack": (131, 132),
+    "tgkill": (234, 131),
+    "time": (201, None),
+    "times": (100, 153),
+    "wait4": (61, 260),
+    "write": (1, 64),
+}
+_FOR_JIT = {"pkey_alloc", "pkey_free", "pkey_mprotect", "sched_getparam", "sched_getscheduler"}
+_FOR_CHILDREN = {"dup3", "fork", "kill", "recvmsg", "seccomp", "wait4"}
+_CONDITIONAL = {"clone", "clone3", "ioctl", "mmap", "mprotect", "prctl", "prlimit64", "tgkill"}
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+_ALLOW, _KILL = 0x7FFF0000, 0x80000000
+_LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+
+
+def _refuse(number: int) -> int:
+    return 0x00050000 | number
+
+
+class _Filter:
+    """A classic BPF program, put together step by step."""
+
+    def __init__(self) -> None:
+        self.column = 0 if platform.machine() == "x86_64" else 1
+        self._program: list[bytes] = []
+
+    def add(self, code: int, value: int, then: int = 0, otherwise: int = 0) -> None:
+        self._program.append(struct.pack("HBBI", code, then, otherwise, value & 0xFFFFFFFF))
+
+    def end(self, verdict: int) -> None:
+        self.add(_RETURN, verdict)
+
+    def on(self, name: str, rule: Callable[[], None]) -> None:
+        """What happens to one system call: `rule` adds steps that end in a verdict."""
+        number = _CALLS[name][self.column]
+        if number is None:
+            return
+        at = len(self._program)
+        self.add(_EQUAL, 0)
+        rule()
+        self._program[at] = struct.pack("HBBI", _EQUAL, 0, len(self._program) - at - 1, number)
+
+    def argument(self, index: int) -> None:
+        """Loads the low half of an argument of the call."""
+        self.add(_LOAD, 16 + 8 * index)
+
+    def bytes(self) -> bytes:
+        return b"".join(self._program)
+
+
+def is_known() -> bool:
+    """Whether the numbers of this kind of machine are known."""
+    return platform.machine() in _AUDIT_ARCH
+
+
+def program(kind: str) -> bytes:
+    """The filter for `jit`, `parent` or `child`. The one for a child has a gap for the child's own ID."""
+    f = _Filter()
+
+    def refuse() -> None:
+        f.end(_refuse(errno.EPERM))
+
+    def allow() -> None:
+        f.end(_ALLOW)
+
+    def unless_any_bit(index: int, bits: int) -> None:
+        f.argument(index)
+        f.add(_ANY_BIT, bits, 0, 1)
+        refuse()
+        allow()
+
+    def if_equal(index: int, *values: int) -> None:
+        f.argument(index)
+        for value in values:
+            f.add(_EQUAL, value, 0, 1)
+            allow()
+        refuse()
+
+    def if_reading() -> None:
+        for half in (32, 36):  # both halves of the pointer to the new limits
+            f.add(_LOAD, half)
+            f.add(_EQUAL, 0, 1, 0)
+            refuse()
+        allow()
+
+    def if_thread() -> None:
+        f.argument(0)
+        f.add(_ANY_BIT, _CLONE_THREAD, 1, 0)
+        refuse()
+        allow()
+
+    jit, parent = kind == "jit", kind == "parent"
+    f.add(_LOAD, 4)
+    f.add(_EQUAL, _AUDIT_ARCH[platform.machine()], 1, 0)
+    f.end(_KILL)
+    f.add(_LOAD, 0)
+    if platform.machine() == "x86_64":  # the x32 numbers would pass beside the list
+        f.add(_AT_LEAST, 0x40000000, 0, 1)
+        f.end(_KILL)
+    for name in _CALLS.keys() - _CONDITIONAL - (set() if jit else _FOR_JIT) - (set() if parent else _FOR_CHILDREN):
+        f.on(name, allow)
+    for name in ("mmap", "mprotect"):
+        f.on(name, allow if jit else lambda: unless_any_bit(2, _PROT_EXEC))
+    f.on("tgkill", allow if parent else lambda: if_equal(0, os.getpid() if jit else _OWN_ID))
+    # a child lowers limits of its own before its filter
+    f.on("prlimit64", (lambda: if_equal(0, 0)) if parent else if_reading)
+    f.on("ioctl", lambda: f.end(_refuse(errno.ENOTTY)))
+    f.on("clone3", lambda: f.end(_refuse(errno.ENOSYS)))  # its flags are in memory: libc then uses clone
+    if jit:
+        f.on("clone", if_thread)
+        f.on("prctl", lambda: if_equal(0, _PR_SET_VMA))
+    if parent:
+        f.on("clone", lambda: unless_any_bit(0, ~_FORK_FLAGS))
+        f.on("prctl", lambda: if_equal(0, _PR_SET_PDEATHSIG))
+    refuse()
+    return f.bytes()
+
+
+def install(filter_program: bytes) -> bool:
+    """Filters every thread of this process (V8 runs code on a thread of its own). Whether the kernel took it."""
+    filter_program = filter_program.replace(struct.pack("I", _OWN_ID), struct.pack("I", os.getpid()))
+    code = ctypes.create_string_buffer(filter_program, len(filter_program))
+    header = struct.pack("HxxxxxxP", len(filter_program) // 8, ctypes.addressof(code))
+    pointer = ctypes.create_string_buffer(header, len(header))
+    mode, every_thread = ctypes.c_long(1), ctypes.c_long(1)
+    number = ctypes.c_long(_CALLS["seccomp"][_Filter().column] or 0)
+    return bool(_libc.syscall(number, mode, every_thread, ctypes.byref(pointer)) == 0)
