@@ -78,9 +78,7 @@ def send_event(event: Event, settings: AdjustSettings) -> Payload:
     token = tokens.get(name)
     if not token:
         raise MappingError(f"event: {name!r} has no event token; map it in customMappings", field="event")
-    callback = {
-        key: in_words(value) for key, value in flatten(without(event.properties, ("revenue", "currency"))).items()
-    }
+    rest = flatten(without(event.properties, ("revenue", "currency")))
     params = {
         "s2s": 1,
         "app_token": settings.app_token,
