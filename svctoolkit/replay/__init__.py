@@ -19,14 +19,14 @@ hook
 
 from __future__ import annotations
 
-from svctoolkit.replay._api import compare, replay
-from svctoolkit.replay._columns import Columns
-from svctoolkit.replay._differences import KINDS
-from svctoolkit.replay._inputs import Events
-from svctoolkit.replay._parts import Example, Group
-from svctoolkit.replay._progress import Progress
-from svctoolkit.replay._records import Reject
-from svctoolkit.replay._results import Comparison, Replayed
+from svctoolkit.replay.api import compare, replay
+from svctoolkit.replay.engine.progress import Progress
+from svctoolkit.replay.inputs import Events
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.results.results import Comparison, Replayed
+from svctoolkit.replay.tally.differences import KINDS
+from svctoolkit.replay.tally.tally import Example, Group
 
 __all__ = [
     "KINDS",

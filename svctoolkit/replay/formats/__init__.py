@@ -9,8 +9,8 @@ from functools import cache
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.registry import Registry
-from svctoolkit.replay._files import COMPRESSED
 from svctoolkit.replay.formats._contract import Format
+from svctoolkit.replay.records.files import COMPRESSED
 
 __all__ = ["FORMATS", "Format", "format_of", "suffixes"]
 
@@ -27,14 +27,14 @@ def suffixes() -> dict[str, str]:
 
 def format_of(name: str) -> str:
     """The format of a file by its name. Raises `ConfigError` for an ending that no format has."""
-    found = known(name)
+    found = format_by_ending(name)
     if found is None:
         plain = sorted(suffix for suffix in suffixes() if not suffix.endswith(COMPRESSED))
         raise ConfigError(f"has no ending of a known format: {', '.join(plain)}", where=name)
     return found
 
 
-def known(name: str) -> str | None:
+def format_by_ending(name: str) -> str | None:
     """The format of a file by its name, or None."""
     endings = suffixes()
     lower = name.lower()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.replay._columns import Columns
-from svctoolkit.replay._files import Opened
-from svctoolkit.replay._records import Piece, Record, Reject
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.files import InputFile
+from svctoolkit.replay.records.record import Piece, Record, Reject
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Format:
     """
 
     suffixes: tuple[str, ...]
-    split: Callable[[Opened], Iterator[Piece | Reject]]
+    split: Callable[[InputFile], Iterator[Piece | Reject]]
     records: Callable[[str, Piece, Columns], Iterator[Record | Reject]]
     stream: bool = True
     identity: Callable[[Path], Any] | None = None

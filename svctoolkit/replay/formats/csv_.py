@@ -6,16 +6,16 @@ import codecs
 import csv
 from collections.abc import Iterator
 
-from svctoolkit.replay._columns import Columns
-from svctoolkit.replay._files import Opened
-from svctoolkit.replay._records import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, begin, place
 from svctoolkit.replay.formats._contract import Format
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.files import InputFile
+from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, begin, place
 
 _STEP = 1 << 18
 _LONGEST = 16 << 20
 
 
-def _lines(file: Opened) -> Iterator[str]:
+def _lines(file: InputFile) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
     rest = ""
     while data := file.read(_STEP):
@@ -26,7 +26,7 @@ def _lines(file: Opened) -> Iterator[str]:
         yield rest
 
 
-def split(file: Opened) -> Iterator[Piece | Reject]:
+def split(file: InputFile) -> Iterator[Piece | Reject]:
     """Rows with the lines on which they begin. What the csv module cannot read ends the file."""
     csv.field_size_limit(_LONGEST)
     reader = csv.reader(_lines(file), delimiter="\t" if ".tsv" in file.name.lower() else ",")

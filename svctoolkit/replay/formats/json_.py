@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.replay._columns import Columns
-from svctoolkit.replay._files import Opened
-from svctoolkit.replay._json import decoded
-from svctoolkit.replay._records import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, begin, place
 from svctoolkit.replay.formats._contract import Format
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.files import InputFile
+from svctoolkit.replay.records.json_text import decode
+from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, begin, place
 
 _STEP = 1 << 20
 _LONGEST = 64 << 20
@@ -23,7 +23,7 @@ _SCAN = json.JSONDecoder()
 class _Text:
     """The text of a file, of which no more is kept than one value needs."""
 
-    def __init__(self, file: Opened) -> None:
+    def __init__(self, file: InputFile) -> None:
         self._file, self._decoder = file, codecs.getincrementaldecoder("utf-8-sig")("replace")
         self.text, self.at, self.line, self.ended = "", 0, 1, False
 
@@ -72,7 +72,7 @@ class _Text:
             return found
 
 
-def split(file: Opened) -> Iterator[Piece | Reject]:
+def split(file: InputFile) -> Iterator[Piece | Reject]:
     text = _Text(file)
     kept: list[tuple[int, str]] = []
     size = 0
@@ -98,7 +98,7 @@ def split(file: Opened) -> Iterator[Piece | Reject]:
 def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
     for line, text in piece.data:
         try:
-            value: Any = decoded(text.encode("utf-8", "surrogatepass"))
+            value: Any = decode(text.encode("utf-8", "surrogatepass"))
         except ValueError as error:
             yield Reject(place(name, line), str(error), begin(text))
             continue

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from svctoolkit.replay._columns import Columns
-from svctoolkit.replay._files import Opened
-from svctoolkit.replay._json import decoded
-from svctoolkit.replay._records import PIECE_BYTES, Piece, Record, Reject, begin, place
 from svctoolkit.replay.formats._contract import Format
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.files import InputFile
+from svctoolkit.replay.records.json_text import decode
+from svctoolkit.replay.records.record import PIECE_BYTES, Piece, Record, Reject, begin, place
 
 _LONGEST = 16 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
-def split(file: Opened) -> Iterator[Piece | Reject]:
+def split(file: InputFile) -> Iterator[Piece | Reject]:
     """Whole lines. A line of more than 16 MB is rejected without keeping it."""
     line, rest = 1, b""
     while block := file.read(PIECE_BYTES):
@@ -32,7 +32,7 @@ def split(file: Opened) -> Iterator[Piece | Reject]:
         yield Piece(line, rest)
 
 
-def _next_line(file: Opened) -> bytes:
+def _next_line(file: InputFile) -> bytes:
     """Skip to the end of the line; what was read of the next one."""
     while block := file.read(PIECE_BYTES):
         _, end, rest = block.partition(b"\n")
@@ -48,7 +48,7 @@ def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reje
         if not text or text.isspace():
             continue
         try:
-            value = decoded(text)
+            value = decode(text)
         except ValueError as error:
             yield Reject(place(name, line), str(error), begin(text))
             continue

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay._columns import Columns
-from svctoolkit.replay._files import Opened, needs
-from svctoolkit.replay._records import PIECE_RECORDS, Piece, Record, Reject, place
 from svctoolkit.replay.formats._contract import Format
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.files import InputFile, needs
+from svctoolkit.replay.records.record import PIECE_RECORDS, Piece, Record, Reject, place
 
 
-def split(file: Opened) -> Iterator[Piece | Reject]:
+def split(file: InputFile) -> Iterator[Piece | Reject]:
     """Batches of rows. Raises `ConfigError` where pyarrow is not installed."""
     try:
         import pyarrow as pa

@@ -11,10 +11,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.replay._columns import Columns
-from svctoolkit.replay._files import Opened
-from svctoolkit.replay._records import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, place
 from svctoolkit.replay.formats._contract import Format
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.files import InputFile
+from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Piece, Record, Reject, place
 from svctoolkit.server.ingest.blocks import COLUMNS, block_of
 from svctoolkit.server.store.database import VERSION
 
@@ -27,17 +27,17 @@ _COUNT, _BODY = COLUMNS.split(", ").index("count"), COLUMNS.split(", ").index("b
 def identity(path: Path) -> Any:
     """What is in the store now: new events may stand beside the file, where its size and time do not tell of them."""
     try:
-        with closing(_connected(path)) as connection:
+        with closing(_connect(path)) as connection:
             return list(_bounds(connection))
     except sqlite3.Error:
         return None
 
 
-def split(file: Opened) -> Iterator[Piece | Reject]:
+def split(file: InputFile) -> Iterator[Piece | Reject]:
     """The requests with the events, as they are stored. What comes after the start is left for another replay."""
     behind = 0
     try:
-        with closing(_connected(file.path)) as connection:
+        with closing(_connect(file.path)) as connection:
             behind, last, total = _bounds(connection)
             behind -= 1
             done = 0
@@ -49,19 +49,19 @@ def split(file: Opened) -> Iterator[Piece | Reject]:
         yield Reject(place(file.name, behind + 1), f"no store of a data plane, or damaged from here on: {error}")
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     """The store, to read only. Raises `sqlite3.Error`."""
     address = path.absolute().as_uri()
     try:
-        return _checked(sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=30, isolation_level=None))
+        return _check_version(sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=30, isolation_level=None))
     except sqlite3.OperationalError:
         if path.with_name(f"{path.name}-wal").exists():
             raise
         # the folder cannot be written: then nobody writes to the file, and it can be read without a lock
-        return _checked(sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None))
+        return _check_version(sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None))
 
 
-def _checked(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _check_version(connection: sqlite3.Connection) -> sqlite3.Connection:
     try:
         version = connection.execute("pragma user_version").fetchone()[0]
         if version != VERSION:

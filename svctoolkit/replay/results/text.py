@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from svctoolkit.replay._differences import KINDS, STATUSES
-from svctoolkit.replay._parts import Example, Group
+from svctoolkit.replay.tally.differences import KINDS, STATUSES
+from svctoolkit.replay.tally.tally import Example, Group
 
 if TYPE_CHECKING:
-    from svctoolkit.replay._results import _Result
+    from svctoolkit.replay.results.results import _Result
 
 _MOST = 20  # groups of one destination
 _REJECTS = 5
@@ -26,11 +26,11 @@ def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
     for destination in result.counts:
         groups = [group for group in result.groups if group.destination == destination]
         if groups or len(result.counts) > 1:
-            yield f"{destination}" + (f"  {counted(result.counts[destination])}" if len(result.counts) > 1 else "")
+            yield f"{destination}" + (f"  {count_words(result.counts[destination])}" if len(result.counts) > 1 else "")
         width = max((len(group.kind) for group in groups[:most]), default=0)
         for group in groups[:most]:
-            yield f"  {group.kind:<{width}}  {said(group)}"
-            yield from (f"  {'':<{width}}  {example}" for example in map(shown, group.examples))
+            yield f"  {group.kind:<{width}}  {describe(group)}"
+            yield from (f"  {'':<{width}}  {example}" for example in map(example_line, group.examples))
         if len(groups) > most:
             yield f"  and {len(groups) - most:,} more groups"
     yield from notes(result)
@@ -44,17 +44,17 @@ def head(result: _Result) -> str:
         for what, count in counts.items():
             totals[what] = totals.get(what, 0) + count
     of = f"{result.events:,} event{_s(result.events)}, {many} destination{_s(many)}"
-    return f"{of}: {counted(totals)}" if totals else of
+    return f"{of}: {count_words(totals)}" if totals else of
 
 
-def counted(counts: Mapping[str, int]) -> str:
+def count_words(counts: Mapping[str, int]) -> str:
     """What is not the same first, the largest number first."""
     usual = ("same", "delivered")
     order = sorted(counts, key=lambda what: (what in usual, -counts[what], (*KINDS, *STATUSES).index(what)))
     return ", ".join(f"{counts[what]:,} {what}" for what in order)
 
 
-def said(group: Group) -> str:
+def describe(group: Group) -> str:
     """What happened to a group, in words."""
     events = f"{group.count:,} event{_s(group.count)} of {group.event}"
     if group.kind == "failed":
@@ -66,7 +66,7 @@ def said(group: Group) -> str:
     return f"{group.path}: {group.before} -> {group.after} in {events}"
 
 
-def shown(example: Example) -> str:
+def example_line(example: Example) -> str:
     if not example.before and not example.after:
         return example.place
     if not example.before:

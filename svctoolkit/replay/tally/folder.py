@@ -17,36 +17,36 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay._parts import Part, as_json, from_json, plain
-from svctoolkit.replay._records import Reject
-from svctoolkit.replay._rows import Columns, read_parquet
+from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.tally.rows import Columns, load_parquet
+from svctoolkit.replay.tally.tally import Part, as_json, from_json, plain
 
 _NAME = "replay.json"
 
 
 class Folder:
-    """A replay's folder. `told` is what the replay is; members that are `free` may differ when it is continued.
+    """A replay's folder. `header` says what the replay is; its `now` is that of the replay that is continued.
 
     Raises `ConfigError` for a folder with other things in it, one with a replay that is not to be resumed, and one with
     another replay than this.
     """
 
-    def __init__(self, path: Path, told: Mapping[str, Any], *, resume: bool) -> None:
+    def __init__(self, path: Path, header: Mapping[str, Any], *, resume: bool) -> None:
         self.path = path
-        self.told = dict(told)
-        known = self._known()
+        self.header = dict(header)
+        known = self._read_header()
         if known is not None:
             self._check(known, resume)
-            self.told["now"] = known.get("now", self.told["now"])
+            self.header["now"] = known.get("now", self.header["now"])
             return
         try:
             (path / "rows").mkdir(parents=True, exist_ok=True)
             (path / "done").mkdir(exist_ok=True)
         except OSError as error:
             raise ConfigError(f"cannot write there: {error.strerror}", where=str(path)) from error
-        self._write(path / _NAME, json.dumps(self.told, indent=2).encode() + b"\n")
+        self._write(path / _NAME, json.dumps(self.header, indent=2).encode() + b"\n")
 
-    def _known(self) -> dict[str, Any] | None:
+    def _read_header(self) -> dict[str, Any] | None:
         file = self.path / _NAME
         if file.is_file():
             try:
@@ -62,13 +62,13 @@ class Folder:
             raise ConfigError(
                 "has a replay in it: resume it (resume=True, --resume), or give another folder", where=str(self.path)
             )
-        for name, value in self.told.items():
+        for name, value in self.header.items():
             if name != "now" and known.get(name) != json.loads(json.dumps(value)):
                 raise ConfigError(
                     f"cannot be resumed: {_WORDS.get(name, name)} is not what it was", where=str(self.path)
                 )
 
-    def done(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Part]:
         """The parts that are done already, in the order of their numbers."""
         for file in sorted((self.path / "done").glob("*.json")):
             try:
@@ -86,12 +86,12 @@ class Folder:
     def finish(self, rejects: Iterable[Reject]) -> None:
         """Write the reject list: those of the parts, then `rejects`."""
         with self._writing(self.path / "rejects.ndjson") as file:
-            for reject in chain((reject for part in self.done() for reject in part.rejects), rejects):
+            for reject in chain((reject for part in self.parts() for reject in part.rejects), rejects):
                 line = json.dumps(plain(reject), ensure_ascii=False)
                 file.write(line.encode("utf-8", "replace") + b"\n")
 
     def columns(self) -> Iterator[Columns]:
-        return read_parquet(sorted((self.path / "rows").glob("part-*.parquet")))
+        return load_parquet(sorted((self.path / "rows").glob("part-*.parquet")))
 
     def _rows(self, number: int) -> Path:
         return self.path / "rows" / f"part-{number:06d}.parquet"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from svctoolkit.pipeline import Stages
-from svctoolkit.replay._json import decoded, encoded
+from svctoolkit.replay.records.json_text import decode, encode
 from svctoolkit.results import ABSENT, EventResult
 from svctoolkit.results.changes import Change, changes
 
@@ -92,9 +92,9 @@ def _same_status(before: Outcome, after: Outcome) -> Difference:
     old, new = _PLACE.sub("", before.error), _PLACE.sub("", after.error)
     if old != new:
         return Difference("changed", (Change("error", before.error, after.error),))
-    if encoded(before.output)[0] == encoded(after.output)[0]:
+    if encode(before.output)[0] == encode(after.output)[0]:
         return SAME
-    found = tuple(_changes(_shown(before.output), _shown(after.output)))
+    found = tuple(_changes(_open_batches(before.output), _open_batches(after.output)))
     return Difference("changed", found) if found else SAME  # the order of members, or 1 and 1.0
 
 
@@ -104,15 +104,15 @@ def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:
     return changes(before, after)
 
 
-def _shown(output: list[Any]) -> list[Any]:
+def _open_batches(output: list[Any]) -> list[Any]:
     """Payloads with the batch in them as JSON, so that a change has a path."""
-    return [_opened(payload) for payload in output]
+    return [_open_batch(payload) for payload in output]
 
 
-def _opened(payload: Any) -> Any:
+def _open_batch(payload: Any) -> Any:
     try:
         batch = payload["body"]["JSON_ARRAY"]["batch"]
-        opened = {"batch": decoded(batch.encode())}
+        opened = {"batch": decode(batch.encode())}
         return {**payload, "body": {**payload["body"], "JSON_ARRAY": opened}}
     except (KeyError, TypeError, AttributeError, ValueError):
         return payload
@@ -120,14 +120,14 @@ def _opened(payload: Any) -> Any:
 
 def without(found: Difference, unstable: Collection[str]) -> tuple[Difference, set[str]]:
     """The difference without what also differs between two runs of the same pipeline; and those paths."""
-    touched = {c.path for c in found.changes if any(_related(c.path, path) for path in unstable)}
+    touched = {c.path for c in found.changes if any(_overlaps(c.path, path) for path in unstable)}
     if not touched:
         return found, touched
     left = tuple(change for change in found.changes if change.path not in touched)
     return (Difference("changed", left) if left else SAME), {general(path) for path in touched}
 
 
-def _related(one: str, other: str) -> bool:
+def _overlaps(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay._columns import Columns
-from svctoolkit.replay._files import STDIN, Opened, walk
-from svctoolkit.replay._json import decoded
-from svctoolkit.replay._records import PIECE_RECORDS, Chunk, Piece, Record, Reject, begin, place
-from svctoolkit.replay.formats import FORMATS, format_of, known
+from svctoolkit.replay.formats import FORMATS, format_by_ending, format_of
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.files import STDIN, InputFile, walk
+from svctoolkit.replay.records.json_text import decode
+from svctoolkit.replay.records.record import PIECE_RECORDS, Chunk, Piece, Record, Reject, begin, place
 
 #: Files or folders, events, a DataFrame, a data plane, or whatever gives events one by one.
 Events: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[Mapping[str, Any]] | Any"
@@ -66,14 +66,14 @@ class Files:
     unit = "bytes"
 
     def __init__(self, paths: Iterable[str | Path]) -> None:
-        self._files = [found for path in paths for found in _found(Path(path))]
+        self._files = [found for path in paths for found in _files_at(Path(path))]
         stdin = any(str(path) == STDIN for path, _ in self._files)
         self.total = None if stdin else sum(path.stat().st_size for path, _ in self._files)
 
     def identity(self) -> Any:
         if self.total is None:
             raise ConfigError("standard input can be read once: a replay of it cannot be resumed")
-        return [[str(path), *_told(path, name)] for path, name in self._files]
+        return [[str(path), *_fingerprint(path, name)] for path, name in self._files]
 
     def chunks(self) -> Iterator[Chunk | Reject]:
         number, behind = 0, 0
@@ -89,7 +89,7 @@ class Files:
             behind += path.stat().st_size if str(path) != STDIN else 0
 
     def _pieces(self, path: Path, name: str) -> Iterator[tuple[Piece | Reject, int]]:
-        opened = Opened(path, stream=FORMATS[name].stream)
+        opened = InputFile(path, stream=FORMATS[name].stream)
         line = 1
         try:
             for piece in FORMATS[name].split(opened):
@@ -101,11 +101,11 @@ class Files:
             opened.close()
 
 
-def _found(path: Path) -> list[tuple[Path, str]]:
+def _files_at(path: Path) -> list[tuple[Path, str]]:
     if str(path) == STDIN:
         return [(path, "ndjson")]
     if path.is_dir():
-        found = [(file, name) for file in walk(path) if (name := known(file.name))]
+        found = [(file, name) for file in walk(path) if (name := format_by_ending(file.name))]
         if not found:
             raise ConfigError("there is no file of a known format in this folder", where=str(path))
         return found
@@ -114,7 +114,7 @@ def _found(path: Path) -> list[tuple[Path, str]]:
     return [(path, format_of(str(path)))]
 
 
-def _told(path: Path, name: str) -> list[Any]:
+def _fingerprint(path: Path, name: str) -> list[Any]:
     """What tells the content of a file from another."""
     identity = FORMATS[name].identity
     return [identity(path)] if identity is not None else [path.stat().st_size, path.stat().st_mtime_ns]
@@ -151,7 +151,7 @@ def _objects(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
         at, value = place(chunk.name, index), given
         if isinstance(given, str | bytes):
             try:
-                value = decoded(given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given)
+                value = decode(given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given)
             except ValueError as error:
                 yield Reject(at, str(error), begin(given))
                 continue

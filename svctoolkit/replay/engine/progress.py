@@ -57,7 +57,7 @@ class Meter:
         self._events = self._rejected = self._position = 0
         self._resumed_events = self._resumed_position = 0
 
-    def resumed(self, events: int, rejected: int, position: int) -> None:
+    def add_earlier(self, events: int, rejected: int, position: int) -> None:
         """What an earlier run has done."""
         self._resumed_events += events
         self._resumed_position = position

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay._parts import Example, Group
-from svctoolkit.replay._text import counted, head, notes, said
+from svctoolkit.replay.results.text import count_words, describe, head, notes
+from svctoolkit.replay.tally.tally import Example, Group
 
 if TYPE_CHECKING:
-    from svctoolkit.replay._results import _Result
+    from svctoolkit.replay.results.results import _Result
 
 _MOST = 500  # groups of one destination
 _KINDS: dict[str, display.Kind] = {
@@ -47,14 +47,14 @@ def body(result: _Result, *, whole: bool = True) -> Html:
     for destination, counts in result.counts.items():
         groups = [group for group in result.groups if group.destination == destination]
         more = f"and {len(groups) - _MOST:,} more groups" if len(groups) > _MOST else ""
-        shown = [Html(f"<p>{escape(counted(counts))}</p>"), *map(_group, groups[:_MOST]), more]
-        parts.append(display.section(destination, *shown))
+        summary = [Html(f"<p>{escape(count_words(counts))}</p>"), *map(_group, groups[:_MOST]), more]
+        parts.append(display.section(destination, *summary))
     parts += (display.message(note, "plain") for note in notes(result))
     return display.page(*parts)
 
 
 def _group(group: Group) -> Html:
-    title = Html(f"{display.pill(group.kind, _KINDS[group.kind])} {escape(said(group))}")
+    title = Html(f"{display.pill(group.kind, _KINDS[group.kind])} {escape(describe(group))}")
     return display.more(title, *map(_example, group.examples))
 
 
@@ -67,7 +67,7 @@ def _example(example: Example) -> Html:
     return display.table(["error"], [(example.after,)], caption=place)
 
 
-def written(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
     """Write a page. Raises `ConfigError`."""
     try:
         path.write_text(text, encoding="utf-8", errors="replace")

@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay import _engine
-from svctoolkit.replay._engine import Job
-from svctoolkit.replay._files import needs
-from svctoolkit.replay._parts import Part, Sum
-from svctoolkit.replay._records import Chunk, Reject
-from svctoolkit.replay._rows import COMPARISON, REPLAY, Columns, empty, frame
-from svctoolkit.replay._ways import portable
+from svctoolkit.replay.engine import work
+from svctoolkit.replay.engine.engine import Job
+from svctoolkit.replay.engine.sides import serialize
+from svctoolkit.replay.records.files import needs
+from svctoolkit.replay.records.record import Chunk, Reject
+from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, empty, frame
+from svctoolkit.replay.tally.tally import Part, Sum
 
 
 def pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]], int]:
@@ -71,7 +71,7 @@ def run(job: Job, collection: Any, scheduler: Any) -> tuple[Part, Any]:
     import dask
     import dask.dataframe as dd
 
-    token, told = secrets.token_hex(8), portable(replace(job, rows="columns" if job.rows else ""))
+    token, told = secrets.token_hex(8), serialize(replace(job, rows="columns" if job.rows else ""))
     kinds = REPLAY if len(job.sides) == 1 else COMPARISON
     partition = dask.delayed(_partition, nout=2)
     with _current(scheduler):
@@ -82,7 +82,7 @@ def run(job: Job, collection: Any, scheduler: Any) -> tuple[Part, Any]:
     done = Sum()
     for part in parts:
         done.add(part)
-    return done.done(), rows
+    return done.finish(), rows
 
 
 def _current(scheduler: Any) -> AbstractContextManager[Any]:
@@ -100,16 +100,16 @@ def _partition(token: str, job: bytes, events: Any, number: int) -> tuple[Part, 
     rows: list[Columns] = []
     kinds = REPLAY
     for chunk in _chunks(events, f"partition {number}"):
-        part, made = _engine.run(token, job, chunk)
+        part, made = work.run(token, job, chunk)
         done.add(part)
         if made is not None:
             rows.append(made)
             kinds = COMPARISON if "kind" in made else REPLAY
-    return done.done(), frame(rows or [empty(kinds)], kinds)
+    return done.finish(), frame(rows or [empty(kinds)], kinds)
 
 
 def _chunks(events: Any, name: str) -> Iterator[Chunk]:
-    from svctoolkit.replay._inputs import input_of
+    from svctoolkit.replay.inputs import input_of
 
     for chunk in input_of(events if hasattr(events, "iloc") else list(events)).chunks():
         if not isinstance(chunk, Reject):

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svctoolkit.errors import ToolkitError
-from svctoolkit.replay import _engine
-from svctoolkit.replay._engine import Engine, Job
-from svctoolkit.replay._folder import Folder
-from svctoolkit.replay._inputs import Input
-from svctoolkit.replay._parts import Part, Sum
-from svctoolkit.replay._progress import Meter
-from svctoolkit.replay._records import Chunk, Reject
-from svctoolkit.replay._rows import Columns
-from svctoolkit.replay._ways import portable
+from svctoolkit.replay.engine import work
+from svctoolkit.replay.engine.engine import Job
+from svctoolkit.replay.engine.progress import Meter
+from svctoolkit.replay.engine.sides import serialize
+from svctoolkit.replay.inputs import Input
+from svctoolkit.replay.records.record import Chunk, Reject
+from svctoolkit.replay.tally.folder import Folder
+from svctoolkit.replay.tally.rows import Columns
+from svctoolkit.replay.tally.tally import Part, Sum
 
 _RESTARTS = 3  # of a pool whose workers were killed
 
@@ -41,12 +41,12 @@ Pool = Callable[[], AbstractContextManager[Executor]]
 def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, pool: Pool | None, width: int) -> Run:
     """Run all chunks, at most `width` at a time. Ctrl-C ends it; what is done by then stands in the result."""
     keeper = _Keeper(folder, meter)
-    done = {part.number: part for part in folder.done()} if folder else {}
+    done = {part.number: part for part in folder.parts()} if folder else {}
     chunks = _missing(source, done, keeper)
     complete = True
     try:
         if pool is None:
-            engine = Engine(job)
+            engine = work.engine_of(job)
             for chunk in chunks:
                 keeper.add(*engine.run(chunk), chunk.position)
         else:
@@ -55,7 +55,7 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
         complete = False
     finally:
         meter.finish()
-    made = keeper.finished()
+    made = keeper.finish()
     return Run(made, keeper.rows, complete)
 
 
@@ -65,7 +65,7 @@ def _missing(source: Input, done: dict[int, Part], keeper: _Keeper) -> Iterator[
         if isinstance(found, Reject):
             keeper.reject(found)
         elif found.number in done:
-            keeper.resumed(done.pop(found.number), found.position)
+            keeper.add_earlier(done.pop(found.number), found.position)
         else:
             yield found
 
@@ -88,8 +88,8 @@ class _Keeper:
         self._take(part, rows)
         self._meter.add(part.events, part.rejected, position)
 
-    def resumed(self, part: Part, position: int) -> None:
-        self._meter.resumed(part.events, part.rejected, position)
+    def add_earlier(self, part: Part, position: int) -> None:
+        self._meter.add_earlier(part.events, part.rejected, position)
         self._take(part, None)
 
     def reject(self, reject: Reject) -> None:
@@ -107,7 +107,7 @@ class _Keeper:
         if rows is not None:
             self.rows.append(rows)
 
-    def finished(self) -> Part:
+    def finish(self) -> Part:
         """The sum of what there is; an interrupted run may have gaps."""
         for number in sorted(self._waiting):
             self._put(*self._waiting.pop(number))
@@ -115,12 +115,12 @@ class _Keeper:
         self._sum.part.records += len(self._rejects)
         if self._folder is not None:
             self._folder.finish(self._rejects)
-        return self._sum.done()
+        return self._sum.finish()
 
 
 def _spread(job: Job, chunks: Iterator[Chunk], keeper: _Keeper, pool: Pool, width: int) -> None:
     """Keep `width` chunks under way. Chunks that a pool loses with its workers go to a new one."""
-    token, told = secrets.token_hex(8), portable(job)
+    token, told = secrets.token_hex(8), serialize(job)
     lost: deque[Chunk] = deque()
     for attempt in range(_RESTARTS + 1):
         under_way: dict[Future[tuple[Part, Any]], Chunk] = {}
@@ -159,7 +159,7 @@ def _feed(
                 exhausted = True
             else:
                 try:
-                    under_way[workers.submit(_engine.run, *task, chunk)] = chunk
+                    under_way[workers.submit(work.run, *task, chunk)] = chunk
                 except BrokenProcessPool:
                     lost.append(chunk)
                     raise

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit import personal
-from svctoolkit.replay._differences import (
+from svctoolkit.replay.records.record import Record
+from svctoolkit.replay.tally.differences import (
     OFF,
     SAME,
     Difference,
@@ -19,15 +20,14 @@ from svctoolkit.replay._differences import (
     short,
     without,
 )
-from svctoolkit.replay._parts import Example
-from svctoolkit.replay._records import Record
+from svctoolkit.replay.tally.tally import Example
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
 from svctoolkit.secrets import Masker
 
 if TYPE_CHECKING:
-    from svctoolkit.replay._engine import Batch, Engine
-    from svctoolkit.replay._ways import Side
+    from svctoolkit.replay.engine.engine import Batch, Engine
+    from svctoolkit.replay.engine.sides import Side
 
 _SHOWN = 30  # changes of one example
 _Key = tuple[str, str, str, str, str]  # kind, event, path, before, after
@@ -41,16 +41,16 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
     def run(destination: str, batch: Batch) -> None:
         events, source = batch.events, batch.source
         old = new = _outcomes(engine, before, destination, batch, events)
-        if not shared[destination] or before.told(destination, source) != after.told(destination, source):
+        if not shared[destination] or before.identity(destination, source) != after.identity(destination, source):
             new = _outcomes(engine, after, destination, batch, events)
-        with engine.timed("compare"):
+        with engine.timer("compare"):
             found = [SAME if o is n else difference(o, n) for o, n in zip(old, new, strict=True)]
         if not shared[destination] and any(d.changes for d in found):
             again = _outcomes(engine, before, destination, batch, events)
-            with engine.timed("compare"):
+            with engine.timer("compare"):
                 found = _stable(engine, destination, found, old, again)
-        with engine.timed("rows"):
-            _Told(engine, destination).all(batch.records, zip(old, new, found, strict=True))
+        with engine.timer("rows"):
+            _Ledger(engine, destination).all(batch.records, zip(old, new, found, strict=True))
 
     return run
 
@@ -77,7 +77,7 @@ def _stable(
     return left
 
 
-class _Told:
+class _Ledger:
     """Counts, groups and rows of one destination."""
 
     def __init__(self, engine: Engine, destination: str) -> None:
@@ -96,13 +96,13 @@ class _Told:
                 continue
             self._engine.sum.count(self._destination, how.kind)
             head = self._engine.head(record)
-            shown = [self._shown(change) for change in how.changes]
+            shown = [self._hide(change) for change in how.changes]
             if how.kind != "same":
                 self._group(head, before, after, how, shown)
             if self._engine.job.rows:
                 self._row(head, before, after, how, shown)
 
-    def _shown(self, change: Change) -> Change:
+    def _hide(self, change: Change) -> Change:
         """A change without secrets and, on request, personal data."""
         return Change(change.path, self._value(change, change.before), self._value(change, change.after))
 

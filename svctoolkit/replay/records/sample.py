@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from svctoolkit.replay._records import Record
+from svctoolkit.replay.records.record import Record
 
 _DEPTH = 5
 
 
-def sampled(records: Iterable[Record], share: float) -> Iterator[Record]:
+def sample_of(records: Iterable[Record], share: float) -> Iterator[Record]:
     """About `share` of the records, chosen by their messageId (or place), and the first of each shape.
 
     The same records give the same sample. A shape is the type and name of an event, its members, and the JSON types of

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from svctoolkit.pipeline import Route
-from svctoolkit.replay._differences import outcome, pattern
-from svctoolkit.replay._parts import Example
-from svctoolkit.replay._records import Record
+from svctoolkit.replay.records.record import Record
+from svctoolkit.replay.tally.differences import outcome, pattern
+from svctoolkit.replay.tally.tally import Example
 from svctoolkit.results import EventResult, steps
 from svctoolkit.secrets import Masker
 from svctoolkit.workspace import Destination
 
 if TYPE_CHECKING:
-    from svctoolkit.replay._engine import Batch, Engine
+    from svctoolkit.replay.engine.engine import Batch, Engine
 
 
 def runner(engine: Engine) -> Callable[[str, Batch], None]:
@@ -24,7 +24,7 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
         results, way = engine.run_side(side, destination, batch, batch.events), side.route(destination)
         if results is None or way is None:
             return
-        with engine.timed("rows"):
+        with engine.timer("rows"):
             for record, of_event in zip(batch.records, results, strict=True):
                 _count(engine, destination, record, of_event, way.masker)
                 if engine.job.rows:

@@ -76,7 +76,7 @@ def _check(side: Workspace, made: Destination) -> None:
     route(side, replace(made, transformation=None), UserCode(side, Recorder(limit=0)))
 
 
-def answering(workspace: Workspace, transport: Transport | None, stages: Stages) -> Transport:
+def offline_transport(workspace: Workspace, transport: Transport | None, stages: Stages) -> Transport:
     """What answers requests in place of the network: `transport`, the workspace's cassette, or a recorder.
 
     Raises `ConfigError` where only the network could answer what `stages` send.
@@ -123,18 +123,18 @@ class Side:
         if _code(self.workspace, mine.transformation) != _code(other.workspace, theirs.transformation):
             return False
         if mine.code is not None:
-            memo = _Once(mine.code)
+            memo = _Memo(mine.code)
             self._routes[key], other._routes[key] = replace(mine, code=memo), replace(theirs, code=memo)
         return True
 
-    def told(self, key: str, source: str) -> Any:
+    def identity(self, key: str, source: str) -> Any:
         """What decides, beside the user's code, what becomes of an event of a source at a destination."""
         way, origin = self.route(key), self.source(source)
-        if way is None or not self._connected(way, source):
+        if way is None or not self._reaches(way, source):
             return None
         return self.workspace.name, _settings(way.destination), origin and (origin.id, origin.name, origin.type)
 
-    def _connected(self, way: Route, source: str) -> bool:
+    def _reaches(self, way: Route, source: str) -> bool:
         """Events of a source go where it is connected; in a workspace without sources they go everywhere."""
         if not source or not self.workspace.sources:
             return True
@@ -149,13 +149,13 @@ class Side:
     ) -> list[list[EventResult]] | None:
         """The results of each event; None where events do not go to this destination."""
         way = self.route(key)
-        if way is None or not self._connected(way, source):
+        if way is None or not self._reaches(way, source):
             return None
         sender = self._sender(transport_of(way, self._transport))
         return run_many(events, way, stages, sender, contexts, self.source(source))
 
 
-class _Once:
+class _Memo:
     """Runs the user's code once for the two sides of a comparison."""
 
     def __init__(self, code: Runnable) -> None:
@@ -223,7 +223,7 @@ def _constants(code: Any) -> Iterator[str]:
             yield repr(constant)
 
 
-def portable(value: Any) -> bytes:
+def serialize(value: Any) -> bytes:
     """`value` for another process. Raises `ConfigError` for what cannot go there."""
     try:
         return bytes(_dumps()(value))

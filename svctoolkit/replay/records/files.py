@@ -21,7 +21,7 @@ def needs(package: str, what: str, extra: str = "replay") -> ConfigError:
     return ConfigError(f"{what} needs the package {package}: pip install 'svctoolkit[{extra}]'")
 
 
-class Opened:
+class InputFile:
     """A file that is being read. `damage` says why reading ended before the end of the file.
 
     `share` is how much of it is read, where that is not a stream: 0 to 1.
@@ -40,9 +40,9 @@ class Opened:
                 self._raw = path.open("rb")
             except OSError as error:
                 raise ConfigError(f"cannot read it: {error.strerror}", where=self.name) from error
-            self._stream = self._decompressed(self._raw)
+            self._stream = self._decompress(self._raw)
 
-    def _decompressed(self, raw: BinaryIO) -> Any:
+    def _decompress(self, raw: BinaryIO) -> Any:
         if self.name.lower().endswith(".gz"):
             return gzip.GzipFile(fileobj=raw)
         if self.name.lower().endswith(".zst"):

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay._differences import KINDS
-from svctoolkit.replay._folder import Folder
-from svctoolkit.replay._parts import Group, Part, plain
-from svctoolkit.replay._records import Reject
-from svctoolkit.replay._rows import COMPARISON, REPLAY, Columns, frame
+from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.tally.differences import KINDS
+from svctoolkit.replay.tally.folder import Folder
+from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
+from svctoolkit.replay.tally.tally import Group, Part, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,20 +113,20 @@ class _Result:
 
     def to_html(self, path: Path | str | None = None) -> str:
         """A page that needs nothing else, with every group and its examples; written to `path`, if it is given."""
-        from svctoolkit.replay._html import page, written
+        from svctoolkit.replay.results._display import page, write_page
 
         text = page(self)
         if path is not None:
-            written(Path(path), text)
+            write_page(Path(path), text)
         return text
 
     def __repr__(self) -> str:
-        from svctoolkit.replay._text import text
+        from svctoolkit.replay.results.text import text
 
         return text(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        from svctoolkit.replay._html import body
+        from svctoolkit.replay.results._display import body
 
         return {"text/plain": repr(self), "text/html": body(self)}
 

@@ -14,18 +14,18 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-def decoded(text: bytes) -> Any:
+def decode(text: bytes) -> Any:
     """The value of a JSON text. Raises `ValueError` with the reason; columns are those of the text."""
     try:
         value = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value = _carefully(text)
+        value = _decode_slowly(text)
     if text.count(b"{") + text.count(b"[") > MAX_DEPTH and too_deep(value):
         _refuse_depth()
     return value
 
 
-def _carefully(text: bytes) -> Any:
+def _decode_slowly(text: bytes) -> Any:
     """By the standard library: slower, knows the column of a mistake, takes lone surrogates."""
     try:
         return json.loads(text.decode(), parse_constant=_constant, parse_float=_float)
@@ -52,7 +52,7 @@ def _refuse_depth() -> NoReturn:
     raise ValueError(f"nested too deeply; {MAX_DEPTH} levels are the most")
 
 
-def encoded(value: Any) -> tuple[bytes, bool]:
+def encode(value: Any) -> tuple[bytes, bool]:
     """JSON text in UTF-8, and whether it is written plainly: with lone surrogates everything else is escaped, too."""
     try:
         return _encode(value), True

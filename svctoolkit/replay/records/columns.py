@@ -13,8 +13,8 @@ from typing import Any
 from svctoolkit import events
 from svctoolkit.errors import ConfigError, InvalidMessageType, did_you_mean
 from svctoolkit.events import ROOTS
-from svctoolkit.replay._json import decoded
-from svctoolkit.replay._records import Record, Reject, begin
+from svctoolkit.replay.records.json_text import decode
+from svctoolkit.replay.records.record import Record, Reject, begin
 
 _JSON_NAMES = ("event", "message", "payload", "json", "raw", "data")
 _DOT = re.compile(r"(?<!\\)\.")
@@ -39,7 +39,7 @@ class Columns:
     def row(self, place: str, cells: Mapping[str, Any]) -> Record | Reject:
         """The record of a row."""
         try:
-            value = self._mapped(cells) if self._cells else self._unflattened(cells)
+            value = self._map(cells) if self._cells else self._unflatten(cells)
         except ValueError as error:
             return Reject(place, str(error), begin(json.dumps(_plain(dict(cells)), ensure_ascii=False, default=str)))
         return self.record(place, value)
@@ -55,7 +55,7 @@ class Columns:
             return Reject(place, str(error), begin(json.dumps(value, ensure_ascii=False, default=str)))
         return Record(place, value, source)
 
-    def _mapped(self, cells: Mapping[str, Any]) -> dict[str, Any]:
+    def _map(self, cells: Mapping[str, Any]) -> dict[str, Any]:
         made: dict[str, Any] = {}
         for path, column, convert in self._cells:
             if column and column not in cells:
@@ -68,10 +68,10 @@ class Columns:
                 _put(made, path, value)
         return made
 
-    def _unflattened(self, cells: Mapping[str, Any]) -> Any:
+    def _unflatten(self, cells: Mapping[str, Any]) -> Any:
         found = _json_cell(cells)
         if found is not None:
-            return _plain(found) if isinstance(found, dict) else decoded(str(found).encode("utf-8", "surrogatepass"))
+            return _plain(found) if isinstance(found, dict) else decode(str(found).encode("utf-8", "surrogatepass"))
         made: dict[str, Any] = {}
         for column, cell in cells.items():
             value = _plain(cell)
@@ -136,20 +136,29 @@ def _number(value: Any) -> Any:
 def _boolean(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    known = {"true": True, "1": True, "yes": True, "t": True, "false": False, "0": False, "no": False, "f": False}
+    known = {
+        "true": True,
+        "1": True,
+        "yes": True,
+        "t": True,
+        "false": False,
+        "0": False,
+        "no": False,
+        "f": False,
+    }
     if str(value).strip().lower() not in known:
         raise ValueError(f"{value!r} is neither true nor false")
     return known[str(value).strip().lower()]
 
 
-def _parsed(value: Any) -> Any:
-    return decoded(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
+def _parse_json(value: Any) -> Any:
+    return decode(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else value
 
 
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "number": _number,
     "boolean": _boolean,
-    "json": _parsed,
+    "json": _parse_json,
     "text": lambda value: None if value is None else str(value),
 }
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
-from threading import local
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 from uuid import NAMESPACE_URL, uuid5
 
 from svctoolkit import personal
@@ -18,20 +16,22 @@ from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context
 from svctoolkit.events import Event
 from svctoolkit.pipeline import Stages
-from svctoolkit.replay._columns import Columns
-from svctoolkit.replay._inputs import records
-from svctoolkit.replay._json import decoded, encoded
-from svctoolkit.replay._parts import Part, Sum
-from svctoolkit.replay._records import Chunk, Record, Reject
-from svctoolkit.replay._rows import COMPARISON, REPLAY, empty, parquet
-from svctoolkit.replay._sample import sampled
-from svctoolkit.replay._ways import Side, answering
+from svctoolkit.replay.engine.sides import Side, offline_transport
+from svctoolkit.replay.inputs import records
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.json_text import decode, encode
+from svctoolkit.replay.records.record import Chunk, Record, Reject
+from svctoolkit.replay.records.sample import sample_of
+from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, empty, parquet
+from svctoolkit.replay.tally.tally import Part, Sum
 from svctoolkit.results import EventResult
 from svctoolkit.secrets import MASK, Masker
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import without_collector
 
 Results = list[list[EventResult]]
+#: Gives what runs a batch to a destination (by key) in an engine, and keeps what came of it there.
+Runner: TypeAlias = "Callable[[Engine], Callable[[str, Batch], None]]"
 _MOST_REJECTS = 100_000  # of one chunk
 
 
@@ -71,19 +71,14 @@ class Batch:
 class Engine:
     """Runs the chunks of one job. It keeps its user code loaded from one to the next."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, runner: Runner) -> None:
         self.job = job
-        self.sides = [Side(made, answering(made, job.transport, job.stages)) for made in job.sides]
+        self.sides = [Side(made, offline_transport(made, job.transport, job.stages)) for made in job.sides]
         self._columns = Columns(job.columns)
         self._now = datetime.fromisoformat(job.now)
         self.sum = Sum()
         self.rows = empty({})
-        self._runs = self._runner()
-
-    def _runner(self) -> Callable[[str, Batch], None]:
-        from svctoolkit.replay import _compare, _replay
-
-        return _compare.runner(self) if len(self.sides) == 2 else _replay.runner(self)
+        self._run_batch = runner(self)
 
     def run(self, chunk: Chunk) -> tuple[Part, Any]:
         """What came of a chunk: the numbers, and the rows as the job wants them."""
@@ -93,37 +88,37 @@ class Engine:
     def _run(self, chunk: Chunk) -> tuple[Part, Any]:
         kinds = REPLAY if len(self.sides) == 1 else COMPARISON
         self.sum, self.rows = Sum(_MOST_REJECTS), empty(kinds)
-        batches = self._batches(self._read(chunk))
+        batches = self._batches(self._sample(chunk))
         while (batch := self._next(batches)) is not None:  # one at a time: what was just read is still in the cache
             self.sum.part.events += len(batch.records)
             for destination in self.job.destinations:
-                self._runs(destination, batch)
+                self._run_batch(destination, batch)
         made: Any = self.rows if self.job.rows == "columns" else None
         if self.job.rows == "parquet":
-            with self.timed("write"):
+            with self.timer("write"):
                 made = parquet(self.rows, kinds)
-        part = self.sum.done()
+        part = self.sum.finish()
         part.number = chunk.number
         part.records += part.rejected
         return part, made
 
     def _next(self, batches: Iterator[Batch]) -> Batch | None:
-        with self.timed("read"):
+        with self.timer("read"):
             return next(batches, None)
 
-    def _read(self, chunk: Chunk) -> Iterator[Record]:
+    def _sample(self, chunk: Chunk) -> Iterator[Record]:
         found = self._records(chunk)
-        return sampled(found, self.job.sample) if self.job.sample < 1 else found
+        return sample_of(found, self.job.sample) if self.job.sample < 1 else found
 
     def _records(self, chunk: Chunk) -> Iterator[Record]:
         for record in records(chunk, self._columns):
             if isinstance(record, Reject):
-                self.sum.reject(self._hidden(record))
+                self.sum.reject(self._hide_personal(record))
             else:
                 self.sum.part.records += 1
                 yield record
 
-    def _hidden(self, reject: Reject) -> Reject:
+    def _hide_personal(self, reject: Reject) -> Reject:
         return (
             Reject(reject.place, personal.replace_in_text(reject.reason, personal.mask))
             if self.job.personal
@@ -162,8 +157,8 @@ class Engine:
             self._spent(results)
         return results
 
-    def timed(self, step: str) -> _Timed:
-        return _Timed(self.sum.part.seconds, step)
+    def timer(self, step: str) -> _Timer:
+        return _Timer(self.sum.part.seconds, step)
 
     def _spent(self, results: Results) -> None:
         """Add the time of each stage."""
@@ -177,9 +172,9 @@ class Engine:
         """A value as JSON text, without secrets, and without personal data where the job says so."""
         if self.job.personal:
             value = personal.replace(value, personal.mask)
-        text, plainly = encoded(value)
+        text, plainly = encode(value)
         for masker in maskers:
-            text = masker.masked_json(text) if plainly else encoded(masker.masked(decoded(text)))[0]
+            text = masker.masked_json(text) if plainly else encode(masker.masked(decode(text)))[0]
         return text.decode()
 
     def words(self, text: str, *maskers: Masker) -> str:
@@ -201,7 +196,7 @@ class Engine:
         }
 
 
-class _Timed:
+class _Timer:
     """Adds the seconds of a `with` block to a step."""
 
     __slots__ = ("_into", "_started", "_step")
@@ -230,14 +225,3 @@ def _time(event: Mapping[str, Any], otherwise: datetime) -> datetime:
 
 def _id(place: str, numbers: Iterator[int]) -> str:
     return str(uuid5(NAMESPACE_URL, f"{place}#{next(numbers)}"))
-
-
-_here = local()  # the engine of a thread, and the token of its job
-
-
-def run(token: str, job: bytes, chunk: Chunk) -> tuple[Part, Any]:
-    """A chunk of a job, in this thread, which keeps the engine of the latest job (by `token`)."""
-    if getattr(_here, "token", "") != token:
-        _here.engine, _here.token = Engine(pickle.loads(job)), token
-    engine: Engine = _here.engine
-    return engine.run(chunk)

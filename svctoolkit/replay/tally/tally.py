@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.replay._records import Reject
+from svctoolkit.replay.records.record import Reject
 
 EXAMPLES = 3  # of a group
 _MOST_GROUPS = 5000
@@ -116,7 +116,7 @@ class Sum:
                 known.count += group.count
                 known.examples = [*known.examples, *group.examples][:EXAMPLES]
 
-    def done(self) -> Part:
+    def finish(self) -> Part:
         """The sum, with its groups, the largest first."""
         self.part.groups = sorted(self._groups.values(), key=lambda group: -group.count)
         return self.part

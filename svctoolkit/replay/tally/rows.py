@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.replay._differences import KINDS, STATUSES
-from svctoolkit.replay._files import needs
+from svctoolkit.replay.records.files import needs
+from svctoolkit.replay.tally.differences import KINDS, STATUSES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ def check_parquet() -> None:
         raise needs("pyarrow", "writing Parquet") from None
 
 
-def read_parquet(files: Iterable[Any]) -> Iterator[Columns]:
+def load_parquet(files: Iterable[Any]) -> Iterator[Columns]:
     """The columns of Parquet files."""
     import pyarrow.parquet as pq
 

@@ -1,0 +1,154 @@
+"""`replay` and `compare`."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Unpack
+
+from svctoolkit import __version__
+from svctoolkit.errors import ConfigError
+from svctoolkit.pipeline import Stages
+from svctoolkit.replay.engine import pool
+from svctoolkit.replay.engine.cluster import is_collection
+from svctoolkit.replay.engine.cluster import pool as cluster_pool
+from svctoolkit.replay.engine.cluster import run as run_collection
+from svctoolkit.replay.engine.engine import Job
+from svctoolkit.replay.engine.progress import Meter, listener
+from svctoolkit.replay.engine.sides import Selection, fingerprint, offline_transport, select
+from svctoolkit.replay.inputs import Events, Input, input_of
+from svctoolkit.replay.options import Options, complete, show_options
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.results.results import Comparison, Replayed
+from svctoolkit.replay.tally.folder import Folder
+from svctoolkit.replay.tally.rows import check_parquet
+from svctoolkit.workspace import Workspace
+
+
+@show_options
+def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> Replayed:
+    """Run many events through a workspace. Nothing is ever sent.
+
+    `events` are files or folders (NDJSON, JSON, CSV, also with `.gz` or `.zst`; Parquet; the `.db` that a data plane
+    stores), a list, a DataFrame, a `DataPlane`, a Dask DataFrame or Bag, or anything that gives events one by one. They
+    are never all in memory. What is no event is in `rejects`, and the run goes on. The options are those of `Options`.
+
+    Mappings see the time at which an event was received as now, and ids that are the same in each replay. Ctrl-C ends
+    the run, and gives what is done by then (`complete` is false).
+
+    Raises `ConfigError` or one of its kinds for what is wrong before the first event.
+    """
+    return Replayed(**_run(events, (workspace,), complete(options)))
+
+
+@show_options
+def compare(events: Events, before: Workspace, after: Workspace, **options: Unpack[Options]) -> Comparison:
+    """Run many events through two workspaces, and tell what comes out differently.
+
+    Destinations are paired by key. Events with changes go through `before` once more: what differs there, too (a clock,
+    a random number in user code) is no change, and is counted in `unstable`. Everything else is as in `replay`.
+    """
+    return Comparison(**_run(events, (before, after), complete(options)))
+
+
+def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict[str, Any]:
+    """The members of a result."""
+    started = time.perf_counter()
+    out, resume, scheduler = options["out"], options["resume"], options["scheduler"]
+    if out is not None:
+        check_parquet()
+    if resume and out is None:
+        raise ConfigError("resume needs `out`, the folder of the replay that is to go on")
+    job, selection = job_of(sides, options)
+    if is_collection(events):
+        part, rows = run_collection(job, events, scheduler)
+        if out is not None:
+            rows.to_parquet(str(out))
+        members: dict[str, Any] = {"part": part, "complete": True, "_dask": rows}
+    else:
+        members = _run_input(events, job, options)
+    return {
+        **members,
+        "elapsed": time.perf_counter() - started,
+        "sample": job.sample,
+        "left_out": selection.left_out,
+        "out": Path(out) if out is not None else None,
+    }
+
+
+def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
+    out, resume = options["out"], options["resume"]
+    workers, width = _pool(job, options["workers"], options["scheduler"])
+    source = input_of(events)
+    folder = None
+    if out is not None:
+        folder = _folder(Path(out), job, source.identity() if resume else _identity(source), resume)
+        job = dataclasses.replace(job, now=folder.header["now"])
+    meter = Meter(listener(options["progress"]), source.total)
+    run = pool.run(job, source, meter, folder=folder, pool=workers, width=width)
+    return {"part": run.part, "complete": run.complete, "_rows": run.rows, "_folder": folder}
+
+
+def job_of(sides: tuple[Workspace, ...], options: Options) -> tuple[Job, Selection]:
+    """The job that options describe, checked. Raises `ConfigError`."""
+    sample, batch, destinations = options["sample"], options["batch"], options["destinations"]
+    if not 0 < sample <= 1:
+        raise ConfigError(f"sample must be more than 0 and at most 1, not {sample}")
+    if batch < 1:
+        raise ConfigError(f"batch must be at least 1, not {batch}")
+    if isinstance(destinations, str):
+        destinations = [destinations]
+    stages = options["stages"] or Stages()
+    sides = tuple(dataclasses.replace(side) for side in sides)  # without the cassettes that they have open
+    for side in sides:
+        offline_transport(side, options["transport"], stages)
+    Columns(options["columns"])
+    selection = select(sides, destinations, options["source"])
+    job = Job(
+        sides=sides,
+        destinations=selection.destinations,
+        stages=stages,
+        source=options["source"] or "",
+        columns=dict(options["columns"] or {}),
+        batch=batch,
+        sample=sample,
+        personal=options["mask_personal"],
+        rows="parquet" if options["out"] is not None else "columns" if options["rows"] else "",
+        now=datetime.now(UTC).isoformat(),
+        transport=options["transport"],
+    )
+    return job, selection
+
+
+def _pool(job: Job, workers: int, scheduler: Any) -> tuple[pool.Pool | None, int]:
+    """Where the work is done, and how many chunks are under way at a time."""
+    if workers < 1:
+        raise ConfigError(f"workers must be at least 1, not {workers}")
+    if job.transport is not None and (workers > 1 or scheduler is not None):
+        raise ConfigError("a transport stays in this process: use workers=1 with it")
+    if scheduler is not None:
+        return cluster_pool(scheduler)
+    return (None, 1) if workers == 1 else (lambda: pool.processes(workers), 2 * workers)
+
+
+def _folder(out: Path, job: Job, identity: Any, resume: bool) -> Folder:
+    header = {
+        "version": __version__,
+        "now": job.now,
+        "input": identity,
+        "sides": [fingerprint(side) for side in job.sides],
+        "options": [
+            list(job.destinations), repr(job.stages), job.source, dict(job.columns), job.batch, job.sample, job.personal
+        ],
+        "rows": "replay" if len(job.sides) == 1 else "comparison",
+    }  # fmt: skip
+    return Folder(out, header, resume=resume)
+
+
+def _identity(source: Input) -> Any:
+    try:
+        return source.identity()
+    except ConfigError:
+        return None  # it can be written, and cannot be resumed

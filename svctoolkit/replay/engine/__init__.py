@@ -1,0 +1,1 @@
+"""What runs chunks: in this process, in several, on a cluster."""

@@ -1,0 +1,27 @@
+"""A chunk of a job, wherever it is done: in this process, in another one, on a cluster."""
+
+from __future__ import annotations
+
+import pickle
+from threading import local
+from typing import Any
+
+from svctoolkit.replay.engine import pair, single
+from svctoolkit.replay.engine.engine import Engine, Job
+from svctoolkit.replay.records.record import Chunk
+from svctoolkit.replay.tally.tally import Part
+
+_thread = local()  # has the engine of the latest job, and that job's token
+
+
+def engine_of(job: Job) -> Engine:
+    """What runs the chunks of a job."""
+    return Engine(job, pair.runner if len(job.sides) == 2 else single.runner)
+
+
+def run(token: str, job: bytes, chunk: Chunk) -> tuple[Part, Any]:
+    """A chunk of a job, in this thread, which keeps the engine of the latest job (by `token`)."""
+    if getattr(_thread, "token", "") != token:
+        _thread.engine, _thread.token = engine_of(pickle.loads(job)), token
+    engine: Engine = _thread.engine
+    return engine.run(chunk)

@@ -1,0 +1,1 @@
+"""What an input is cut into, and how a record becomes an event."""

@@ -1,0 +1,1 @@
+"""What a replay gives, and how it shows itself."""

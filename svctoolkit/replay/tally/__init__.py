@@ -1,0 +1,1 @@
+"""What came of chunks: outcomes and differences, numbers, rows, and the folder that keeps them."""
