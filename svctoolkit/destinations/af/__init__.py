@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
-from svctoolkit.destinations.af._tables import ANDROID, APPLE, BODY, EACH, ONE, OTHERS, PARAMETERS, SEVERAL
+from svctoolkit.destinations.af._tables import ANDROID, APPLE, BODY, OF_PRODUCTS, OTHERS, PARAMETERS, PROPERTIES
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, as_object, event_key, event_name, json_text, platform, products
+from svctoolkit.mapping import Table, as_object, json_text, platform
 from svctoolkit.secrets import Secret
 
 
@@ -42,12 +42,17 @@ destination = DestinationType(
         Answer("rate limit", 429, "Too many requests"),
         Answer("invalid field", 400, "appsflyer_id field is missing or incorrect"),
     ],
+    quirks=[
+        "Product Added and Product List Viewed go without content IDs and types: they count as events of your own."
+    ],
 )
 
 
 @destination.on("track")
 def send_event(event: Event, settings: AppsFlyerSettings) -> Payload:
-    return _send(event, settings, event_name(event), _value(event, settings))
+    value = _value(event, settings) if "properties" in event.raw else None
+    own = {"eventName": event.raw.get("event"), "eventCurrency": event.properties.get("currency")}
+    return _send(event, settings, {name: item for name, item in own.items() if item is not None}, value)
 
 
 @destination.on("page", "screen")
@@ -56,48 +61,38 @@ def send_page(event: Event, settings: AppsFlyerSettings) -> Payload:
     name = event.raw.get("name") or event.properties.get("name")
     rich = settings.use_rich_event_name and isinstance(name, str) and name
     title = f"Viewed {name} {event.type.title()}" if rich else event.type
-    return _send(event, settings, title, event.properties)
+    return _send(event, settings, {"eventName": title}, event.raw.get("properties"))
 
 
 def _value(event: Event, settings: AppsFlyerSettings) -> dict[str, Any]:
     """The properties, and AppsFlyer's own parameters. Those that the configuration lists stand at the root."""
-    if not event.properties:
-        return {}
-    root = {key: event.properties[key] for key in settings.list_of_props if key in event.properties}
-    rest = {key: value for key, value in event.properties.items() if key not in root}
-    value = dict(event.properties) if settings.add_properties_at_root else {**root, "properties": rest}
-    value.update(_own(event))
-    currency = event.properties.get("currency")
+    properties = event.properties
+    root = {key: properties[key] for key in settings.list_of_props if key in properties}
+    rest = {key: value for key, value in properties.items() if key not in root}
+    value = dict(properties) if settings.add_properties_at_root else {**root, "properties": rest}
+    value.update(_parameters(event))
+    currency = properties.get("currency")
     if settings.af_currency_at_root and currency:
         value["af_currency"] = currency
     return value
 
 
-def _own(event: Event) -> dict[str, Any]:
-    """The parameters that AppsFlyer names for the event; prices, IDs and the like of several products are lists."""
-    key, one = event_key(event), ONE(event)
-    each, listed = [EACH(product) for product in products(event)], SEVERAL.get(key, ())
-    found = {}
-    for parameter in PARAMETERS.get(key, OTHERS):
-        values = [product[parameter] for product in each if parameter in product] if parameter in listed else []
-        value = values or one.get(parameter)
-        if value is not None:
-            found[parameter] = value
-    return found
+def _parameters(event: Event) -> dict[str, Any]:
+    """The parameters that AppsFlyer names for the event, as they are: nulls, too."""
+    properties, name = event.properties, event.raw.get("event")
+    names = PARAMETERS.get(name.lower().replace(" ", "_")) if isinstance(name, str) else None  # spaces around count
+    values = {name: properties.get(PROPERTIES[name]) for name in names or OTHERS if PROPERTIES[name] in properties}
+    products = properties.get("products")
+    if names and isinstance(products, list):
+        bought = [as_object(product) for product in products]
+        values |= {name: [item.get(PROPERTIES[name]) for item in bought] for name in OF_PRODUCTS if bought}
+    return values
 
 
-def _send(event: Event, settings: AppsFlyerSettings, name: str, value: Mapping[str, Any]) -> Payload:
+def _send(event: Event, settings: AppsFlyerSettings, own: Mapping[str, Any], value: Any) -> Payload:
     host, key = _access(settings)
     app, device = _app(event, settings)
-    system = as_object(event.context.get("os"))
-    body = {
-        **BODY(event),
-        **device(event),
-        "eventName": name,
-        "eventValue": json_text(value) if value else "",
-    }
-    if system.get("version") is not None:
-        body["os"] = system["version"]
+    body = {**BODY(event), **device(event), **own, "eventValue": "" if value is None else json_text(value)}
     if settings.sharing_filter:
         body["sharing_filter"] = settings.sharing_filter
     return Payload(

@@ -5,68 +5,44 @@ https://support.appsflyer.com/hc/en-us/articles/4410481112081 names the paramete
 
 from __future__ import annotations
 
-from svctoolkit.mapping import IP, Table, first, required
+from svctoolkit.mapping import IP, USER_ID, Table, as_it_is, required
 
 BODY = Table(
     {
-        "appsflyer_id": required(first("context.externalId.appsflyerExternalId", "integrations.AF.af_uid")),
-        "customer_user_id": "userId",
-        "bundleIdentifier": "context.app.namespace",
-        "app_version_name": "context.app.version",
+        "appsflyer_id": required("context.externalId.appsflyerExternalId"),
+        "customer_user_id": USER_ID,
+        "bundleIdentifier": as_it_is("context.app.namespace"),
+        "app_version_name": as_it_is("context.app.version"),
         "ip": IP,
-        "eventTime": "timestamp",
-        "eventCurrency": "properties.currency",
-    }
-)
-ANDROID = Table({"advertising_id": "context.device.advertisingId"})
-APPLE = Table(
-    {
-        "idfa": "context.device.advertisingId",
-        "idfv": "context.device.id",
+        "eventTime": as_it_is("timestamp"),
+        "os": as_it_is("context.os.version"),
         "att": "context.device.attTrackingStatus",
     }
 )
-#: in the properties of an event
-ONE = Table(
-    {
-        "af_revenue": "properties.revenue",
-        "af_price": "properties.price",
-        "af_quantity": "properties.quantity",
-        "af_order_id": "properties.order_id",
-        "af_content_id": first("properties.product_id", "properties.sku"),
-        "af_content_type": "properties.category",
-        "af_search_string": "properties.query",
-    }
-)
-#: in each product of an event about several
-EACH = Table(
-    {
-        "af_price": "price",
-        "af_quantity": "quantity",
-        "af_content_id": first("product_id", "sku"),
-        "af_content_type": "category",
-        "af_content_list": first("product_id", "sku"),
-    },
-    of="properties.products",
-)
-_ORDER = ("af_revenue", "af_price", "af_quantity", "af_order_id", "af_content_id")
-#: by the event's name in lower case, with underscores
+ANDROID = Table({"advertising_id": "context.device.advertisingId"})
+APPLE = Table({"idfa": "context.device.advertisingId", "idfv": "context.device.id"})
+#: parameter -> property
+PROPERTIES = {
+    "af_revenue": "revenue",
+    "af_price": "price",
+    "af_quantity": "quantity",
+    "af_order_id": "order_id",
+    "af_content_id": "product_id",
+    "af_content_type": "category",
+    "af_search_string": "query",
+}
+#: those that are lists where an event of a shop has products, one value for each of them
+OF_PRODUCTS = ("af_price", "af_content_id", "af_quantity")
+_VIEW = ("af_price", "af_content_id", "af_content_type")
+_ORDER = ("af_revenue", "af_price", "af_content_id", "af_content_type", "af_quantity", "af_order_id")
+#: the events of a shop, by the name in lower case with underscores, and what they have without products
 PARAMETERS = {
     "products_searched": ("af_search_string",),
-    "product_viewed": ("af_price", "af_content_id", "af_content_type"),
-    "product_list_viewed": ("af_content_type", "af_content_list"),
-    "product_added_to_wishlist": ("af_price", "af_content_id", "af_content_type"),
-    "product_added": ("af_price", "af_quantity", "af_content_id", "af_content_type"),
-    "product_removed": ("af_content_id", "af_content_type"),
-    "checkout_started": ("af_price", "af_quantity", "af_content_id", "af_content_type"),
+    "product_viewed": _VIEW,
+    "product_added_to_wishlist": _VIEW,
+    "checkout_started": (*_VIEW, "af_quantity"),
+    "product_removed": _ORDER,
     "order_completed": _ORDER,
     "first_purchase": _ORDER,
 }
 OTHERS = ("af_revenue", "af_quantity", "af_price")
-#: these are about several products: these parameters of theirs are lists, one value for each product that has it
-SEVERAL = {
-    "product_list_viewed": ("af_content_list",),
-    "checkout_started": ("af_price", "af_quantity", "af_content_id", "af_content_type"),
-    "order_completed": ("af_price", "af_quantity", "af_content_id"),
-    "first_purchase": ("af_price", "af_quantity", "af_content_id"),
-}
