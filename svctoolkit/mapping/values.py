@@ -12,6 +12,7 @@ import msgspec
 _NOTHING: Mapping[str, Any] = {}
 _PLAIN = frozenset({str, int, bool, type(None)})
 _ENCODER = msgspec.json.Encoder()
+_LEADING_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _XML_NAME = r"[^\W\d][\w.\-]*(?::[^\W\d][\w.\-]*)?"
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 _NOT_IN_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
@@ -96,6 +97,19 @@ def _flatten(
             _flatten(enumerate(item), at + "[", "]", joint, brackets, out)
         else:
             _flatten(enumerate(item), at + joint, "", joint, brackets, out)
+
+
+def leading_number(value: Any) -> int | float | None:
+    """The number that a text begins with, as JavaScript's `parseFloat` reads it; None for anything else.
+
+    >>> leading_number("12.50 EUR"), leading_number(3), leading_number("EUR 3"), leading_number(True)
+    (12.5, 3, None, None)
+    """
+    if isinstance(value, str) and (match := _LEADING_NUMBER.match(value)):
+        value = float(match[0])
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
 
 def is_empty(value: Any) -> bool:

@@ -14,21 +14,22 @@ from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
-    EMAIL,
     TIME,
     USER_ID,
     Table,
     as_object,
     converter,
-    epoch_ms,
-    event_key,
     first,
     in_url,
-    number,
+    is_empty,
+    leading_number,
+    moment,
     platform,
-    products,
     required,
     string,
+    text,
+    trait,
+    value_of,
     warehouse_id,
     warehouse_row,
 )
@@ -40,7 +41,6 @@ _HOSTS = {"USDC": "https://api.iterable.com/api", "EUDC": "https://api.eu.iterab
 class IterableSettings(Settings, frozen=True, kw_only=True):
     api_key: Secret
     data_center: Literal["USDC", "EUDC"] = "USDC"
-    package_name: str = ""
     prefer_user_id: bool = True
     merge_nested_objects: bool = True
     track_all_pages: bool = False
@@ -54,6 +54,11 @@ destination = DestinationType(
     "Iterable",
     IterableSettings,
     docs="https://api.iterable.com/api/docs",
+    quirks=[
+        "An event happened when the trait createdAt says, where there is one.",
+        "A time or number that is none is sent as null.",
+        "The token of a browser is registered for users without a device's token only.",
+    ],
     answers=[
         Answer("success", 200, {"msg": "", "code": "Success", "params": None}),
         Answer("bad key", 401, {"msg": "Invalid API key", "code": "BadApiKey", "params": None}),
@@ -69,39 +74,23 @@ def _categories(value: Any) -> list[Any]:
     return value if isinstance(value, list) else string.of(value).split(",")
 
 
-USER = Table({"email": EMAIL, "userId": first(USER_ID, "anonymousId")})
-HAPPENED = Table(
-    {
-        **USER.shape,
-        "createdAt": epoch_ms(TIME),
-        "campaignId": number("properties.campaignId"),
-        "templateId": number("properties.templateId"),
-    }
-)
+USER = Table({"email": trait("email"), "userId": first(USER_ID, "anonymousId")})
+ACTOR = Table({**USER.shape, "email": first("properties.email", "context.traits.email", "traits.email")})
+ACTION_ID = Table({"id": "properties.event_id"})
+WHEN = first(trait("createdAt"), TIME)
 ITEM = Table(
     {
-        "id": first("product_id", "sku"),
+        "id": required("product_id"),
         "sku": "sku",
-        "name": "name",
+        "name": required("name"),
         "categories": _categories("category"),
-        "price": number("price"),
-        "quantity": number("quantity"),
         "imageUrl": "image_url",
         "url": "url",
     },
     of="properties.products",
 )
-PURCHASE = Table(
-    {
-        "id": string("properties.orderId", "properties.order_id"),
-        "total": required(number("properties.total")),
-        "createdAt": epoch_ms(TIME),
-        "campaignId": number("properties.campaignId"),
-        "templateId": number("properties.templateId"),
-    }
-)
-DEVICE = Table({"token": required("context.device.token")})
-BROWSER = Table({"browserToken": required("context.os.token")})
+PURCHASE = Table({"id": string("properties.order_id", "properties.orderId")})
+APPLICATION = Table({"applicationName": "context.device.name"})
 EMAILS = Table({"currentEmail": required("previousId"), "newEmail": required("userId")})
 
 
@@ -114,26 +103,36 @@ def send_person(event: Event, settings: IterableSettings) -> Iterator[Payload]:
         return
     user = _user(event, settings)
     yield _post(settings, "/users/update", user)
-    key, device = settings.register_device_or_browser_api_key, as_object(event.context.get("device"))
-    whose: dict[str, Any] = {name: user[name] for name in ("email", "userId") if name in user}
+    key = settings.register_device_or_browser_api_key
+    device, os = as_object(event.context.get("device")), as_object(event.context.get("os"))
+    ids: dict[str, Any] = {name: user[name] for name in ("email", "userId") if name in user}
     if key and device.get("token"):
         service = "APNS" if platform(device.get("type")) == "ios" else "GCM"
-        about = {**DEVICE(event), "platform": service, "applicationName": settings.package_name}
-        yield _post(settings, "/users/registerDeviceToken", {**whose, "device": about, "preferUserId": True}, key)
-    if key and as_object(event.context.get("os")).get("token"):
-        yield _post(settings, "/users/registerBrowserToken", {**whose, **BROWSER(event)}, key)
+        about = {"token": _token(device, "device"), "platform": service, **APPLICATION(event)}
+        body = {**ids, "device": about, "preferUserId": settings.prefer_user_id}
+        yield _post(settings, "/users/registerDeviceToken", body, key)
+    elif key and os.get("token"):
+        yield _post(settings, "/users/registerBrowserToken", {**ids, "browserToken": _token(os, "os")}, key)
+
+
+def _token(place: Mapping[str, Any], name: str) -> str:
+    if not isinstance(place["token"], str):
+        raise MappingError(f"context.{name}.token: expected a text", field=f"context.{name}.token")
+    return place["token"]
 
 
 @destination.on("track")
-def send_event(event: Event, settings: IterableSettings) -> Payload:
+def send_action(event: Event, settings: IterableSettings) -> Payload:
     """The events of a cart and an order have endpoints of their own."""
-    key = event_key(event)
-    if key in ("product_added", "product_removed"):
+    name = event.raw.get("event")
+    key = name.lower() if isinstance(name, str) else ""
+    if key in ("product added", "product removed"):
         return _post(settings, "/commerce/updateCart", {"user": _user(event, settings), "items": _items(event)})
-    if key == "order_completed":
-        order = {**PURCHASE(event), "user": _user(event, settings), "items": _items(event)}
-        return _post(settings, "/commerce/trackPurchase", {**order, "dataFields": event.properties})
-    return _event(event, settings, event.raw.get("event"))
+    if key == "order completed":
+        total = _require_number(event.properties, "total", "properties.total")
+        order = {**PURCHASE(event), "user": _user(event, settings), "total": total, "items": _items(event)}
+        return _post(settings, "/commerce/trackPurchase", {**order, **_details(event)})
+    return _action(event, settings, name, ACTION_ID(event))
 
 
 @destination.on("page", "screen")
@@ -141,17 +140,16 @@ def send_page(event: Event, settings: IterableSettings) -> Payload:
     """`Loaded a Page`, or `<name> page`. The configuration says which pages are tracked at all."""
     name = event.raw.get("name") or event.properties.get("name")
     category = event.properties.get("category") or event.raw.get("category")
-    wanted = (settings.track_categorised_pages and category) or (settings.track_named_pages and name)
-    if not settings.track_all_pages and not wanted:
+    chosen = (settings.track_categorised_pages and category) or (settings.track_named_pages and name)
+    if not settings.track_all_pages and not chosen:
         raise MappingError(
             f"the configuration tracks no {event.type} like this: see trackAllPages, trackNamedPages and "
             "trackCategorisedPages",
             field="name or properties.category",
         )
-    shown = name or category
-    if settings.map_to_single_event or not shown:
-        return _event(event, settings, f"Loaded a {event.type.title()}")
-    return _event(event, settings, f"{shown} {event.type}")
+    if settings.map_to_single_event or not name:
+        return _action(event, settings, f"Loaded a {event.type.title()}")
+    return _action(event, settings, f"{text(name)} {event.type}")
 
 
 @destination.on("alias")
@@ -160,18 +158,31 @@ def send_alias(event: Event, settings: IterableSettings) -> Payload:
     return _post(settings, "/users/updateEmail", EMAILS(event))
 
 
-def _event(event: Event, settings: IterableSettings, name: Any) -> Payload:
-    if name is not None and not isinstance(name, str):
-        raise MappingError(f"event: expected a text, got {name!r}", field="event")
-    body = {**HAPPENED(event), "dataFields": event.properties}
-    return _post(settings, "/events/track", {**_require_user(body), **({"eventName": name} if name else {})})
+def _action(event: Event, settings: IterableSettings, name: Any, more: Mapping[str, Any] = {}) -> Payload:
+    body = {**more, **_require_user(ACTOR(event)), **_details(event)}
+    return _post(settings, "/events/track", body if name in (None, "") else {**body, "eventName": name})
+
+
+def _details(event: Event) -> dict[str, Any]:
+    """When, by which campaign, and all properties. A time or number that is none is null."""
+    when = value_of(event, WHEN)
+    time = moment(int(when) if isinstance(when, bool) else when)
+    out: dict[str, Any] = {"createdAt": None if time is None else int(time.timestamp() * 1000)}
+    for name in ("campaignId", "templateId"):
+        if not is_empty(event.properties.get(name)):
+            number = leading_number(event.properties[name])
+            out[name] = None if number is None else int(number)
+    if isinstance(event.raw.get("properties"), dict):
+        out["dataFields"] = event.properties
+    return out
 
 
 def _user(event: Event, settings: IterableSettings) -> dict[str, Any]:
     fields = {**event.traits, **warehouse_id(event)}
-    body = _require_user(USER({**event.raw, "traits": fields}))
-    prefer, merge = settings.prefer_user_id, settings.merge_nested_objects
-    return {**body, "dataFields": fields, "preferUserId": prefer, "mergeNestedObjects": merge}
+    body = _require_user(USER({**event.raw, "traits": fields} if fields else event.raw))
+    if fields or isinstance(event.raw.get("traits"), dict) or isinstance(event.context.get("traits"), dict):
+        body["dataFields"] = fields
+    return {**body, "preferUserId": settings.prefer_user_id, "mergeNestedObjects": settings.merge_nested_objects}
 
 
 def _require_user(body: dict[str, Any]) -> dict[str, Any]:
@@ -181,7 +192,22 @@ def _require_user(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _items(event: Event) -> list[dict[str, Any]]:
-    return [ITEM(product) for product in products(event) or [event.properties]]
+    """The products, or the one that the properties describe."""
+    listed = event.properties.get("products")
+    return [_item(as_object(product)) for product in (listed if isinstance(listed, list) else [event.properties])]
+
+
+def _item(product: Mapping[str, Any]) -> dict[str, Any]:
+    quantity = _require_number(product, "quantity", "properties.products.quantity")
+    price = _require_number(product, "price", "properties.products.price")
+    return {**ITEM(product), "price": price, "quantity": None if quantity is None else int(quantity)}
+
+
+def _require_number(values: Mapping[str, Any], name: str, where: str) -> int | float | None:
+    """The number that must be there; null for what is none."""
+    if values.get(name) in (None, ""):
+        raise MappingError(f"needs a value at {where}", field=where)
+    return leading_number(values[name])
 
 
 def _catalog(event: Event) -> str:
