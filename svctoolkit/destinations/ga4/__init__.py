@@ -2,7 +2,9 @@
 
 track, page (`page_view`) and group (`join_group`) are sent. The shop's events take Google's names and parameters; what
 else is in the properties becomes a parameter of its own, nested objects joined with underscores. Google takes events
-of the last 3 days.
+of the last 3 days. https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
+
+Decisions. A time that is none is left out, and Google takes that of its arrival.
 """
 
 from __future__ import annotations
@@ -21,30 +23,32 @@ from svctoolkit.destinations.ga4._events import (
     STANDARD,
     USER_PROPERTY,
     Standard,
+    scalar,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
-    CLIENT_TIME,
+    TIME,
     USER_ID,
     Table,
     as_object,
     check_age,
     compact,
     converter,
-    epoch_us,
     event_key,
     event_name,
     first,
     flatten,
+    is_empty,
+    moment,
     number,
-    products,
     required,
     string,
     text,
-    time,
-    value_of,
+    trait,
 )
+from svctoolkit.mapping.table import getter
+from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
 _HOST = "www.google-analytics.com"
@@ -52,7 +56,7 @@ _HOST = "www.google-analytics.com"
 
 class GoogleAnalyticsSettings(Settings, frozen=True, kw_only=True):
     api_secret: Secret
-    types_of_client: Literal["gtag", "firebase"] = "gtag"
+    types_of_client: Literal["gtag", "firebase"]
     measurement_id: str = ""
     firebase_app_id: str = ""
     debug_mode: bool = False
@@ -71,6 +75,11 @@ destination = DestinationType(
     GoogleAnalyticsSettings,
     docs="https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference",
     names=("Google Analytics 4", "GA4"),
+    quirks=[
+        "What one standard event has no parameter for is sent as a parameter of the user's own; products of a name that "
+        "Google does not recommend become flat parameters such as products_0_name.",
+        "A session number in camel case is sent twice: as sessionNumber and as session_number.",
+    ],
     answers=[  # 2xx whatever the body holds; only the validation server (debugMode) names mistakes, in its 200
         Answer("success", 200, {"validationMessages": []}, at="/debug/"),
         Answer("success", 204, ""),
@@ -95,38 +104,47 @@ destination = DestinationType(
 
 
 @converter
-def _non_personal_ads(tracked: Any) -> bool:
-    """Who limits advertising on the device gets no personalised advertising."""
-    return not (tracked is True or (isinstance(tracked, str) and tracked.lower() == "true"))
+def _without_personal_ads(tracked: Any) -> bool | None:
+    """Who limits advertising on the device gets no personalised advertising; None where that is not known."""
+    return {"true": False, "false": True}.get(str(tracked).lower()) if isinstance(tracked, bool | str) else None
 
 
-WHEN = time(CLIENT_TIME)
 BODY = Table(
     {
         "user_id": string(USER_ID),
-        "non_personalized_ads": _non_personal_ads("context.device.adTrackingEnabled"),
+        "non_personalized_ads": _without_personal_ads("context.device.adTrackingEnabled"),
     }
 )
-WEB = Table({"client_id": required(first("context.externalId.ga4ClientId", "anonymousId", "messageId"))})
+WEB = Table({"client_id": required(first("context.externalId.ga4ClientId", "anonymousId", "rudderId"))})
 APP = Table({"app_instance_id": required("context.externalId.ga4AppInstanceId")})
 PAGE = Table(
     {
-        "page_location": "context.page.url",
-        "page_referrer": "context.page.referrer",
-        "page_title": "context.page.title",
+        "page_location": scalar("context.page.url"),
+        "page_referrer": scalar("context.page.referrer"),
+        "page_title": scalar("context.page.title"),
     }
 )
 ENGAGEMENT = Table(
     {
-        "engagement_time_msec": first("properties.engagementTimeMsec", "traits.engagementTimeMsec"),
-        "session_id": first("properties.sessionId", "traits.sessionId", "context.sessionId"),
-        "session_number": first("properties.sessionNumber", "traits.sessionNumber"),
+        "engagement_time_msec": first("properties.engagementTimeMsec", "properties.engagement_time_msec"),
+        "session_id": first("properties.sessionId", "properties.session_id", "context.sessionId"),
+        "session_number": first("properties.sessionNumber", "properties.session_number"),
     }
 )
-GROUP = Table({"group_id": "groupId"})
+GROUP = Table(
+    {
+        "group_id": first("groupId", trait("groupId")),
+        "engagement_time_msec": first(trait("engagementTimeMsec"), trait("engagement_time_msec")),
+        "session_id": first(trait("sessionId"), trait("session_id"), "context.sessionId"),
+        "session_number": trait("sessionNumber", "session_number"),
+    }
+)
 _CONSENTS = ("ad_user_data", "ad_personalization")
 _PRICED = frozenset({"add_to_cart", "remove_from_cart"})
-_NOT_PARAMETERS = frozenset({"products", "user_properties"})
+_NOT_PARAMETERS = frozenset({
+    "engagementTimeMsec", "engagement_time_msec", "groupId", "sessionId", "session_id", "user_properties",
+})  # fmt: skip
+_time = getter(TIME)
 
 
 @destination.on("track")
@@ -135,41 +153,54 @@ def send_event(event: Event, settings: GoogleAnalyticsSettings, context: Context
     name = event_name(event)
     standard = STANDARD.get(event_key(event))
     if standard:
-        return _send(event, settings, context, standard.name, _standard(event, standard))
-    return _send(event, settings, context, _check_name("_".join(name.split())), _custom(event.properties))
+        params = _standard_parameters(event, standard)
+        return _payload(event, settings, context, standard.name, {**params, **PAGE(event), **ENGAGEMENT(event)})
+    params = {**_own_parameters(event.properties), **PAGE(event), **ENGAGEMENT(event)}
+    return _payload(event, settings, context, _check_name("_".join(name.split())), params)
 
 
 @destination.on("page")
 def send_page(event: Event, settings: GoogleAnalyticsSettings, context: Context) -> Payload:
-    return _send(event, settings, context, "page_view", _custom(event.properties))
+    if settings.connection_mode == "hybrid":
+        raise MappingError("pages are sent by the device, because connectionMode is hybrid", field="type")
+    params = {**_own_parameters(event.properties), **PAGE(event), **ENGAGEMENT(event)}
+    return _payload(event, settings, context, "page_view", params)
 
 
 @destination.on("group")
 def send_group(event: Event, settings: GoogleAnalyticsSettings, context: Context) -> Payload:
-    traits = as_object(event.raw.get("traits"))
-    return _send(event, settings, context, "join_group", {**_custom(traits), **GROUP(event)})
+    traits = {**as_object(event.raw.get("traits")), **as_object(event.context.get("traits"))}
+    return _payload(event, settings, context, "join_group", {**_own_parameters(traits), **GROUP(event)})
 
 
-def _standard(event: Event, standard: Standard) -> dict[str, Any]:
+def _standard_parameters(event: Event, standard: Standard) -> dict[str, Any]:
     params, own = standard.table(event), standard.table.rest(event.properties, "properties")
-    listed = products(event)
-    if standard.items == "must" and not listed:
-        raise MappingError(
-            f"needs a list of objects at properties.products: {standard.name} is about items",
-            field="properties.products",
-        )
-    if standard.items == "one" and not listed:
-        params["items"] = [_item(ITEM(event.properties))]
+    own.pop("products", None)
+    items = _items(event, standard)
+    if items is None and standard.items in ("either", "properties"):
+        items = [_item(ITEM(event.properties))]
         own = ITEM.rest(own)
-    elif standard.items != "none" and listed:
-        params["items"] = [_item({**ITEM(product), **_flat(ITEM.rest(product))}) for product in listed]
-    if standard.name in _PRICED and "value" not in params and "price" in event.properties:
-        quantity = event.properties.get("quantity")
-        params["value"] = number.of(event.properties["price"]) * number.of(1 if quantity is None else quantity)
-    params.update(_custom(own))
-    if "value" in params:
-        params.setdefault("currency", "USD")  # Google drops values without a currency
-    return params
+        if standard.name != "select_item" and "currency" in event.properties:
+            own["currency"] = event.properties["currency"]
+    if items is not None:
+        params["items"] = items
+    if standard.name in _PRICED and "value" not in params:
+        params["value"] = _price(event.properties)
+    usual = {"currency": "USD"} if "value" in params else {}  # Google drops values without a currency
+    return {**usual, **params, **_own_parameters(own)}
+
+
+def _items(event: Event, standard: Standard) -> list[dict[str, Any]] | None:
+    products, where = event.properties.get("products"), "properties.products"
+    if standard.items in ("none", "properties"):
+        return None
+    if not products:
+        if standard.items == "must":
+            raise MappingError(f"needs a list of objects at {where}: {standard.name} is about items", field=where)
+        return None
+    if not isinstance(products, list):
+        raise MappingError(f"{where}: expected a list of objects", field=where)
+    return [_item({**ITEM(product), **_flat(ITEM.rest(product))}) for product in map(as_object, products)]
 
 
 def _item(item: dict[str, Any]) -> dict[str, Any]:
@@ -179,10 +210,18 @@ def _item(item: dict[str, Any]) -> dict[str, Any]:
     return item
 
 
-def _custom(members: Mapping[str, Any]) -> dict[str, Any]:
+def _price(properties: Mapping[str, Any]) -> int | float:
+    """What a product costs, where neither a total nor a value nor a revenue is known."""
+    price, quantity = properties.get("price"), properties.get("quantity")
+    where = "properties.total or properties.value or properties.revenue or properties.price"
+    if is_empty(price):
+        raise MappingError(f"needs a value at {where}", field=where)
+    return number.of(price) * number.of(1 if is_empty(quantity) else quantity)
+
+
+def _own_parameters(members: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of the user's own, without the names that Google keeps."""
-    own = {key: value for key, value in members.items() if key not in _NOT_PARAMETERS}
-    flat = _flat(ENGAGEMENT.rest(own, "properties"))
+    flat = _flat({key: value for key, value in members.items() if key not in _NOT_PARAMETERS})
     return {key: value for key, value in flat.items() if not RESERVED_PREFIX.match(key)}
 
 
@@ -193,32 +232,31 @@ def _flat(members: Mapping[str, Any]) -> dict[str, Any]:
 def _check_name(name: str) -> str:
     if name in RESERVED_EVENTS or RESERVED_PREFIX.match(name):
         raise MappingError(f"event: Google keeps the name {name!r}; give the event another one", field="event")
-    if not EVENT_NAME.match(name):
-        raise MappingError(f"event: {name!r} does not start with a letter", field="event")
+    if not EVENT_NAME.fullmatch(name):
+        raise MappingError(f"event: {name!r} needs a letter, then letters, digits and underscores alone", field="event")
     return name
 
 
-def _send(
-    event: Event, settings: GoogleAnalyticsSettings, context: Context, name: str, own: Mapping[str, Any]
+def _payload(
+    event: Event, settings: GoogleAnalyticsSettings, context: Context, name: str, params: dict[str, Any]
 ) -> Payload:
     web, options = settings.types_of_client == "gtag", destination.options(event)
     session = options if _is_hybrid(settings) else {}
-    params = {**own, **PAGE(event), **ENGAGEMENT(event)}
-    for key, option in (("session_id", "sessionId"), ("session_number", "sessionNumber")):
-        if session.get(option):
-            params[key] = session[option]
+    if session.get("sessionId"):
+        params["session_id"] = session["sessionId"]
+    if options.get("sessionNumber"):
+        params["session_number"] = options["sessionNumber"]
     params.setdefault("engagement_time_msec", 1)  # without it the user does not count as active
     consents = as_object(options.get("consents"))
+    client = {"client_id": session["clientId"]} if web and session.get("clientId") else (WEB if web else APP)(event)
     body = {
-        **(WEB if web else APP)(event),
+        **client,
         **BODY(event),
         "timestamp_micros": _timestamp(event, context),
         "user_properties": _user_properties(event, settings),
         "consent": {key: consents[key] for key in _CONSENTS if consents.get(key) in ("GRANTED", "DENIED")},
         "events": [{"name": name, "params": params}],
     }
-    if web and session.get("clientId"):
-        body["client_id"] = session["clientId"]
     stream = {"measurement_id": settings.measurement_id} if web else {"firebase_app_id": settings.firebase_app_id}
     return Payload(
         endpoint=f"https://{_HOST}{'/debug' if settings.debug_mode else ''}/mp/collect",
@@ -234,12 +272,13 @@ def _is_hybrid(settings: GoogleAnalyticsSettings) -> bool:
 
 
 def _timestamp(event: Event, context: Context) -> int | None:
-    when = value_of(event, WHEN)
+    """In microseconds; None for a time that is none."""
+    when = moment(_time(event.raw))
     if when is None:
         return None
     past, future = timedelta(hours=72), timedelta(minutes=15)
-    check_age(when, context.clock(), by="Google", past=past, future=future, field="originalTimestamp")
-    return epoch_us.of(when)
+    check_age(when, context.clock(), by="Google", past=past, future=future)
+    return microseconds(when)
 
 
 def _user_properties(event: Event, settings: GoogleAnalyticsSettings) -> dict[str, Any]:

@@ -7,35 +7,51 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from svctoolkit.mapping import Table, first, number, required
+from svctoolkit.mapping import Table, converter, first, number, required
 
-VALUE = number("properties.total", "properties.value", "properties.revenue")
-UNIT_VALUE = number("properties.total", "properties.price", "properties.value", "properties.revenue")
-LIST = Table({"item_list_id": "properties.list_id", "item_list_name": "properties.category"})
+
+@converter
+def scalar(value: Any) -> Any:
+    """Google takes texts, numbers and booleans; lists and objects are left out."""
+    return None if isinstance(value, list | dict) else value
+
+
+@converter
+def amount(value: Any) -> Any:
+    """A number, also as a text; lists and objects are left out."""
+    return None if isinstance(value, list | dict) else number.of(value)
+
+
+VALUE = amount("properties.total", "properties.value", "properties.revenue")
+UNIT_VALUE = amount("properties.total", "properties.price", "properties.value", "properties.revenue")
+LEAD_VALUE = amount("properties.value", "properties.total", "properties.price", "properties.revenue")
+LIST = Table({"item_list_id": scalar("properties.list_id"), "item_list_name": scalar("properties.category")})
 PROMOTION = Table(
     {
-        "creative_name": first("properties.creative_name", "properties.creative"),
-        "creative_slot": first("properties.creative_slot", "properties.position"),
-        "promotion_name": first("properties.promotion_name", "properties.name"),
+        "creative_name": scalar("properties.creative_name", "properties.creative"),
+        "creative_slot": scalar("properties.creative_slot", "properties.position"),
+        "promotion_id": scalar("properties.promotion_id"),
+        "promotion_name": scalar("properties.promotion_name", "properties.name"),
     }
 )
-CART = Table({"value": VALUE})
-PRODUCT = Table({"value": UNIT_VALUE})
+CART = Table({"value": required(VALUE)})
+PRODUCT = Table({"value": required(UNIT_VALUE)})
+#: with the price of the product as the last resort
+ONE_OF_A_CART = Table({"value": VALUE})
 ORDER = Table(
     {
         "value": VALUE,
         "transaction_id": required("properties.order_id"),
-        "shipping": number("properties.shipping"),
-        "tax": number("properties.tax"),
+        "shipping": amount("properties.shipping"),
+        "tax": amount("properties.tax"),
     }
 )
-PLAIN = Table({"value": number("properties.value")})
 CAMPAIGN = Table(
     {
         "campaign_id": "context.campaign.id",
-        "campaign": "context.campaign.name",
+        "campaign": first("context.campaign.name", "properties.name"),
         "source": "context.campaign.source",
         "medium": "context.campaign.medium",
         "term": "context.campaign.term",
@@ -44,14 +60,18 @@ CAMPAIGN = Table(
 )
 ITEM = Table(
     {
-        "item_id": first("product_id", "item_id"),
-        "item_name": first("name", "item_name"),
-        "item_category": first("category", "item_category"),
-        "item_brand": first("brand", "item_brand"),
-        "item_variant": first("variant", "item_variant"),
-        "price": number("price"),
-        "quantity": number("quantity"),
-        "index": number("position", "index"),
+        "item_id": "product_id",
+        "item_name": "name",
+        "coupon": "coupon",
+        "item_category": "category",
+        "item_brand": "brand",
+        "item_variant": "variant",
+        "price": amount("price"),
+        "quantity": amount("quantity"),
+        "index": amount("position"),
+        "affiliation": "affiliation",
+        "currency": "currency",
+        "discount": "discount",
     },
     of="properties.products",
 )
@@ -59,31 +79,35 @@ ITEM = Table(
 
 @dataclass(frozen=True)
 class Standard:
-    """A recommended event. `one` takes its item from the properties themselves when there is no list of products."""
+    """A recommended event, and where its items come from.
+
+    They are the products, which it may have or must have; or what the properties tell of one product, for
+    `properties`, and for `either` where there are no products.
+    """
 
     name: str
     table: Table
-    items: Literal["none", "may", "must", "one"] = "none"
+    items: Literal["none", "may", "must", "either", "properties"] = "none"
 
 
 #: by the event's name in lower case, with underscores
 STANDARD = {
-    "products_searched": Standard("search", Table({"search_term": "properties.query"})),
+    "products_searched": Standard("search", Table({"search_term": required("properties.query")})),
     "product_list_viewed": Standard("view_item_list", LIST, "must"),
-    "product_clicked": Standard("select_item", LIST, "one"),
+    "product_clicked": Standard("select_item", LIST, "properties"),
     "promotion_viewed": Standard("view_promotion", PROMOTION, "must"),
     "promotion_clicked": Standard("select_promotion", PROMOTION, "may"),
-    "product_viewed": Standard("view_item", PRODUCT, "one"),
-    "product_added": Standard("add_to_cart", CART, "one"),
-    "product_removed": Standard("remove_from_cart", CART, "one"),
-    "product_added_to_wishlist": Standard("add_to_wishlist", PRODUCT, "one"),
+    "product_viewed": Standard("view_item", PRODUCT, "properties"),
+    "product_added": Standard("add_to_cart", ONE_OF_A_CART, "either"),
+    "product_removed": Standard("remove_from_cart", ONE_OF_A_CART, "either"),
+    "product_added_to_wishlist": Standard("add_to_wishlist", PRODUCT, "either"),
     "cart_viewed": Standard("view_cart", CART, "must"),
     "checkout_started": Standard("begin_checkout", CART, "must"),
     "payment_info_entered": Standard(
-        "add_payment_info", Table({"value": VALUE, "payment_type": "properties.payment_method"}), "must"
+        "add_payment_info", Table({"value": required(VALUE), "payment_type": "properties.payment_method"}), "must"
     ),
     "checkout_step_completed": Standard(
-        "add_shipping_info", Table({"value": VALUE, "shipping_tier": "properties.shipping_method"}), "must"
+        "add_shipping_info", Table({"value": required(VALUE), "shipping_tier": "properties.shipping_method"}), "must"
     ),
     "order_completed": Standard("purchase", ORDER, "must"),
     "order_refunded": Standard("refund", ORDER, "may"),
@@ -98,13 +122,13 @@ STANDARD = {
     ),
     "cart_shared": Standard(
         "share",
-        Table(
-            {"method": "properties.share_via", "item_id": first("properties.item_id", "properties.cart_id")},
-        ),
+        Table({"method": "properties.share_via", "item_id": first("properties.item_id", "properties.cart_id")}),
     ),
+    "sign_up": Standard("sign_up", Table({})),
+    "login": Standard("login", Table({})),
+    "group": Standard("group", Table({})),
     "view_search_results": Standard("view_search_results", Table({}), "may"),
-    "generate_lead": Standard("generate_lead", PLAIN),
-    "earn_virtual_currency": Standard("earn_virtual_currency", Table({})),
+    "generate_lead": Standard("generate_lead", Table({"value": required(LEAD_VALUE)})),
     "campaign_details": Standard("campaign_details", CAMPAIGN),
 }
 
@@ -122,4 +146,4 @@ RESERVED_USER_PROPERTIES = frozenset({
     "first_open_time", "first_visit_time", "first_open_after_install", "last_deep_link_referrer", "user_id",
 })  # fmt: skip
 USER_PROPERTY = re.compile(r"[A-Za-z]\w{0,23}", re.ASCII)
-EVENT_NAME = re.compile(r"[A-Za-z]\w*")
+EVENT_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
