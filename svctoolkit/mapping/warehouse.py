@@ -22,6 +22,9 @@ class ExternalId(NamedTuple):
     id: Any = None
 
 
+_NO_ROW = ExternalId()
+
+
 def external_ids(event: Event) -> list[ExternalId]:
     """All of `context.externalId`, in its order."""
     listed = event.context.get("externalId")
@@ -34,15 +37,15 @@ def warehouse_row(event: Event) -> ExternalId:
     Reverse ETL maps the columns to the destination's own fields, marks the event with `context.mappedToDestination`,
     and names the row in the first external ID.
     """
-    ids = external_ids(event)
-    return ids[0] if ids and event.context.get("mappedToDestination") else ExternalId()
+    ids = external_ids(event) if event.context.get("mappedToDestination") else None
+    return ids[0] if ids else _NO_ROW
 
 
 def warehouse_id(event: Event, usual: str = "") -> dict[str, Any]:
     """The ID of that row under the name of its field, or of the `usual` one: `{"email": "a@example.com"}`."""
     row = warehouse_row(event)
     field = row.field or usual
-    return {field: row.id} if field and row != ExternalId() else {}
+    return {field: row.id} if field and row is not _NO_ROW else {}
 
 
 def _external_id(item: Any) -> ExternalId:

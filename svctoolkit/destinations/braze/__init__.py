@@ -106,13 +106,13 @@ PURCHASE = Table(
 @destination.on("identify")
 def send_person(event: Event, settings: BrazeSettings, context: Context) -> Payload:
     """Joins the anonymous user to the known one before it sets the attributes."""
-    who = _user(event)
-    if who and event.raw.get("anonymousId"):
-        _join(event, settings, context, who)
-    about = _attributes(event, settings, context)
+    identity = _identity(event)
+    if "external_id" in identity and event.raw.get("anonymousId"):
+        _join(event, settings, context, identity["external_id"])
+    about = _attributes(event, settings, context, identity)
     if not about:
         raise MappingError("needs traits that are new to Braze: there are no attributes to set", field="traits")
-    return _post(settings, "/users/track", {"attributes": [{**about, **_identity(event)}]})
+    return _post(settings, "/users/track", {"attributes": [{**about, **identity}]})
 
 
 @destination.on("track")
@@ -123,7 +123,8 @@ def send_action(event: Event, settings: BrazeSettings, context: Context) -> Payl
         kind = RECOMMENDED[key]
         return _custom_event(event, settings, context, {"name": kind.name}, shop_properties(event, kind))
     if key == "order completed":
-        return _track(event, settings, context, "purchases", _purchases(event, settings))
+        identity = _identity(event)
+        return _track(event, settings, context, identity, {"purchases": _purchases(event, settings, identity)})
     name = {"name": event.raw["event"]} if "event" in event.raw else {}
     return _custom_event(event, settings, context, name, _custom(event))
 
@@ -167,22 +168,23 @@ def _custom_event(
     event: Event, settings: BrazeSettings, context: Context, name: Mapping[str, Any], properties: Mapping[str, Any]
 ) -> Payload:
     time = {"time": event.raw["timestamp"]} if "timestamp" in event.raw else {}
-    return _track(event, settings, context, "events", [{**name, **time, "properties": properties, **_identity(event)}])
+    identity = _identity(event)
+    body = {"events": [{**name, **time, "properties": properties, **identity}]}
+    return _track(event, settings, context, identity, body)
 
 
 def _track(
-    event: Event, settings: BrazeSettings, context: Context, kind: str, records: list[dict[str, Any]]
+    event: Event, settings: BrazeSettings, context: Context, identity: Mapping[str, Any], records: Mapping[str, Any]
 ) -> Payload:
-    body: dict[str, Any] = {"partner": "RudderStack", kind: records}
-    about = _attributes(event, settings, context)
+    body = {"partner": "RudderStack", **records}
+    about = _attributes(event, settings, context, identity)
     if about:
-        body["attributes"] = [{**about, **_identity(event)}]
+        body["attributes"] = [{**about, **identity}]
     return _post(settings, "/users/track", body)
 
 
-def _attributes(event: Event, settings: BrazeSettings, context: Context) -> dict[str, Any]:
+def _attributes(event: Event, settings: BrazeSettings, context: Context, identity: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes to set, without the user's ID; without those that Braze knows already, where it is to be asked."""
-    identity = _identity(event)
     about = attributes(event, nested=settings.enable_nested_array_operations)
     about = {key: value for key, value in about.items() if key not in identity}
     return changes(about, _profile(identity, settings, context)) if about and settings.support_dedup else about
@@ -205,12 +207,12 @@ def _custom(event: Event) -> dict[str, Any]:
     return {key: value for key, value in event.properties.items() if key not in _NOT_IN_EVENTS}
 
 
-def _purchases(event: Event, settings: BrazeSettings) -> list[dict[str, Any]]:
+def _purchases(event: Event, settings: BrazeSettings, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
     listed = event.properties.get("products")
     if not isinstance(listed, list) or not listed:
         where = "properties.products"
         raise MappingError(f"needs a list of products at {where}: each is a purchase", field=where)
-    return [_purchase(event, settings, as_object(product)) for product in listed]
+    return [{**_purchase(event, settings, as_object(product)), **identity} for product in listed]
 
 
 def _purchase(event: Event, settings: BrazeSettings, product: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,7 +220,7 @@ def _purchase(event: Event, settings: BrazeSettings, product: Mapping[str, Any])
     if not currency:
         where = "properties.currency or properties.products.currency"
         raise MappingError(f"needs a value at {where}", field=where)
-    out = {**PURCHASE(product), "currency": text(currency), **PURCHASE_TIME(event), **_identity(event)}
+    out = {**PURCHASE(product), "currency": text(currency), **PURCHASE_TIME(event)}
     extra = {key: value for key, value in product.items() if key not in _NOT_IN_PURCHASES}
     if settings.send_purchase_event_with_extra_properties and extra:
         out["properties"] = extra
