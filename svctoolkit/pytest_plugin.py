@@ -70,17 +70,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Under xdist: what this worker has covered goes to whoever started it."""
     config = session.config
     if _COVERAGE in config.stash and hasattr(config, "workeroutput"):
-        config.workeroutput[_COVERED] = _covered(config).found()
+        config.workeroutput[_COVERED] = _coverage_counts(config).counts()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """A worker of xdist has ended."""
-    found = getattr(node, "workeroutput", {}).get(_COVERED)
-    if found:
+    counts = getattr(node, "workeroutput", {}).get(_COVERED)
+    if counts:
         from svctoolkit import runner
 
-        node.config.stash.setdefault(_COVERAGE, runner.Collector([])).merge(found)
+        node.config.stash.setdefault(_COVERAGE, runner.Collector([])).merge(counts)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -89,14 +89,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             if name == _ANNOTATION:
                 terminalreporter.write(text)
     if _COVERAGE in config.stash:
-        from svctoolkit.runner import shown_coverage
+        from svctoolkit.runner import coverage_lines
 
         terminalreporter.section("suites")
-        for line in shown_coverage(_covered(config).coverage()):
+        for line in coverage_lines(_coverage_counts(config).coverage()):
             terminalreporter.write_line(line)
 
 
-def _covered(config: pytest.Config) -> Collector:
+def _coverage_counts(config: pytest.Config) -> Collector:
     """What scenarios have touched in this process, the lines of user code included."""
     collector = config.stash[_COVERAGE]
     if _PLANES in config.stash:
@@ -155,7 +155,7 @@ class ScenarioItem(pytest.Item):
         from svctoolkit import runner
 
         planes = _planes(self.config)
-        reason = runner.skipped(self.scenario, planes)
+        reason = runner.skip_reason(self.scenario, planes)
         if reason:
             pytest.skip(reason)
         outcome = runner.attempt(self.scenario, planes, snapshots=_snapshots(self.config))
@@ -189,7 +189,7 @@ def _planes(config: pytest.Config) -> Planes:
         live, url = config.getoption("--suite-live"), config.getoption("--suite-base-url")
         environ = os.environ
         config.stash[_PLANES] = (
-            runner.remote(url, environ.get("SVC_EMAIL", ""), environ.get("SVC_TOKEN", ""), live=live)
+            runner.remote_planes(url, environ.get("SVC_EMAIL", ""), environ.get("SVC_TOKEN", ""), live=live)
             if url
             else runner.Planes(live=live, coverage=config.getoption("--suite-coverage"))
         )
@@ -258,11 +258,12 @@ def run_scenario(pytestconfig: pytest.Config, request: pytest.FixtureRequest) ->
         from svctoolkit import runner
 
         if isinstance(scenario, str):
-            _, found = runner.collect([scenario])
+            _, scenarios = runner.collect([scenario])
         else:
-            given = request.getfixturevalue("workspace")
-            found = runner.of({"scenarios": [dict(scenario)]}, given, name=request.node.nodeid).scenarios
-        outcomes = [runner.attempt(one, _planes(pytestconfig), snapshots=_snapshots(pytestconfig)) for one in found]
+            workspace = request.getfixturevalue("workspace")
+            scenarios = runner.suite_of({"scenarios": [dict(scenario)]}, workspace, name=request.node.nodeid).scenarios
+        planes, snapshots = _planes(pytestconfig), _snapshots(pytestconfig)
+        outcomes = [runner.attempt(chosen, planes, snapshots=snapshots) for chosen in scenarios]
         for outcome in outcomes:
             if not outcome.ok:
                 raise AssertionError(runner.explanation(outcome))
@@ -294,11 +295,11 @@ def _assert(data_plane: DataPlane, what: str, expected: list[Any], destination: 
         raise UsageError(f"{what}.{'.'.join(map(str, path))}: {message}")
     keys = [destination] if destination else list(data_plane.workspace.destinations)
     data_plane.drain(run=run or "")
-    found = runner.became(data_plane.of_run(run) if run is not None else data_plane, keys)
-    values = found[what]
-    actual = [one for key in keys for one in values[key]] if isinstance(values, dict) else values
-    actual = [one for one in actual if not destination or one["destination"] == destination]
+    counts = runner.run_results(data_plane.of_run(run) if run is not None else data_plane, keys)
+    values = counts[what]
+    actual = [record for key in keys for record in values[key]] if isinstance(values, dict) else values
+    actual = [record for record in actual if not destination or record["destination"] == destination]
     differences = runner.differences({what: expected}, {what: actual})
     if differences:
-        why = [f"{end['destination']}: {end['by']}: {end['reason']}" for end in [*found["dropped"], *found["failed"]]]
+        why = [f"{end['destination']}: {end['by']}: {end['reason']}" for end in [*counts["dropped"], *counts["failed"]]]
         raise AssertionError("\n".join([*map(str, differences), *(why if what == "delivered" else [])]))

@@ -48,7 +48,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
 
 def outcomes(path: Path, **options: Any) -> list[Outcome]:
     loading = {name: options.pop(name) for name in ("variables", "environ") if name in options}
-    with runner.embedded() as planes:
+    with runner.open_planes() as planes:
         found = runner.run(runner.load(path, **loading).scenarios, planes, **options)
         return [notice for notice in found if isinstance(notice, Outcome)]
 
@@ -347,7 +347,7 @@ LIVE = """\
 """
 
 
-def polled(path: Path, *answers: str) -> tuple[list[str], list[str]]:
+def poll(path: Path, *answers: str) -> tuple[list[str], list[str]]:
     """The differences, and the addresses that were asked, when the service answers like this."""
     (scenario,) = runner.load(path).scenarios
     left: Iterator[str] = iter(answers)
@@ -362,7 +362,7 @@ def polled(path: Path, *answers: str) -> tuple[list[str], list[str]]:
         now[0] += seconds
 
     assert scenario.live is not None
-    found = _live.polled(scenario.live, {"n": 5}, transport=transport, clock=lambda: now[0], sleep=sleep)
+    found = _live.poll(scenario.live, {"n": 5}, transport=transport, clock=lambda: now[0], sleep=sleep)
     return [str(d) for d in found], asked
 
 
@@ -370,15 +370,15 @@ def test_a_live_service_is_asked_until_it_has_it(write: Callable[..., Path]) -> 
     """With captured variables, every so often, and no longer than said."""
     path = write(LIVE)
 
-    assert polled(path, "new", "new", "active") == ([], ["https://crm.example/5"] * 3)
-    found, asked = polled(path, *["new"] * 9)
+    assert poll(path, "new", "new", "active") == ([], ["https://crm.example/5"] * 3)
+    found, asked = poll(path, *["new"] * 9)
     assert found == ['body.status: expected "active", got "new" after 2 s']
     assert len(asked) == 5
 
 
 def test_a_known_bad_state_ends_the_waiting(write: Callable[..., Path]) -> None:
     """`fail_when` needs no deadline."""
-    found, asked = polled(write(LIVE), "new", "gone", "active")
+    found, asked = poll(write(LIVE), "new", "gone", "active")
 
     assert len(asked) == 2
     assert "an answer that ends it" in found[0]

@@ -129,7 +129,7 @@ def test_json_has_everything(notices: list[Notice]) -> None:
     assert failed["diverged"] == "user_transform"
     assert next(d["path"] for d in failed["differences"]) == "user_transform.event"
     assert failed["steps"][0]["given"]["event"]["event"] == "A"
-    assert failed["steps"][0]["seen"]["dest_transform"]["headers"]["k"] == "••••"
+    assert failed["steps"][0]["results"]["dest_transform"]["headers"]["k"] == "••••"
     assert found["coverage"]["groups"][0]["missing"] == ["crm"]
 
 

@@ -48,7 +48,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
 
 
 def outcomes(path: Path, **options: Any) -> list[Outcome]:
-    with runner.embedded() as planes:
+    with runner.open_planes() as planes:
         found = runner.run(runner.load(path).scenarios, planes, **options)
         return [notice for notice in found if isinstance(notice, Outcome)]
 
@@ -187,7 +187,7 @@ def test_nobody_at_the_base_url(write: Callable[..., Path], capsys: pytest.Captu
     assert main(["run", str(path), "--base-url", "http://127.0.0.1:1"]) == 4
     assert "http://127.0.0.1:1 gave no answer" in capsys.readouterr().err
     with pytest.raises(UsageError, match="expected an address"):
-        runner.remote("ftp://x", "", "")
+        runner.remote_planes("ftp://x", "", "")
 
 
 # The fixtures and helpers for tests in Python

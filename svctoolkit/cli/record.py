@@ -13,7 +13,7 @@ from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from svctoolkit.runner.record.writer import Heard
+    from svctoolkit.runner.record.writer import ReceivedEvent
     from svctoolkit.workspace import Workspace
 
 
@@ -43,15 +43,15 @@ def _run(args: argparse.Namespace) -> int:
     workspace = Workspace.load(Path(args.workspace))
     if not workspace.sources:
         raise UsageError(f"{args.workspace} has no source that could send")
-    events = record.heard(Path(args.file)) if args.file else _listened(workspace, args.port)
+    events = record.read_events(Path(args.file)) if args.file else _listen(workspace, args.port)
     if not events:
         _terminal.err("no event came")
         return Exit.NOTHING
-    suite = record.recorded(events, workspace, source=args.source, personal=args.keep_personal_data)
-    beside = os.path.relpath(args.workspace, output.parent)
-    runner.write(output, record.dumped(suite, Path(beside).as_posix()))
-    scenarios, heard = (_terminal.counted(len(n), w) for n, w in ((suite["scenarios"], "scenario"), (events, "event")))
-    _terminal.out(f"{output}: {scenarios} from {heard}")
+    suite = record.record_suite(events, workspace, source=args.source, personal=args.keep_personal_data)
+    relative = os.path.relpath(args.workspace, output.parent)
+    runner.write(output, record.dump(suite, Path(relative).as_posix()))
+    scenarios = _terminal.counted(len(suite["scenarios"]), "scenario")
+    _terminal.out(f"{output}: {scenarios} from {_terminal.counted(len(events), 'event')}")
     return Exit.OK
 
 
@@ -61,10 +61,10 @@ def _writable(path: Path) -> bool:
     return there.is_dir() and os.access(there, os.W_OK)
 
 
-def _listened(workspace: Workspace, port: int) -> list[Heard]:
+def _listen(workspace: Workspace, port: int) -> list[ReceivedEvent]:
     """What comes in until Ctrl-C. None of it is delivered, whatever the workspace says."""
     from svctoolkit.cli import _terminal
-    from svctoolkit.runner.record.writer import Heard
+    from svctoolkit.runner.record.writer import ReceivedEvent
     from svctoolkit.server import DataPlane
 
     with DataPlane(workspace.in_mode("record"), port=port) as plane:
@@ -73,7 +73,7 @@ def _listened(workspace: Workspace, port: int) -> list[Heard]:
         with suppress(KeyboardInterrupt):
             while True:  # the signal may reach another thread, and would not wake this one
                 time.sleep(0.2)
-        return [Heard(dict(one.event), one.source) for one in plane.received]
+        return [ReceivedEvent(dict(record.event), record.source) for record in plane.received]
 
 
 command = Command(

@@ -47,18 +47,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--update", nargs="?", const="all", choices=("all", "new"), help="write the snapshots that differ (or only new)"
     )
     how.add_argument("--watch", action="store_true", help="run again whenever a file changes, until Ctrl-C")
-    told = parser.add_argument_group("what is told")
-    told.add_argument(
+    output = parser.add_argument_group("what is told")
+    output.add_argument(
         "--report",
         action="append",
         default=[],
         metavar="NAME[=FILE]",
         help="console, junit, json, ndjson, html, github, tap or frame (CSV); may be repeated",
     )
-    told.add_argument("--coverage", action="store_true", help="what no scenario touches")
-    told.add_argument("--fail-under", type=float, metavar="PERCENT", help="fail if the coverage is lower")
-    told.add_argument("--list", action="store_true", help="only list the scenarios that would run")
-    told.add_argument("--validate", action="store_true", help="only check the suite files")
+    output.add_argument("--coverage", action="store_true", help="what no scenario touches")
+    output.add_argument("--fail-under", type=float, metavar="PERCENT", help="fail if the coverage is lower")
+    output.add_argument("--list", action="store_true", help="only list the scenarios that would run")
+    output.add_argument("--validate", action="store_true", help="only check the suite files")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -92,7 +92,7 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
 
     suites, scenarios = runner.collect(_targets(args), variables=_variables(args))
     loaded += suites
-    chosen = _chosen(scenarios, args)
+    chosen = _choose(scenarios, args)
     if args.validate and suites:
         _terminal.out(
             f"{_terminal.counted(len(suites), 'suite')}, {_terminal.counted(len(scenarios), 'scenario')}: valid"
@@ -105,7 +105,7 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
         _terminal.out("\n".join(f"{s.name}  {_terminal.plain(s.title)}" for s in chosen))
         return Exit.OK
     snapshots = runner.Snapshots(args.update or "none")
-    code = _reported(chosen, args, snapshots)
+    code = _run_and_report(chosen, args, snapshots)
     _tell_snapshots(snapshots, suites if len(chosen) == len(scenarios) else [])
     return code
 
@@ -116,31 +116,31 @@ def _targets(args: argparse.Namespace) -> list[str]:
 
 def _variables(args: argparse.Namespace) -> dict[str, Any]:
     """Variables from `--vars`, and above them those from `--var`."""
-    found: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     if args.vars:
         from svctoolkit import yamlfile
 
-        found = yamlfile.load(Path(args.vars)).data or {}
-        if not isinstance(found, dict):
+        variables = yamlfile.load(Path(args.vars)).data or {}
+        if not isinstance(variables, dict):
             raise ConfigError("variables are an object: {name: value}", where=args.vars)
     for text in args.var:
         name, value = _inputs.assignment("--var", text, "NAME=VALUE")
-        found[name.removesuffix(":")] = _inputs.parsed(value, f"--var {name}=") if name.endswith(":") else value
-    return found
+        variables[name.removesuffix(":")] = _inputs.parsed(value, f"--var {name}=") if name.endswith(":") else value
+    return variables
 
 
-def _chosen(scenarios: Sequence[Scenario], args: argparse.Namespace) -> list[Scenario]:
+def _choose(scenarios: Sequence[Scenario], args: argparse.Namespace) -> list[Scenario]:
     from svctoolkit import runner
 
     chosen = runner.select(scenarios, tags=args.tags, words=args.words)
     if args.changed:
-        from svctoolkit.runner.suite.changed import changed
+        from svctoolkit.runner.suite.changed import select_changed
 
-        chosen = changed(chosen, args.changed)
+        chosen = select_changed(chosen, args.changed)
     if args.failed:
         from svctoolkit.runner.suite import last_run as last
 
-        names = last.failed()
+        names = last.failures()
         chosen = [s for s in chosen if s.name in names] or chosen
     if args.shuffle is not None:
         import random
@@ -149,7 +149,7 @@ def _chosen(scenarios: Sequence[Scenario], args: argparse.Namespace) -> list[Sce
     return chosen
 
 
-def _reported(scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots: Snapshots) -> int:
+def _run_and_report(scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots: Snapshots) -> int:
     """Run and report; the exit code says the worst that happened."""
     from svctoolkit import runner
     from svctoolkit.cli import _reports
@@ -192,7 +192,8 @@ def _planes(args: argparse.Namespace) -> Planes:
 
     if args.base_url is None:
         return runner.Planes(live=args.live, coverage=_wants_coverage(args))
-    return runner.remote(args.base_url, args.email or "", args.token or os.environ.get("SVC_TOKEN", ""), live=args.live)
+    token = args.token or os.environ.get("SVC_TOKEN", "")
+    return runner.remote_planes(args.base_url, args.email or "", token, live=args.live)
 
 
 def _code(finished: Any, covered: Exit) -> Exit:
@@ -217,8 +218,8 @@ def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
     from svctoolkit.cli import _terminal
     from svctoolkit.yamlfile import shown_name
 
-    if snapshots.written:
-        _terminal.err(f"{_terminal.counted(len(snapshots.written), 'snapshot')} written")
+    if snapshots.new_files:
+        _terminal.err(f"{_terminal.counted(len(snapshots.new_files), 'snapshot')} written")
     for path in (p for suite in whole for p in snapshots.find_unused(suite.snapshot_folder)):
         _terminal.err(f"{shown_name(path)}: no scenario uses this snapshot; delete it if it is old")
 
@@ -234,12 +235,12 @@ def _changes(
     try:
         while True:
             yield
-            seen = now = _stamps(suites, args)
+            before = now = _stamps(suites, args)
             _terminal.err("waiting for a change; Ctrl-C ends it")
-            while now == seen:
+            while now == before:
                 sleep(0.3)
                 now = _stamps(suites, args)
-            _terminal.err(f"changed: {', '.join(sorted(_names(now.items() ^ seen.items())))}")
+            _terminal.err(f"changed: {', '.join(sorted(_names(now.items() ^ before.items())))}")
     except KeyboardInterrupt:
         return
 
@@ -268,8 +269,8 @@ def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace) -> str
         return (
             f"nothing that {_terminal.counted(len(scenarios), 'scenario')} depend on has changed since {args.changed}"
         )
-    known = sorted({tag for scenario in scenarios for tag in scenario.tags})
-    near = did_you_mean(args.tags, known) or (f" The tags are {', '.join(known)}." if known else "")
+    tags = sorted({tag for scenario in scenarios for tag in scenario.tags})
+    near = did_you_mean(args.tags, tags) or (f" The tags are {', '.join(tags)}." if tags else "")
     return f"none of {_terminal.counted(len(scenarios), 'scenario')} is selected.{near if args.tags else ''}"
 
 

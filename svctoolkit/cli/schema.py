@@ -20,8 +20,8 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit import runner, workspace
     from svctoolkit.cli import _terminal
 
-    made = runner.schema() if args.what == "suite" else workspace.schema()
-    text = json.dumps(made, indent=2, ensure_ascii=False)
+    schema = runner.schema() if args.what == "suite" else workspace.schema()
+    text = json.dumps(schema, indent=2, ensure_ascii=False)
     if args.output:
         runner.write(Path(args.output), text + "\n")
     else:

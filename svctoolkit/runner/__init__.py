@@ -1,7 +1,7 @@
 """Suites: declared scenarios, run against a data plane in this process.
 
     suites, scenarios = collect(["suites"])
-    with embedded() as planes:
+    with open_planes() as planes:
         for notice in run(scenarios, planes):
             ...
 
@@ -18,31 +18,31 @@ from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcom
 from svctoolkit.runner.expect.compare import Difference, differences
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.snapshots import Snapshots, write
-from svctoolkit.runner.planes.embedded import Planes, embedded
+from svctoolkit.runner.planes.embedded import Planes, open_planes
 from svctoolkit.runner.report.reporters import REPORTERS, Output, Reporter
-from svctoolkit.runner.run import run, skipped
+from svctoolkit.runner.run import run, skip_reason
 from svctoolkit.runner.suite.collect import collect, select
 from svctoolkit.runner.suite.format import schema
-from svctoolkit.runner.suite.load import load, loads, of
+from svctoolkit.runner.suite.load import load, loads, suite_of
 from svctoolkit.runner.suite.model import Scenario, Step, Suite
 from svctoolkit.runner.suite.select import find
 
 if TYPE_CHECKING:
-    from svctoolkit.runner.coverage.collector import Collector, Coverage, shown_coverage
-    from svctoolkit.runner.planes.fates import became
-    from svctoolkit.runner.planes.remote import remote
-    from svctoolkit.runner.report.text import diverged, explanation, github_commands
+    from svctoolkit.runner.coverage.collector import Collector, Coverage, coverage_lines
+    from svctoolkit.runner.planes.fates import run_results
+    from svctoolkit.runner.planes.remote import remote_planes
+    from svctoolkit.runner.report.text import explanation, first_wrong_stage, github_commands
 
 #: Imported when first used: most runs pass, send nothing elsewhere and count no coverage.
 _HOME = {
     "Collector": "coverage.collector",
     "Coverage": "coverage.collector",
-    "became": "planes.fates",
-    "diverged": "report.text",
+    "run_results": "planes.fates",
+    "first_wrong_stage": "report.text",
     "explanation": "report.text",
     "github_commands": "report.text",
-    "remote": "planes.remote",
-    "shown_coverage": "coverage.collector",
+    "remote_planes": "planes.remote",
+    "coverage_lines": "coverage.collector",
 }
 
 __all__ = [
@@ -64,24 +64,24 @@ __all__ = [
     "StepOutcome",
     "Suite",
     "attempt",
-    "became",
     "collect",
+    "coverage_lines",
     "differences",
-    "diverged",
-    "embedded",
     "explanation",
     "find",
+    "first_wrong_stage",
     "github_commands",
     "load",
     "loads",
-    "of",
+    "open_planes",
     "problems",
-    "remote",
+    "remote_planes",
     "run",
+    "run_results",
     "schema",
     "select",
-    "shown_coverage",
-    "skipped",
+    "skip_reason",
+    "suite_of",
     "write",
 ]
 

@@ -39,11 +39,13 @@ def run(
     counts: Counter[str] = Counter()
     began = clock()
     interrupted = False
-    kept = snapshots or Snapshots()
+    store = snapshots or Snapshots()
     collector = _collector(scenarios) if coverage else None
     yield Started(scenarios)
     outcomes = (
-        _one_by_one(scenarios, planes, kept, clock) if jobs < 2 else _beside(scenarios, planes, kept, clock, jobs)
+        _one_by_one(scenarios, planes, store, clock)
+        if jobs < 2
+        else _side_by_side(scenarios, planes, store, clock, jobs)
     )
     try:
         for outcome in outcomes:
@@ -73,34 +75,34 @@ def _one_by_one(
     scenarios: Sequence[Scenario], planes: Planes, snapshots: Snapshots, clock: Callable[[], float]
 ) -> Generator[Outcome]:
     for scenario in scenarios:
-        yield _marked(scenario, planes, snapshots, clock)
+        yield _judge(scenario, planes, snapshots, clock)
 
 
-def _beside(
+def _side_by_side(
     scenarios: Sequence[Scenario], planes: Planes, snapshots: Snapshots, clock: Callable[[], float], jobs: int
 ) -> Generator[Outcome]:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     groups = {scenario.serial: Lock() for scenario in scenarios if scenario.serial}
 
-    def one(scenario: Scenario) -> Outcome:
+    def attempt_one(scenario: Scenario) -> Outcome:
         if not scenario.serial:
-            return _marked(scenario, planes, snapshots, clock)
+            return _judge(scenario, planes, snapshots, clock)
         with groups[scenario.serial]:
-            return _marked(scenario, planes, snapshots, clock)
+            return _judge(scenario, planes, snapshots, clock)
 
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="svctoolkit-suites")
-    waiting: list[Future[Outcome]] = [pool.submit(one, scenario) for scenario in scenarios]
+    futures: list[Future[Outcome]] = [pool.submit(attempt_one, scenario) for scenario in scenarios]
     try:
-        for future in waiting:
+        for future in futures:
             yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _marked(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Callable[[], float]) -> Outcome:
+def _judge(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Callable[[], float]) -> Outcome:
     """The outcome with `skip`, `live` and `xfail` taken into account."""
-    reason = skipped(scenario, planes)
+    reason = skip_reason(scenario, planes)
     if reason:
         return Outcome(scenario, "skipped", reason=reason)
     outcome = attempt(scenario, planes, snapshots=snapshots, clock=clock)
@@ -111,7 +113,7 @@ def _marked(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Cal
     return Outcome(scenario, "xfailed", outcome.steps, scenario.xfail, outcome.milliseconds, outcome.run)
 
 
-def skipped(scenario: Scenario, planes: Planes) -> str:
+def skip_reason(scenario: Scenario, planes: Planes) -> str:
     """Why a scenario does not run here, or an empty text."""
     if scenario.skip:
         return scenario.skip

@@ -72,7 +72,7 @@ class Asked:
 
         For a destination of the user's workspace it names `workspace.yaml`: the workspace's own file has to be there.
         """
-        made = record.verified(
+        made = record.verify_suite(
             self.pipeline.workspace,
             self.destination.key,
             self.event,
@@ -82,8 +82,8 @@ class Asked:
             expected=expected,
         )
         if self.own:
-            return record.dumped(made, "workspace.yaml")
-        return record.dumped({**record.inline(self.pipeline.workspace), **made})
+            return record.dump(made, "workspace.yaml")
+        return record.dump({**record.inline(self.pipeline.workspace), **made})
 
 
 def _call(name: str, arguments: list[str]) -> str:

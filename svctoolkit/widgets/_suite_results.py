@@ -7,7 +7,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.display import Html, bundle, page
-from svctoolkit.runner import REPORTERS, Covered, Finished, Outcome, Output, Started, explanation, shown_coverage
+from svctoolkit.runner import REPORTERS, Covered, Finished, Outcome, Output, Started, coverage_lines, explanation
 from svctoolkit.runner.report import view
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Results:
     @property
     def summary(self) -> str:
         """The numbers by status, the worst first, and the time: "1 failed, 12 passed in 0.42 s"."""
-        return f"{view.counted(self.outcomes.values())}{self._left} in {self.seconds:.2f} s"
+        return f"{view.count_text(self.outcomes.values())}{self._left} in {self.seconds:.2f} s"
 
     @property
     def _left(self) -> str:
@@ -75,7 +75,7 @@ class Results:
         for outcome in (o for o in self.outcomes.values() if everything or not o.ok):
             lines.append(f"{view.word(outcome)}: {view.title(outcome)}")
             lines += [] if outcome.ok else [f"  {line}" for line in explanation(outcome).splitlines()]
-        return "\n".join([*lines, *(shown_coverage(self.coverage) if self.coverage else ())])
+        return "\n".join([*lines, *(coverage_lines(self.coverage) if self.coverage else ())])
 
     __repr__ = __str__
 

@@ -64,7 +64,7 @@ class SuiteState:
     def _counted(self, scenarios: Sequence[Scenario]) -> str:
         ran = [self.results.outcomes[s.name] for s in scenarios if s.name in self.results.outcomes]
         left = len(scenarios) - len(ran)
-        words = [view.counted(ran)] if ran else []
+        words = [view.count_text(ran)] if ran else []
         return ", ".join([*words, *([f"{left} not run"] if left else [])]) or "no scenario"
 
     def _line(self, scenario: Scenario) -> str:

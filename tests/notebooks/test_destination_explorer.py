@@ -17,7 +17,7 @@ from svctoolkit import DestinationResult, Secret, Workspace, events
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.pipeline import Stages
-from svctoolkit.runner import collect, embedded, run
+from svctoolkit.runner import collect, open_planes, run
 from svctoolkit.widgets import DestinationExplorer
 from svctoolkit.widgets._destination_form import Form
 from svctoolkit.widgets._destination_state import DestinationState
@@ -339,7 +339,7 @@ def test_the_suite_runs(name: str, shop: Workspace, tmp_path: Path, monkeypatch:
     (tmp_path / "explorer.suite.yaml").write_text(text)
 
     _, scenarios = collect([str(tmp_path / "explorer.suite.yaml")])
-    with embedded() as planes:
+    with open_planes() as planes:
         outcomes = [notice for notice in run(scenarios, planes) if type(notice).__name__ == "Outcome"]
     assert [outcome.status for outcome in outcomes] == ["passed"]
     assert TOKEN not in text

@@ -29,7 +29,7 @@ from svctoolkit.destinations import definitions
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import compare, replay
 from svctoolkit.results.changes import Diff, changes
-from svctoolkit.runner import attempt, embedded, of, run
+from svctoolkit.runner import attempt, open_planes, run, suite_of
 
 TOKEN = "s3cr3t-t0ken"
 STAGES = Stages(send_to_destination=True)
@@ -101,8 +101,8 @@ def of_suites() -> dict[str, Any]:
     event = {"type": "track", "event": "E", "userId": TOKEN}
     good = {"name": "good", "destination": "hook", "event": event, "expect": {"dest_transform": {"method": "POST"}}}
     bad = {**good, "name": "bad", "expect": {"dest_transform": {"headers": {"x-key": "other"}}}}
-    suite = of({"version": 1, "scenarios": [good, bad]}, shop())
-    with embedded() as planes:
+    suite = suite_of({"version": 1, "scenarios": [good, bad]}, shop())
+    with open_planes() as planes:
         notices = list(run(suite.scenarios, planes, coverage=True))
         outcome = attempt(suite.scenarios[1], planes)
     return {

@@ -35,7 +35,7 @@ def attempt(
     steps: list[StepOutcome] = []
     reason = ""
     try:
-        with planes.opened(scenario) as plane:
+        with planes.open(scenario) as plane:
             _attempt(scenario, plane, run, snapshots or Snapshots(), clock, steps)
     except ToolkitError as error:
         reason = str(error)
@@ -52,26 +52,26 @@ def _attempt(
     run: str,
     snapshots: Snapshots,
     clock: Callable[[], float],
-    done: list[StepOutcome],
+    outcomes: list[StepOutcome],
 ) -> None:
     try:
-        _around(scenario, scenario.setup, plane, f"{run}.setup")
+        _run_hooks(scenario, scenario.setup, plane, f"{run}.setup")
         if scenario.recorder:
             plane.script(scenario.recorder)
         captured: dict[str, Any] = {}
         for number, step in enumerate(scenario.steps, 1):
-            one = f"{run}.{number}" if len(scenario.steps) > 1 else run
-            done.append(_step(scenario, step, plane, one, _Kept(snapshots, captured, number), clock))
-            if any(d.expectation[:1] == ("capture",) for d in done[-1].differences):
+            step_run = f"{run}.{number}" if len(scenario.steps) > 1 else run
+            outcomes.append(_step(scenario, step, plane, step_run, _Shared(snapshots, captured, number), clock))
+            if any(d.expectation[:1] == ("capture",) for d in outcomes[-1].differences):
                 return  # what follows would only repeat that the variable is not there
-        if scenario.live and scenario.live.verify and not any(step.differences for step in done):
+        if scenario.live and scenario.live.verify and not any(step.differences for step in outcomes):
             from svctoolkit.runner.attempts import live  # 50 ms, and only what is live needs the network
 
-            last = done[-1]
-            found = live.polled(scenario.live, captured, hide=scenario.suite.masker.masked)
-            done[-1] = StepOutcome(last.step, last.seen, found, last.answer, last.milliseconds)
+            last = outcomes[-1]
+            differing = live.poll(scenario.live, captured, hide=scenario.suite.masker.masked)
+            outcomes[-1] = StepOutcome(last.step, last.results, differing, last.answer, last.milliseconds)
     finally:
-        _around(scenario, scenario.teardown, plane, f"{run}.teardown")
+        _run_hooks(scenario, scenario.teardown, plane, f"{run}.teardown")
 
 
 class Result(Protocol):
@@ -82,16 +82,16 @@ class Result(Protocol):
         """The answer of the data plane, where there is one."""
         ...
 
-    def seen(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         """The results under the names that expectations use, in the form in which `expected` has them."""
         ...
 
-    def implied(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         """What is expected although nobody wrote it."""
         ...
 
 
-class _Kept:
+class _Shared:
     """What steps have in common: snapshots, and variables as they are captured."""
 
     def __init__(self, snapshots: Snapshots, captured: dict[str, Any], number: int) -> None:
@@ -99,50 +99,50 @@ class _Kept:
 
 
 def _step(
-    scenario: Scenario, step: Step, plane: Plane, run: str, kept: _Kept, clock: Callable[[], float]
+    scenario: Scenario, step: Step, plane: Plane, run: str, shared: _Shared, clock: Callable[[], float]
 ) -> StepOutcome:
     began = clock()
     try:
-        step = step.completed(kept.captured)
+        step = step.complete(shared.captured)
     except msgspec.ValidationError as error:
         misfit = Difference((), (), "a captured value that fits", str(error))
         return StepOutcome(step, {}, [misfit], None, 0.0)
-    result = _done(scenario, step, plane, run)
+    result = _perform(scenario, step, plane, run)
     spent = (clock() - began) * 1000
-    seen = result.seen(step.expect)
-    expected = {**result.implied(step.expect), **{k: v for k, v in step.expect.items() if k != "capture"}}
+    results = result.results(step.expect)
+    expected = {**result.default_expectation(step.expect), **{k: v for k, v in step.expect.items() if k != "capture"}}
     several = len(scenario.steps) > 1
-    suite, prefix = scenario.suite, f"{scenario.id}.step{kept.number}." if several else f"{scenario.id}."
-    store, hide = ScenarioSnapshots(kept.snapshots, suite.snapshot_folder, prefix, suite.masker), suite.masker.masked
-    found = differences(expected, seen, ignore=scenario.ignore, snapshots=store, hide=hide)
+    suite, prefix = scenario.suite, f"{scenario.id}.step{shared.number}." if several else f"{scenario.id}."
+    store, hide = ScenarioSnapshots(shared.snapshots, suite.snapshot_folder, prefix, suite.masker), suite.masker.masked
+    differing = differences(expected, results, ignore=scenario.ignore, snapshots=store, hide=hide)
     if "capture" in step.expect:
-        found += _captured(step, seen, result.seen(EVERYTHING), kept.captured)
-    return StepOutcome(step, seen, found, result.answer, spent)
+        differing += _capture(step, results, result.results(EVERYTHING), shared.captured)
+    return StepOutcome(step, results, differing, result.answer, spent)
 
 
-def _captured(
-    step: Step, seen: dict[str, Any], everything: dict[str, Any], captured: dict[str, Any]
+def _capture(
+    step: Step, results: dict[str, Any], everything: dict[str, Any], captured: dict[str, Any]
 ) -> list[Difference]:
     """Puts what a step captures into `captured`; what is not there is a difference."""
-    found = []
+    missing = []
     for name, path in step.expect["capture"].items():
         value = at(everything, path)
-        value = at(seen, path) if value is MISSING else value
+        value = at(results, path) if value is MISSING else value
         if value is MISSING:
-            found.append(Difference(("capture", name), tuple(path.split(".")), "a value to capture", "nothing"))
+            missing.append(Difference(("capture", name), tuple(path.split(".")), "a value to capture", "nothing"))
         else:
             captured[name] = value
-    return found
+    return missing
 
 
-def _around(scenario: Scenario, steps: Sequence[Step], plane: Plane, run: str) -> None:
+def _run_hooks(scenario: Scenario, steps: Sequence[Step], plane: Plane, run: str) -> None:
     for step in steps:
-        _done(scenario, step, plane, run)
+        _perform(scenario, step, plane, run)
 
 
-def _done(scenario: Scenario, step: Step, plane: Plane, run: str) -> Result:
+def _perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> Result:
     if step.kind != "send":
-        return _verify.done(scenario, step, plane, run)
+        return _verify.perform(scenario, step, plane, run)
     from svctoolkit.runner.attempts import send  # many suites only verify
 
-    return send.done(scenario, step, plane, run)
+    return send.perform(scenario, step, plane, run)

@@ -10,14 +10,14 @@ from typing import Any
 from svctoolkit.delivery import HttpRequest, Transport, live
 from svctoolkit.errors import DeliveryError
 from svctoolkit.runner.expect.compare import Difference, differences
-from svctoolkit.runner.planes.plane import parsed
+from svctoolkit.runner.planes.plane import parse_body
 from svctoolkit.runner.suite.model import Live
 
 _MOST = 30.0  # seconds for one answer
 
 
-def polled(
-    wanted: Live,
+def poll(
+    live_check: Live,
     captured: Mapping[str, Any],
     *,
     hide: Callable[[str], str] = str,
@@ -30,32 +30,32 @@ def polled(
     An answer that `fail_when` matches ends the waiting. The differences' places are those under `live` in the suite.
     `hide` masks secrets in texts.
     """
-    verify = wanted.variables.and_(captured).applied(wanted.verify)
+    verify = live_check.variables.extend(captured).apply(live_check.verify)
     expected = {"status": 200, **{k: verify[k] for k in ("status", "body") if k in verify}}
     send = transport or live.shared((), loopback=True)
-    deadline = clock() + wanted.within
+    deadline = clock() + live_check.within
     while True:
-        answer = _asked(send, verify, max(0.1, min(_MOST, deadline - clock())))
-        found = differences(expected, answer, hide=hide)
-        if not found:
+        answer = _ask(send, verify, max(0.1, min(_MOST, deadline - clock())))
+        differing = differences(expected, answer, hide=hide)
+        if not differing:
             return []
         bad = verify.get("fail_when")
         if bad and not differences(bad, answer):
             ended = Difference(("fail_when",), ("verify",), "to wait on", f"an answer that ends it: {answer}")
-            return [_placed(ended.shortened(hide))]
-        if clock() + wanted.every > deadline:
-            return [_placed(replace(d, got=f"{d.got} after {wanted.within:g} s")) for d in found]
-        sleep(wanted.every)
+            return [_move_under_live(ended.shorten(hide))]
+        if clock() + live_check.every > deadline:
+            return [_move_under_live(replace(d, got=f"{d.got} after {live_check.within:g} s")) for d in differing]
+        sleep(live_check.every)
 
 
-def _asked(send: Transport, verify: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+def _ask(send: Transport, verify: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     try:
         answer = send(HttpRequest("GET", verify["get"], verify.get("headers", {})), timeout=timeout)
     except DeliveryError as error:
         return {"status": 0, "body": str(error)}
-    return {"status": answer.status, "body": parsed(answer.body)}
+    return {"status": answer.status, "body": parse_body(answer.body)}
 
 
-def _placed(difference: Difference) -> Difference:
+def _move_under_live(difference: Difference) -> Difference:
     """The expectation stands beside `expect`, not in it."""
     return replace(difference, expectation=("..", "live", "verify", *difference.expectation))

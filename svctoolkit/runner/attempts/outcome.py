@@ -22,7 +22,7 @@ class StepOutcome:
     """What came of one step: `seen` has the results under the names that expectations use, secrets in clear text."""
 
     step: Step
-    seen: dict[str, Any] = field(default_factory=dict, repr=False)
+    results: dict[str, Any] = field(default_factory=dict, repr=False)
     differences: Sequence[Difference] = ()
     answer: Answer | None = field(default=None, repr=False)
     milliseconds: float = 0.0
@@ -88,9 +88,9 @@ class Finished:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
-        from svctoolkit.runner.report._display import finished
+        from svctoolkit.runner.report._display import summary
 
-        return display.bundle(finished(self), repr(self))
+        return display.bundle(summary(self), repr(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from svctoolkit.errors import ToolkitError, did_you_mean
-from svctoolkit.runner.attempts.shape import of_ends
+from svctoolkit.runner.attempts.shape import shape_results
 from svctoolkit.runner.planes.plane import Answer, Plane, basic
-from svctoolkit.runner.suite.model import Scenario, Step, listed
+from svctoolkit.runner.suite.model import Scenario, Step, as_list
 
 if TYPE_CHECKING:
     from svctoolkit.sdk import Request, Response
@@ -28,54 +28,56 @@ _SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SendResult:
     """The answer to what was sent, and what became of it. `seen(expected)` has both under the names of expectations."""
 
     answer: Answer | None
-    ends: Mapping[str, Any]
+    run_results: Mapping[str, Any]
 
-    def seen(self, expected: Mapping[str, Any]) -> dict[str, Any]:
-        found = of_ends(self.ends, expected)
+    def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        values = shape_results(self.run_results, expected)
         if self.answer is None:
-            return found
+            return values
         response = {"status": self.answer.status, "headers": self.answer.headers, "body": self.answer.body}
-        return {"response": response, **found}
+        return {"response": response, **values}
 
-    def implied(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         """That the data plane takes what is sent."""
         return {} if self.answer is None or "response" in expected else {"response": {"status": 200}}
 
 
-def done(scenario: Scenario, step: Step, plane: Plane, run: str) -> Sent:
+def perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> SendResult:
     """Send, wait until nothing of it is under way, and look what became of it."""
-    given, workspace = step.given, scenario.suite.workspace
-    assert given.source is not UNSET  # noqa: S101 - checked when the suite was loaded
-    source = workspace.source(given.source)
+    spec, workspace = step.spec, scenario.suite.workspace
+    assert spec.source is not UNSET  # noqa: S101 - checked when the suite was loaded
+    source = workspace.source(spec.source)
     answer = None
-    if given.calls is UNSET:
+    if spec.calls is UNSET:
         headers = {
             "authorization": basic(source.write_key, ""),
             "content-type": "application/json",
             RUN_HEADER: run,
         }
-        answer = plane.request("POST", "/v1/batch", headers, json.dumps({"batch": listed(given.send)}).encode())
+        answer = plane.request("POST", "/v1/batch", headers, json.dumps({"batch": as_list(spec.send)}).encode())
     else:
-        _called(given.calls, source.write_key, plane, run)
-    ends = plane.ends(run, [d.key for d in workspace.connected(source)])
-    if given.destination is not UNSET:
-        ends = _only(ends, workspace.destination(given.destination).key)
-    return Sent(answer, ends)
+        _make_calls(spec.calls, source.write_key, plane, run)
+    run_results = plane.run_results(run, [d.key for d in workspace.connected(source)])
+    if spec.destination is not UNSET:
+        run_results = _at_destination(run_results, workspace.destination(spec.destination).key)
+    return SendResult(answer, run_results)
 
 
-def _only(ends: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _at_destination(run_results: Mapping[str, Any], key: str) -> dict[str, Any]:
     """What became of it at one destination."""
     return {
-        name: {key: found[key]} if isinstance(found, Mapping) else [one for one in found if one["destination"] == key]
-        for name, found in ends.items()
+        name: {key: values[key]}
+        if isinstance(values, Mapping)
+        else [record for record in values if record["destination"] == key]
+        for name, values in run_results.items()
     }
 
 
-def _called(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: str) -> None:
+def _make_calls(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: str) -> None:
     """Make the calls with a client of their own, which keeps nothing. Raises `ToolkitError` for one that it refuses."""
     from svctoolkit.sdk import ServiceClient
 

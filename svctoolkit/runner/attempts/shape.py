@@ -27,36 +27,36 @@ def wants_list(expected: Any) -> bool:
     return name in _ABOUT_LISTS or isinstance(operand, list)
 
 
-def alone(values: list[Any], expected: Any) -> Any:
+def unwrap_single(values: list[Any], expected: Any) -> Any:
     """The only one of `values` where no list is expected."""
     return values[0] if len(values) == 1 and not wants_list(expected) else values
 
 
-def of_ends(ends: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
+def shape_results(run_results: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
     """What became of what was sent: by destination or, where there is one, without.
 
     `ends` has `user_transform`, `dest_transform` and `delivered` as lists and `attempts` as numbers by destination,
     `dropped` and `failed` as lists.
     """
     return {
-        name: _by_destination(found, expected.get(name))
-        if isinstance(found, Mapping)
-        else _listed(found, expected, name)
-        for name, found in ends.items()
+        name: _by_destination(values, expected.get(name))
+        if isinstance(values, Mapping)
+        else _flat_list(values, expected, name)
+        for name, values in run_results.items()
     }
 
 
-def _listed(found: list[Any], expected: Mapping[str, Any], name: str) -> Any:
-    return alone(found, expected[name]) if name in expected else found
+def _flat_list(values: list[Any], expected: Mapping[str, Any], name: str) -> Any:
+    return unwrap_single(values, expected[name]) if name in expected else values
 
 
-def _by_destination(found: Mapping[str, Any], wanted: Any) -> Any:
-    keyed = isinstance(wanted, Mapping) and not is_matchers(wanted) and wanted.keys() <= found.keys()
+def _by_destination(values: Mapping[str, Any], wanted: Any) -> Any:
+    keyed = isinstance(wanted, Mapping) and not is_matchers(wanted) and wanted.keys() <= values.keys()
     if keyed and wanted:
-        return {k: alone(v, wanted.get(k, ANY_LIST)) if isinstance(v, list) else v for k, v in found.items()}
-    if len(found) == 1:
-        value = next(iter(found.values()))
-        return alone(value, ANY_LIST if wanted is None else wanted) if isinstance(value, list) else value
+        return {k: unwrap_single(v, wanted.get(k, ANY_LIST)) if isinstance(v, list) else v for k, v in values.items()}
+    if len(values) == 1:
+        value = next(iter(values.values()))
+        return unwrap_single(value, ANY_LIST if wanted is None else wanted) if isinstance(value, list) else value
     if wanted == []:  # nothing to anyone
-        return [one for values in found.values() for one in values]
-    return dict(found)
+        return [one for values in values.values() for one in values]
+    return dict(values)

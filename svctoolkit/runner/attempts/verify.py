@@ -11,93 +11,94 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET
 
-from svctoolkit.runner.attempts.shape import ANY_LIST, alone, of_ends
+from svctoolkit.runner.attempts.shape import ANY_LIST, shape_results, unwrap_single
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.embedded import transformation_id
 from svctoolkit.runner.planes.plane import Answer, Plane, basic
 from svctoolkit.runner.suite.checks import STAGES
-from svctoolkit.runner.suite.model import Scenario, Step, listed
+from svctoolkit.runner.suite.model import Scenario, Step, as_list
 
 _NO_TRANSFORMATION = "Transformation VersionID not found"
 _DROPPED = "event dropped by user_transformation"
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifyResult:
     """An answer. `seen(expected)` has it under the names that expectations use."""
 
     scenario: Scenario
     answer: Answer
-    ends: Mapping[str, Any] | None = None  # of a request to the data plane: what became of what it sent
+    run_results: Mapping[str, Any] | None = None  # of a request to the data plane: what became of what it sent
 
-    def seen(self, expected: Mapping[str, Any]) -> dict[str, Any]:
-        found = _seen(self.scenario, self.answer, expected)
-        return found if self.ends is None else {**found, **of_ends(self.ends, expected)}
+    def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        values = _results(self.scenario, self.answer, expected)
+        return values if self.run_results is None else {**values, **shape_results(self.run_results, expected)}
 
-    def implied(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         """No refusal."""
         return {} if "status" in expected or "error" in expected else {"status": 200}
 
 
 @dataclass(frozen=True, slots=True)
-class Transformed:
+class TransformationResult:
     """What one transformation made of its events."""
 
     events: list[Any]
     errors: list[str]
     answer: Answer
 
-    def seen(self, expected: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {"user_transform": alone(self.events, expected.get("user_transform"))}
+    def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+        values: dict[str, Any] = {"user_transform": unwrap_single(self.events, expected.get("user_transform"))}
         if self.errors:
-            found["error"] = self.errors[0] if len(self.errors) == 1 else self.errors
-        return found
+            values["error"] = self.errors[0] if len(self.errors) == 1 else self.errors
+        return values
 
-    def implied(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         """No error."""
         return {} if "error" in expected else {"error": {"$absent": True}}
 
 
-def done(scenario: Scenario, step: Step, plane: Plane, run: str) -> Verified | Transformed:
+def perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> VerifyResult | TransformationResult:
     """What the data plane answers to a step."""
-    given, workspace = step.given, scenario.suite.workspace
+    spec, workspace = step.spec, scenario.suite.workspace
     if step.kind == "request":
         answer = _raw(scenario, step, plane, run)
-        wanted = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys()
-        return Verified(scenario, answer, plane.ends(run, _connected(scenario, step)) if wanted else None)
+        keys = _reachable_keys(scenario, step)
+        looks_further = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys()
+        return VerifyResult(scenario, answer, plane.run_results(run, keys) if looks_further else None)
     if step.kind == "transformation":
-        return _transformed(step, plane)
-    if given.destination is not UNSET:
-        path = f"/v0/testDestination/{quote(workspace.destination(given.destination).id, safe='')}"
+        return _transform(step, plane)
+    if spec.destination is not UNSET:
+        path = f"/v0/testDestination/{quote(workspace.destination(spec.destination).id, safe='')}"
     else:
-        assert given.source is not UNSET  # noqa: S101 - checked when the suite was loaded
-        path = f"/v0/testSource/{quote(workspace.source(given.source).id, safe='')}"
-    body: dict[str, Any] = {"message": given.event}
-    if given.stages is not UNSET:
-        body["stage"] = msgspec.to_builtins(given.stages)
-    if given.destinationConfig is not UNSET:
-        body["destinationConfig"] = given.destinationConfig
-    answer = plane.test(f"{path}?force=true" if given.force else path, json.dumps(body).encode())
-    return Verified(scenario, answer)
+        assert spec.source is not UNSET  # noqa: S101 - checked when the suite was loaded
+        path = f"/v0/testSource/{quote(workspace.source(spec.source).id, safe='')}"
+    body: dict[str, Any] = {"message": spec.event}
+    if spec.stages is not UNSET:
+        body["stage"] = msgspec.to_builtins(spec.stages)
+    if spec.destinationConfig is not UNSET:
+        body["destinationConfig"] = spec.destinationConfig
+    answer = plane.test(f"{path}?force=true" if spec.force else path, json.dumps(body).encode())
+    return VerifyResult(scenario, answer)
 
 
-def _connected(scenario: Scenario, step: Step) -> list[str]:
+def _reachable_keys(scenario: Scenario, step: Step) -> list[str]:
     """The destinations that a request to the data plane may reach: those of the source that sends it, or all."""
-    workspace, request = scenario.suite.workspace, step.given.request
+    workspace, request = scenario.suite.workspace, step.spec.request
     if request is not UNSET and isinstance(request.auth, dict) and "source" in request.auth:
         return [d.key for d in workspace.connected(workspace.source(request.auth["source"]))]
     return list(workspace.destinations)
 
 
-def _transformed(step: Step, plane: Plane) -> Transformed:
-    given = step.given
-    assert given.transformation is not UNSET  # noqa: S101 - the caller asked
-    path = f"/v0/testDestination/{quote(transformation_id(given.transformation), safe='')}"
+def _transform(step: Step, plane: Plane) -> TransformationResult:
+    spec = step.spec
+    assert spec.transformation is not UNSET  # noqa: S101 - the caller asked
+    path = f"/v0/testDestination/{quote(transformation_id(spec.transformation), safe='')}"
     stages = {"user_transform": True, "dest_transform": False, "send_to_destination": False}
-    came: list[Any] = []
+    events: list[Any] = []
     errors: list[str] = []
     answer = Answer(0, {}, None)
-    for event in listed(given.event):
+    for event in as_list(spec.event):
         answer = plane.test(path, json.dumps({"message": event, "stage": stages}).encode())
         body = answer.body if isinstance(answer.body, Mapping) else {}
         if answer.status != 200:
@@ -106,14 +107,14 @@ def _transformed(step: Step, plane: Plane) -> Transformed:
             value = entry.get("user_transformed_payload")
             error = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
             if error is None:
-                came.append(value)
+                events.append(value)
             elif error != _DROPPED:
                 errors.append(str(error))
-    return Transformed(came, errors, answer)
+    return TransformationResult(events, errors, answer)
 
 
 def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:
-    request = step.given.request
+    request = step.spec.request
     assert request is not UNSET  # noqa: S101 - the caller asked
     headers = {name.lower(): value for name, value in request.headers.items()}
     if request.auth is True:
@@ -132,18 +133,18 @@ def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:
     return plane.request(request.method, request.path, headers, body)
 
 
-def _seen(scenario: Scenario, answer: Answer, expected: Mapping[str, Any]) -> dict[str, Any]:
+def _results(scenario: Scenario, answer: Answer, expected: Mapping[str, Any]) -> dict[str, Any]:
     """The answer under the names that expectations use."""
     written = expected.get("headers")
     spelt = {n: answer.headers[n.lower()] for n in written if n.lower() in answer.headers} if written else {}
-    seen = {"status": answer.status, "headers": {**answer.headers, **spelt}, "body": answer.body}
+    values = {"status": answer.status, "headers": {**answer.headers, **spelt}, "body": answer.body}
     if isinstance(answer.body, list):
         keys = {d.id: d.key for d in scenario.suite.workspace.destinations.values()}
         results = {keys.get(str(r.get("destinationId")), ""): r for r in answer.body if isinstance(r, Mapping)}
-        seen |= {name: _by_destination(results, name, expected.get(name)) for name in ("error", *STAGES)}
+        values |= {name: _by_destination(results, name, expected.get(name)) for name in ("error", *STAGES)}
     elif isinstance(answer.body, Mapping):
-        seen |= {name: _member(answer.body, name, expected.get(name)) for name in ("error", *STAGES)}
-    return {name: value for name, value in seen.items() if value is not MISSING}
+        values |= {name: _member(answer.body, name, expected.get(name)) for name in ("error", *STAGES)}
+    return {name: value for name, value in values.items() if value is not MISSING}
 
 
 def _by_destination(results: Mapping[str, Mapping[str, Any]], name: str, expected: Any) -> Any:
@@ -151,8 +152,8 @@ def _by_destination(results: Mapping[str, Mapping[str, Any]], name: str, expecte
     by_key = isinstance(expected, Mapping) and expected.keys() <= results.keys()
     if len(results) == 1 and not by_key:
         return _member(next(iter(results.values())), name, expected)
-    one = ANY_LIST if expected is ANY_LIST else None
-    values = {key: _member(r, name, expected.get(key) if by_key else one) for key, r in results.items()}
+    shape = ANY_LIST if expected is ANY_LIST else None
+    values = {key: _member(r, name, expected.get(key) if by_key else shape) for key, r in results.items()}
     return {key: value for key, value in values.items() if value is not MISSING} or MISSING
 
 
@@ -165,8 +166,8 @@ def _member(result: Mapping[str, Any], name: str, expected: Any) -> Any:
     present = [values for values in lists if values is not None]
     if not present:
         return MISSING
-    values = [value for one in present for value in one]
-    return alone(values, expected)
+    values = [value for values_of_entry in present for value in values_of_entry]
+    return unwrap_single(values, expected)
 
 
 def _values(entry: Mapping[str, Any], stage: str) -> list[Any] | None:

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from svctoolkit.errors import ToolkitError
 from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.suite.checks import STAGES
-from svctoolkit.runner.suite.model import Scenario, Suite, listed
+from svctoolkit.runner.suite.model import Scenario, Suite, as_list
 
 _SHOWN = 8
 
@@ -47,7 +47,7 @@ class Coverage:
         from svctoolkit import display
         from svctoolkit.runner.report._display import coverage
 
-        return display.bundle(coverage(self), "\n".join(shown_coverage(self)))
+        return display.bundle(coverage(self), "\n".join(coverage_lines(self)))
 
     @property
     def percent(self) -> float:
@@ -55,7 +55,7 @@ class Coverage:
         return 100.0 * sum(len(group.covered) for group in self.groups) / total if total else 100.0
 
 
-def shown_coverage(coverage: Coverage) -> Iterator[str]:
+def coverage_lines(coverage: Coverage) -> Iterator[str]:
     """Coverage as lines of text."""
     yield f"coverage {coverage.percent:.1f} %"
     for group in coverage.groups:
@@ -98,20 +98,20 @@ class Collector:
     def add(self, outcome: Any) -> None:
         """Count what one scenario touched; one that was skipped touched nothing."""
         for step in outcome.steps:
-            keys = _reached(outcome.scenario, step.step)
-            sent = [one for one in _events(step.step.given) if isinstance(one, Mapping)]
+            keys = _destination_keys(outcome.scenario, step.step)
+            events = [event for event in _events(step.step.spec) if isinstance(event, Mapping)]
             for key in keys:
                 self._groups["destinations"].count(key, True)
                 for stage in STAGES:
-                    if stage in step.seen or (stage == "send_to_destination" and "delivered" in step.seen):
-                        self._known("stages", f"{key} {stage}")
-                for event in sent:
-                    self._known("event types", f"{key} {event.get('type')}")
-            for event in sent:
+                    if stage in step.results or (stage == "send_to_destination" and "delivered" in step.results):
+                        self._count_existing("stages", f"{key} {stage}")
+                for event in events:
+                    self._count_existing("event types", f"{key} {event.get('type')}")
+            for event in events:
                 if isinstance(event.get("event"), str):
-                    self._known("event names", event["event"])
+                    self._count_existing("event names", event["event"])
             for name, as_sent in _FIELDS.items():
-                self._fields(keys, step.step.expect.get(name), step.seen.get(name), as_sent)
+                self._fields(keys, step.step.expect.get(name), step.results.get(name), as_sent)
 
     def lines(self, counts: Mapping[str, Mapping[int, int]]) -> None:
         """Count lines of user code: by file, how often each line ran."""
@@ -119,31 +119,31 @@ class Collector:
             for line, count in lines.items():
                 self._groups["lines"].count(f"{file}:{line}", count > 0)
 
-    def _known(self, group: str, item: str) -> None:
-        found = self._groups[group]
-        if item in found.missing or group == "event names":
-            found.count(item, True)
+    def _count_existing(self, group: str, item: str) -> None:
+        counts = self._groups[group]
+        if item in counts.missing or group == "event names":
+            counts.count(item, True)
 
-    def _fields(self, keys: Sequence[str], expected: Any, seen: Any, as_sent: Callable[[Any], Any]) -> None:
+    def _fields(self, keys: Sequence[str], expected: Any, results: Any, as_sent: Callable[[Any], Any]) -> None:
         """Count the fields of what destinations get: those that an expectation looks at, and the others."""
-        if seen is None:
+        if results is None:
             return
-        several = len(keys) > 1 or (isinstance(seen, Mapping) and seen.keys() <= set(keys))
+        several = len(keys) > 1 or (isinstance(results, Mapping) and results.keys() <= set(keys))
         for key in keys:
-            payloads = listed(seen.get(key) if several and isinstance(seen, Mapping) else seen)
-            wanted = expected.get(key) if several and isinstance(expected, Mapping) else expected
+            payloads = as_list(results.get(key) if several and isinstance(results, Mapping) else results)
+            written = expected.get(key) if several and isinstance(expected, Mapping) else expected
             for index, payload in enumerate(payloads):
-                one = wanted[index] if isinstance(wanted, list) and index < len(wanted) else wanted
-                for path, looked_at in _leaves(as_sent(one), as_sent(payload), ()):
+                expectation = written[index] if isinstance(written, list) and index < len(written) else written
+                for path, looked_at in _leaves(as_sent(expectation), as_sent(payload), ()):
                     self._groups["fields"].count(f"{key} {path}", looked_at)
 
-    def found(self) -> dict[str, tuple[list[str], list[str]]]:
+    def counts(self) -> dict[str, tuple[list[str], list[str]]]:
         """By group what is covered and what is missing, as plain values: for another process to `merge`."""
         return {name: (sorted(group.covered), sorted(group.missing)) for name, group in self._groups.items()}
 
-    def merge(self, found: Mapping[str, Sequence[Sequence[str]]]) -> None:
+    def merge(self, counts: Mapping[str, Sequence[Sequence[str]]]) -> None:
         """Count what another process has found."""
-        for name, (covered, missing) in found.items():
+        for name, (covered, missing) in counts.items():
             for item in missing:
                 self._groups[name].count(item, False)
             for item in covered:
@@ -153,28 +153,28 @@ class Collector:
         return Coverage([group for group in self._groups.values() if group.total])
 
 
-def _reached(scenario: Scenario, step: Any) -> list[str]:
-    given, workspace = step.given, scenario.suite.workspace
-    if given.destination is not UNSET:
-        return [workspace.destination(given.destination).key]
-    if given.source is not UNSET:
-        return [d.key for d in workspace.connected(workspace.source(given.source))]
+def _destination_keys(scenario: Scenario, step: Any) -> list[str]:
+    spec, workspace = step.spec, scenario.suite.workspace
+    if spec.destination is not UNSET:
+        return [workspace.destination(spec.destination).key]
+    if spec.source is not UNSET:
+        return [d.key for d in workspace.connected(workspace.source(spec.source))]
     return []
 
 
-def _events(given: Any) -> list[Any]:
-    if given.event is not UNSET:
-        return list(listed(given.event))
-    if given.send is not UNSET:
-        return list(listed(given.send))
-    return [_event(*next(iter(call.items()))) for call in given.calls] if given.calls is not UNSET else []
+def _events(spec: Any) -> list[Any]:
+    if spec.event is not UNSET:
+        return list(as_list(spec.event))
+    if spec.send is not UNSET:
+        return list(as_list(spec.send))
+    return [_event(*next(iter(call.items()))) for call in spec.calls] if spec.calls is not UNSET else []
 
 
 def _event(name: str, arguments: Any) -> dict[str, Any]:
     """As much as coverage wants to know of the event that a call of `ServiceClient` makes."""
     if isinstance(arguments, Mapping):
         return {"type": name, "event": arguments.get("name")}
-    return {"type": name, "event": next(iter(listed(arguments)), None)}
+    return {"type": name, "event": next(iter(as_list(arguments)), None)}
 
 
 def _event_names(config: Any) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _of_payload(payload: Any) -> Any:
+def _payload_fields(payload: Any) -> Any:
     """A payload by what the destination gets of it, under the names that a request has; constant members are left out.
 
     >>> _of_payload({"version": "1", "endpoint": "https://x.example", "body": {"JSON": {"n": 1}, "XML": {}}})
@@ -210,14 +210,14 @@ def _of_payload(payload: Any) -> Any:
     return {new: payload[name] for name, new in named.items() if name in payload} | ({"body": body} if body else {})
 
 
-def _of_request(request: Any) -> Any:
+def _request_fields(request: Any) -> Any:
     """A request that was delivered, without what belongs to the transport: most of the headers, the status."""
     if not isinstance(request, Mapping) or is_matchers(request):
         return request
     return {name: request[name] for name in ("method", "url", "query", "body") if name in request}
 
 
-_FIELDS = {"dest_transform": _of_payload, "delivered": _of_request}
+_FIELDS = {"dest_transform": _payload_fields, "delivered": _request_fields}
 
 
 def _leaves(expected: Any, actual: Any, path: tuple[str, ...]) -> Iterator[tuple[str, bool]]:

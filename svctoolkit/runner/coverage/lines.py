@@ -23,15 +23,15 @@ class Lines:
         self.counts: dict[str, dict[int, int]] = {}
         self._lock = threading.Lock()
 
-    def add(self, suite: Suite, *found: Counts) -> None:
+    def add(self, suite: Suite, *counted: Counts) -> None:
         """Add what data planes that serve the workspace of `suite` have counted."""
         names = dict(_names(suite))
         with self._lock:
-            for counts in found:
+            for counts in counted:
                 for file, lines in counts.items():
-                    known = self.counts.setdefault(names.get(file, file), {})
+                    totals = self.counts.setdefault(names.get(file, file), {})
                     for line, times in lines.items():
-                        known[line] = known.get(line, 0) + times
+                        totals[line] = totals.get(line, 0) + times
 
 
 def _names(suite: Suite) -> Iterator[tuple[str, str]]:

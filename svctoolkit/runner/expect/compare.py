@@ -2,7 +2,7 @@
 
 Objects match as subsets: every key that is expected must be there and match, others do not matter. Lists match element
 by element. Numbers compare by value (`10` is `10.0`), true is no number. A map whose keys are all names of matchers
-(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys (`expectation.problems` finds those that are misspelt). Paths to
+(`{$regex: "^o-"}`) is matched by them; other `$` keys are keys (`expectation.problems` finds misspelt ones). Paths to
 ignore match at the end of a path, `*` any one step of it; what is below them is ignored, too.
 """
 
@@ -29,14 +29,14 @@ class Difference:
     expected: str
     got: str
 
-    def shortened(self, hide: Callable[[str], str]) -> Difference:
+    def shorten(self, hide: Callable[[str], str]) -> Difference:
         """With secrets hidden, and then cut: half a secret would not be found. Long texts show where they part."""
-        one, other = hide(self.expected), hide(self.got)
-        if max(len(one), len(other)) > _LONGEST:
-            same = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+        expected, got = hide(self.expected), hide(self.got)
+        if max(len(expected), len(got)) > _LONGEST:
+            same = next((n for n, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), 0)
             if same > _LONGEST // 2:
-                one, other = f"…{one[same - 30 :]}", f"…{other[same - 30 :]}"
-        return replace(self, expected=_cut(one), got=_cut(other))
+                expected, got = f"…{expected[same - 30 :]}", f"…{got[same - 30 :]}"
+        return replace(self, expected=_cut(expected), got=_cut(got))
 
     def __str__(self) -> str:
         return f"{'.'.join(map(str, self.path)) or '(value)'}: expected {self.expected}, got {self.got}"
@@ -65,8 +65,8 @@ def differences(
     >>> differences({"body": {"sent": 1}}, {"body": {"sent": 2}}, ignore=(("body", "sent"),))
     []
     """
-    found = Comparison(ignore=ignore, snapshots=snapshots).differences(expected, actual)
-    return [difference.shortened(hide) for difference in found]
+    differing = Comparison(ignore=ignore, snapshots=snapshots).differences(expected, actual)
+    return [difference.shorten(hide) for difference in differing]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ class Comparison:
     literal: bool = False
     ignore: tuple[tuple[str, ...], ...] = ()
     snapshots: Snapshots | None = field(default=None, repr=False)
-    beside: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the matcher with those next to it
+    siblings: Mapping[str, Any] = field(default_factory=dict, repr=False)  # the matcher with those next to it
 
-    def with_(self, *, exact: bool = False, literal: bool = False) -> Comparison:
+    def stricter(self, *, exact: bool = False, literal: bool = False) -> Comparison:
         return replace(self, exact=self.exact or exact, literal=self.literal or literal)
 
     def at_element(self, index: int) -> Comparison:
@@ -93,11 +93,11 @@ class Comparison:
             (*self.expectation, step), (*self.path, step), self.exact, self.literal, self.ignore, self.snapshots
         )
 
-    def below(self, *steps: str | int) -> Comparison:
+    def child(self, *steps: str | int) -> Comparison:
         """The place of a part of the value, named by `steps`; the expectation stays the same."""
         return replace(self, path=(*self.path, *steps))
 
-    def ignored(self) -> bool:
+    def is_ignored(self) -> bool:
         """Whether this place is not compared."""
         return any(
             len(rule) <= len(self.path)
@@ -110,47 +110,47 @@ class Comparison:
 
     def difference(self, expected: str, actual: Any, *, got: str = "") -> Difference:
         """That something else was expected here; `expected` says what, in words."""
-        return Difference(self.expectation, self.path, expected, got or shown(actual))
+        return Difference(self.expectation, self.path, expected, got or json_text(actual))
 
     def differences(self, expected: Any, actual: Any) -> Iterator[Difference]:
         """What differs from here on. `actual` may be `MISSING`."""
-        if self.ignore and self.ignored():
+        if self.ignore and self.is_ignored():
             return
         if isinstance(expected, Mapping):
             if not self.literal and is_matchers(expected):
                 for name, operand in expected.items():
-                    place = replace(self, expectation=(*self.expectation, name), beside=expected)
+                    place = replace(self, expectation=(*self.expectation, name), siblings=expected)
                     yield from MATCHERS[name[1:]].differences(operand, actual, place)
             elif isinstance(actual, Mapping):
                 yield from self._object(expected, actual)
             else:
-                yield self.difference(shown(expected), actual)
+                yield self.difference(json_text(expected), actual)
         elif isinstance(expected, list):
             if isinstance(actual, list):
                 yield from self._list(expected, actual)
             else:
-                yield self.difference(shown(expected), actual)
+                yield self.difference(json_text(expected), actual)
         elif not _same(expected, actual):
-            yield Difference(self.expectation, self.path, shown(expected), shown(actual))
+            yield Difference(self.expectation, self.path, json_text(expected), json_text(actual))
 
     def _object(self, expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[Difference]:
         for key, value in expected.items():
             if key in actual:
                 yield from self._inner(key).differences(value, actual[key])
                 continue
-            for found in self._inner(key).differences(value, MISSING):
-                near = did_you_mean(key, actual) if found.got == "nothing" else ""
-                yield replace(found, got=f"nothing.{near}") if near else found
+            for difference in self._inner(key).differences(value, MISSING):
+                near = did_you_mean(key, actual) if difference.got == "nothing" else ""
+                yield replace(difference, got=f"nothing.{near}") if near else difference
         for key in [k for k in actual if k not in expected] if self.exact else ():
             place = replace(self._inner(key), expectation=self.expectation)
-            if not place.ignored():
+            if not place.is_ignored():
                 yield place.difference("nothing", actual[key])
 
     def _list(self, expected: list[Any], actual: list[Any]) -> Iterator[Difference]:
         if len(expected) != len(actual):
-            yield self.difference(_elements(expected), actual, got=f"{len(actual)}: {shown(actual)}")
-        for index, (one, other) in enumerate(zip(expected, actual, strict=False)):
-            yield from self._inner(index).differences(one, other)
+            yield self.difference(_elements(expected), actual, got=f"{len(actual)}: {json_text(actual)}")
+        for index, (expected_element, element) in enumerate(zip(expected, actual, strict=False)):
+            yield from self._inner(index).differences(expected_element, element)
 
 
 def is_matchers(value: Mapping[Any, Any]) -> bool:
@@ -166,7 +166,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def shown(value: Any) -> str:
+def json_text(value: Any) -> str:
     """A value on one line, as JSON."""
     if value is MISSING:
         return "nothing"

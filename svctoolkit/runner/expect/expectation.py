@@ -23,15 +23,15 @@ _SHORT = 4  # letters: names below this have too many neighbours that payloads u
 def problems(expected: Any, path: Path = (), *, pending: bool = False) -> Iterator[tuple[Path, str]]:
     """`(path, message)` of each. With `pending` operands are left alone: variables in them may have no value yet."""
     if isinstance(expected, list):
-        for index, one in enumerate(expected):
-            yield from problems(one, (*path, index), pending=pending)
+        for index, element in enumerate(expected):
+            yield from problems(element, (*path, index), pending=pending)
     elif isinstance(expected, Mapping):
         alone = is_matchers(expected)
         for key, value in expected.items():
             name = key[1:] if key[:1] == "$" else ""
             matcher = MATCHERS[name] if name and name in MATCHERS else None
             if matcher is not None:
-                yield from (((*path, key), wrong) for wrong in _misused(matcher, key, value, expected, alone, pending))
+                yield from (((*path, key), wrong) for wrong in _misuse(matcher, key, value, expected, alone, pending))
             elif name and (near := slip(name)):
                 message = f"no matcher is called {key!r}. Did you mean ${near}? A key of this name goes into $literal"
                 yield (*path, key), message
@@ -39,15 +39,15 @@ def problems(expected: Any, path: Path = (), *, pending: bool = False) -> Iterat
                 yield from problems(value, (*path, key), pending=pending)
 
 
-def _misused(
-    matcher: Matcher, key: str, operand: Any, beside: Mapping[str, Any], alone: bool, pending: bool
+def _misuse(
+    matcher: Matcher, key: str, operand: Any, siblings: Mapping[str, Any], alone: bool, pending: bool
 ) -> Iterator[str]:
     if not alone:
         yield f"the matcher {key} stands beside other keys. For a key of this name use $literal"
     elif not pending and (wrong := matcher.problem(operand)):
         yield f"{key} {wrong}"
-    elif matcher.beside and f"${matcher.beside}" not in beside:
-        yield f"{key} stands beside ${matcher.beside} only"
+    elif matcher.siblings and f"${matcher.siblings}" not in siblings:
+        yield f"{key} stands beside ${matcher.siblings} only"
 
 
 def is_reserved(name: str) -> bool:
@@ -68,6 +68,6 @@ def _one_slip(name: str, other: str) -> bool:
     if len(other) < _SHORT and sorted(name) != sorted(other):
         return False
     same = next((n for n, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
-    left, right = name[same:], other[same:]
-    swapped = left[:2] == right[1::-1] and left[2:] == right[2:]
-    return swapped or left[1:] == right[1:] or left[1:] == right or left == right[1:]
+    rest, other_rest = name[same:], other[same:]
+    swapped = rest[:2] == other_rest[1::-1] and rest[2:] == other_rest[2:]
+    return swapped or rest[1:] == other_rest[1:] or rest[1:] == other_rest or rest == other_rest[1:]

@@ -21,8 +21,8 @@ def _at(value: Any, steps: list[str]) -> Any:
     for number, step in enumerate(steps):
         if step == "*":
             inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-            found = (_at(one, steps[number + 1 :]) for one in inner)
-            return [one for one in found if one is not MISSING]
+            values = (_at(element, steps[number + 1 :]) for element in inner)
+            return [element for element in values if element is not MISSING]
         if isinstance(value, Mapping) and step in value:
             value = value[step]
         elif isinstance(value, list) and step.lstrip("-").isdigit() and -len(value) <= int(step) < len(value):

@@ -24,12 +24,12 @@ class Snapshots:
     """
 
     update: Update = "none"
-    written: list[Path] = field(default_factory=list)
-    used: set[Path] = field(default_factory=set)
+    new_files: list[Path] = field(default_factory=list)
+    files_in_use: set[Path] = field(default_factory=set)
 
     def find_unused(self, folder: Path) -> list[Path]:
         """The snapshot files in a suite's folder that no scenario looked at; worth asking after a run of all of it."""
-        return sorted(path for path in folder.glob("*.json") if path not in self.used)
+        return sorted(path for path in folder.glob("*.json") if path not in self.files_in_use)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class ScenarioSnapshots:
 
     def differences(self, name: str, actual: Any, comparison: Comparison) -> Iterator[Difference]:
         path = self.folder / f"{self.prefix}{name}.json"
-        self.run.used.add(path)
+        self.run.files_in_use.add(path)
         value = self.masker.masked(_without_ignored(actual, comparison))
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
+            golden = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             if self.run.update == "none":
                 yield comparison.difference("a snapshot", value, got="no snapshot yet: --update=new writes it")
@@ -56,27 +56,27 @@ class ScenarioSnapshots:
         except (OSError, ValueError) as error:
             yield comparison.difference(f"a snapshot in {path}", value, got=f"a file that cannot be read: {error}")
             return
-        found = differences({"$exact": {"$literal": kept}}, value)
-        if found and self.run.update == "all":
+        differing = differences({"$exact": {"$literal": golden}}, value)
+        if differing and self.run.update == "all":
             self._write(path, value)
             return
-        for one in found:
-            where = (*comparison.path, *one.path)
-            yield Difference(comparison.expectation, where, f"{one.expected} (snapshot)", one.got)
+        for difference in differing:
+            where = (*comparison.path, *difference.path)
+            yield Difference(comparison.expectation, where, f"{difference.expected} (snapshot)", difference.got)
 
     def _write(self, path: Path, value: Any) -> None:
         write(path, json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
-        self.run.written.append(path)
+        self.run.new_files.append(path)
 
 
 def _without_ignored(value: Any, comparison: Comparison) -> Any:
     if not comparison.ignore:
         return value
     if isinstance(value, dict):
-        inner = {key: (comparison.below(key), v) for key, v in value.items()}
-        return {key: _without_ignored(v, place) for key, (place, v) in inner.items() if not place.ignored()}
+        inner = {key: (comparison.child(key), v) for key, v in value.items()}
+        return {key: _without_ignored(v, place) for key, (place, v) in inner.items() if not place.is_ignored()}
     if isinstance(value, list):
-        return [_without_ignored(v, comparison.below(n)) for n, v in enumerate(value)]
+        return [_without_ignored(v, comparison.child(n)) for n, v in enumerate(value)]
     return value
 
 

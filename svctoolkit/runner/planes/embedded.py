@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.runner.coverage.lines import Counts, Lines
-from svctoolkit.runner.planes.plane import Answer, Plane, basic, parsed, posted
+from svctoolkit.runner.planes.plane import Answer, Plane, basic, parse_body, post
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.workspace import Connection, Destination, Person, Workspace
 
@@ -35,7 +35,7 @@ def transformation_id(key: str) -> str:
 
 
 @contextmanager
-def embedded(*, live: bool = False) -> Iterator[Planes]:
+def open_planes(*, live: bool = False) -> Iterator[Planes]:
     """Data planes in this process, one per workspace, until the block ends. With `live` live scenarios run, too."""
     planes = Planes(live=live)
     try:
@@ -58,14 +58,14 @@ class Planes:
         self._lock = threading.Lock()
 
     @contextmanager
-    def opened(self, scenario: Scenario) -> Iterator[Plane]:
+    def open(self, scenario: Scenario) -> Iterator[Plane]:
         """The data plane for one run of a scenario."""
         if not (scenario.freeze or scenario.recorder or scenario.live):
-            yield self._of(scenario.suite)
+            yield self._shared_plane(scenario.suite)
             return
         if self._coverage:
-            self._of(scenario.suite)  # what no scenario runs is counted there
-        own = EmbeddedPlane(scenario.suite.workspace, self._running, scenario, coverage=self._coverage)
+            self._shared_plane(scenario.suite)  # what no scenario runs is counted there
+        own = EmbeddedPlane(scenario.suite.workspace, self._start_loops, scenario, coverage=self._coverage)
         try:
             yield own
         finally:
@@ -82,18 +82,18 @@ class Planes:
             self._lines.add(suite, *plane.lines(all=self._coverage))
         return self._lines.counts
 
-    def _of(self, suite: Suite) -> EmbeddedPlane:
+    def _shared_plane(self, suite: Suite) -> EmbeddedPlane:
         """The data plane that serves the workspace of `suite`, which should not change any more."""
         workspace = suite.workspace
         with self._lock:
-            found = self._planes.get(id(workspace))
-        if found is None:
-            made = suite, EmbeddedPlane(workspace, self._running, coverage=self._coverage)
+            entry = self._planes.get(id(workspace))
+        if entry is None:
+            fresh = suite, EmbeddedPlane(workspace, self._start_loops, coverage=self._coverage)
             with self._lock:
-                found = self._planes.setdefault(id(workspace), made)
-        return found[1]
+                entry = self._planes.setdefault(id(workspace), fresh)
+        return entry[1]
 
-    def _running(self) -> Loops:
+    def _start_loops(self) -> Loops:
         from svctoolkit.runner.planes.loops import Loops  # asyncio: 20 ms, and most tests of mappings need none
 
         with self._lock:
@@ -124,7 +124,7 @@ class EmbeddedPlane:
         coverage: bool = False,
     ) -> None:
         email, token = "suite@svctoolkit.invalid", secrets.token_urlsafe()
-        self._workspace = prepared(workspace, scenario)
+        self._workspace = recording_workspace(workspace, scenario)
         self._workspace.people = [*workspace.people, Person.with_token(email, token)]
         self._frozen = _frozen(scenario.freeze) if scenario and scenario.freeze else {}
         verified = set(scenario.destinations("verify")) if scenario else set[str]()
@@ -140,23 +140,23 @@ class EmbeddedPlane:
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         if not path.startswith(_TEST_API):
             answer = self._plane.ingest(method, path, headers=headers, body=body)
-            return Answer(answer.status, answer.headers, parsed(answer.body))
+            return Answer(answer.status, answer.headers, parse_body(answer.body))
         from svctoolkit.server import call
 
         got = self._loops().run(call(self._app, method, path, headers, body))
-        return Answer(got.status, got.headers, parsed(got.body))
+        return Answer(got.status, got.headers, parse_body(got.body))
 
     def test(self, path: str, body: bytes) -> Answer:
         from svctoolkit.server import ask
 
         got = ask(self._pipeline, path, body)
-        return posted(self, path, body) if got is None else Answer(got.status, got.headers, parsed(got.body))
+        return post(self, path, body) if got is None else Answer(got.status, got.headers, parse_body(got.body))
 
-    def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
-        from svctoolkit.runner.planes.fates import became
+    def run_results(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+        from svctoolkit.runner.planes.fates import run_results
 
         self._plane.drain(_DRAIN_SECONDS, run=run)
-        return became(self._plane.of_run(run), keys)
+        return run_results(self._plane.of_run(run), keys)
 
     def script(self, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
         self._answers = answers
@@ -216,38 +216,38 @@ class EmbeddedPlane:
             self._data_plane.stop(_STOP_SECONDS)
 
 
-def prepared(workspace: Workspace, scenario: Scenario | None = None) -> Workspace:
+def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) -> Workspace:
     """The workspace as suites run it: nothing is really sent, but to the destination of a live scenario.
 
     Every transformation has a destination behind it, so that it can be tested alone.
     """
     live = scenario.live if scenario else None
-    made = workspace.in_mode("live" if live else "record")
-    made.destinations = dict(workspace.destinations)
+    recording = workspace.in_mode("live" if live else "record")
+    recording.destinations = dict(workspace.destinations)
     for key in workspace.transformations:
         id = transformation_id(key)
         config = {"webhookUrl": "https://transformation.invalid/"}
-        made.destinations[id] = Destination(id, id, key, "WEBHOOK", config=config, transformation=key)
+        recording.destinations[id] = Destination(id, id, key, "WEBHOOK", config=config, transformation=key)
     if live and live.destination:
         chosen = workspace.destination(live.destination).key
-        made.sources = {
+        recording.sources = {
             key: replace(
                 s, connections=[Connection(c.destination, c.enabled and c.destination == chosen) for c in s.connections]
             )
             for key, s in workspace.sources.items()
         }
-    return made
+    return recording
 
 
 def _frozen(freeze: _format.Freeze) -> dict[str, Any]:
     """The clock and the ids of a scenario that freezes them."""
-    given: dict[str, Any] = {}
+    spec: dict[str, Any] = {}
     if freeze.time:
         time = datetime.fromisoformat(freeze.time)
-        given["clock"] = lambda: time
+        spec["clock"] = lambda: time
     if freeze.ids == "sequence":
-        given["new_id"] = sequence()
-    return given
+        spec["new_id"] = sequence()
+    return spec
 
 
 def sequence() -> Callable[[], str]:
@@ -264,11 +264,11 @@ def _recorder_answers(script: Sequence[_format.RecorderAnswer]) -> list[Any]:
 
     return [
         RecorderAnswer(
-            status=one.status,
-            headers={name: str(value) for name, value in one.headers.items()},
-            delay=_format.seconds(one.delay),
-            close=one.close,
-            **({} if one.body is UNSET else {"body": one.body}),
+            status=answer.status,
+            headers={name: str(value) for name, value in answer.headers.items()},
+            delay=_format.seconds(answer.delay),
+            close=answer.close,
+            **({} if answer.body is UNSET else {"body": answer.body}),
         )
-        for one in script
+        for answer in script
     ]

@@ -19,15 +19,15 @@ class Loops:
     def __init__(self) -> None:
         self._mine = threading.local()
         self._all: list[asyncio.AbstractEventLoop] = []
-        self._beside: threading.Thread | None = None
+        self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        if _runs_one():
-            return self._run_beside(work)
+        if _is_running():
+            return self._run_in_thread(work)
         loop: asyncio.AbstractEventLoop | None = getattr(self._mine, "loop", None)
         if loop is None:
-            loop = self._mine.loop = self._made()
+            loop = self._mine.loop = self._new_loop()
         task = loop.create_task(work)
         try:
             return loop.run_until_complete(task)
@@ -35,20 +35,20 @@ class Loops:
             task.cancel()
             raise
 
-    def _made(self) -> asyncio.AbstractEventLoop:
+    def _new_loop(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.new_event_loop()
         with self._lock:
             self._all.append(loop)
         return loop
 
-    def _run_beside(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run_in_thread(self, work: Coroutine[Any, Any, T]) -> T:
         with self._lock:
-            if self._beside is None:
-                self._other = asyncio.new_event_loop()
+            if self._thread is None:
+                self._thread_loop = asyncio.new_event_loop()
                 name = "svctoolkit-suites"
-                self._beside = threading.Thread(target=self._other.run_forever, name=name, daemon=True)
-                self._beside.start()
-        future = asyncio.run_coroutine_threadsafe(work, self._other)
+                self._thread = threading.Thread(target=self._thread_loop.run_forever, name=name, daemon=True)
+                self._thread.start()
+        future = asyncio.run_coroutine_threadsafe(work, self._thread_loop)
         try:
             return future.result()
         finally:
@@ -56,18 +56,18 @@ class Loops:
 
     def close(self) -> None:
         """Close every loop, after what an interrupt left in it has ended."""
-        if self._beside is not None:
-            self._other.call_soon_threadsafe(self._other.stop)
-            self._beside.join()
-            self._other.close()
+        if self._thread is not None:
+            self._thread_loop.call_soon_threadsafe(self._thread_loop.stop)
+            self._thread.join()
+            self._thread_loop.close()
         for loop in self._all:
-            left = asyncio.all_tasks(loop)
-            if left and not _runs_one():
-                loop.run_until_complete(asyncio.wait(left, timeout=1.0))
+            unfinished = asyncio.all_tasks(loop)
+            if unfinished and not _is_running():
+                loop.run_until_complete(asyncio.wait(unfinished, timeout=1.0))
             loop.close()
 
 
-def _runs_one() -> bool:
+def _is_running() -> bool:
     """Whether a loop runs in this thread."""
     try:
         asyncio.get_running_loop()

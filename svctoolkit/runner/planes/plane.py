@@ -34,10 +34,10 @@ class Plane(Protocol):
         """What its Test API answers to a POST of this JSON."""
         ...
 
-    def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+    def run_results(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
         """What became at the destinations `keys` of what was sent as `run`, once nothing of it is under way.
 
-        As `_shape.of_ends` takes it. Raises `ToolkitError` if it takes too long.
+        As `shape.shape_results` takes it. Raises `ToolkitError` if it takes too long.
         """
         ...
 
@@ -51,7 +51,7 @@ def basic(email: str, token: str) -> str:
     return f"Basic {base64.b64encode(f'{email}:{token}'.encode()).decode()}"
 
 
-def parsed(content: bytes) -> Any:
+def parse_body(content: bytes) -> Any:
     """The JSON value, or the text if it is none."""
     try:
         return json.loads(content)
@@ -59,7 +59,7 @@ def parsed(content: bytes) -> Any:
         return content.decode("utf-8", "replace")
 
 
-def posted(plane: Plane, path: str, body: bytes) -> Answer:
+def post(plane: Plane, path: str, body: bytes) -> Answer:
     """The answer to a POST of JSON by someone who may use the Test API."""
     headers = {"authorization": plane.authorization, "content-type": "application/json"}
     return plane.request("POST", path, headers, body)

@@ -9,15 +9,15 @@ from urllib.parse import urlencode
 
 from svctoolkit.errors import DeliveryError, ToolkitError, UsageError
 from svctoolkit.runner.planes.embedded import Planes
-from svctoolkit.runner.planes.fates import from_records
-from svctoolkit.runner.planes.plane import Answer, Plane, basic, parsed, posted
+from svctoolkit.runner.planes.fates import results_of_records
+from svctoolkit.runner.planes.plane import Answer, Plane, basic, parse_body, post
 from svctoolkit.runner.suite.model import Scenario
 
 _SECONDS = 60.0
 _DRAIN_SECONDS = 20
 
 
-def remote(base_url: str, email: str, token: str, *, live: bool = False) -> Planes:
+def remote_planes(base_url: str, email: str, token: str, *, live: bool = False) -> Planes:
     """Planes that are all the one service at `base_url`. Raises `UsageError` if nothing answers there."""
     if not base_url.startswith(("http://", "https://")):
         raise UsageError(f"base URL {base_url}: expected an address like https://api.example.com")
@@ -40,7 +40,7 @@ class _Remote(Planes):
         self._plane.request("GET", "/destination-definitions/WEBHOOK", {}, b"")
 
     @contextmanager
-    def opened(self, _scenario: Scenario) -> Iterator[Plane]:
+    def open(self, _scenario: Scenario) -> Iterator[Plane]:
         yield self._plane
 
     def unable(self, scenario: Scenario) -> str:
@@ -76,36 +76,36 @@ class RemotePlane:
             got = self._client.request(method, self.base_url + path, headers=dict(headers), content=body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise DeliveryError(f"{self.base_url} gave no answer: {error}", code="ENOANSWER") from error
-        return Answer(got.status_code, {k.lower(): v for k, v in got.headers.items()}, parsed(got.content))
+        return Answer(got.status_code, {k.lower(): v for k, v in got.headers.items()}, parse_body(got.content))
 
     def test(self, path: str, body: bytes) -> Answer:
-        return posted(self, path, body)
+        return post(self, path, body)
 
-    def ends(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+    def run_results(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
         """What the data plane there tells under `/inspect`. Raises `ToolkitError` where there is no such thing."""
-        waited = self._inspected("wait", run=run, timeout=_DRAIN_SECONDS)
+        waited = self._inspect("wait", run=run, timeout=_DRAIN_SECONDS)
         if waited.status == 504:
             raise ToolkitError(str(waited.body.get("message", "there are still events under way")))
-        events = {one["number"]: one["event"] for one in self._listed("events", run)}
-        found = [{**one, "event": events.get(one["number"])} for one in self._listed("fates", run)]
-        fates = [one for one in found if one["destination"] in keys]
-        return from_records(fates, self._listed("deliveries", run), keys)
+        events = {record["number"]: record["event"] for record in self._list("events", run)}
+        records = [{**record, "event": events.get(record["number"])} for record in self._list("fates", run)]
+        fates = [record for record in records if record["destination"] in keys]
+        return results_of_records(fates, self._list("deliveries", run), keys)
 
-    def _listed(self, kind: str, run: str) -> list[dict[str, Any]]:
+    def _list(self, kind: str, run: str) -> list[dict[str, Any]]:
         """Every record of a kind, page by page."""
-        found: list[dict[str, Any]] = []
+        records: list[dict[str, Any]] = []
         after: int | None = 0
         while after is not None:
-            page = self._inspected(kind, run=run, after=after, limit=1000).body
-            found += page["items"]
+            page = self._inspect(kind, run=run, after=after, limit=1000).body
+            records += page["items"]
             after = page["next"]
-        return found
+        return records
 
-    def _inspected(self, what: str, **query: Any) -> Answer:
+    def _inspect(self, what: str, **query: Any) -> Answer:
         answer = self.request("GET", f"/inspect/{what}?{urlencode(query)}", {"authorization": self.authorization}, b"")
         if answer.status not in (200, 504) or not isinstance(answer.body, Mapping):
-            told = "it is no svctoolkit data plane" if answer.status == 404 else f"it answers {answer.status}"
-            raise ToolkitError(f"{self.base_url} does not tell what became of what was sent: {told}")
+            reason = "it is no svctoolkit data plane" if answer.status == 404 else f"it answers {answer.status}"
+            raise ToolkitError(f"{self.base_url} does not tell what became of what was sent: {reason}")
         return answer
 
     def script(self, _answers: Mapping[str, Any]) -> None:

@@ -15,11 +15,11 @@ from svctoolkit.pipeline import Stages
 from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.expect.expectation import is_reserved
-from svctoolkit.runner.planes.embedded import embedded
+from svctoolkit.runner.planes.embedded import open_planes
 from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.format import WORKSPACE_KEYS
-from svctoolkit.runner.suite.load import of
+from svctoolkit.runner.suite.load import suite_of
 from svctoolkit.secrets import Masker, Secret, revealed, secret_texts
 from svctoolkit.workspace import Workspace
 
@@ -39,19 +39,19 @@ _NOT_REFUSED: Mapping[str, Any] = {"expect": {"status": 200}}
 _GENERATED_CONTEXT = ("sessionId", "sessionStart", "ip")
 
 
-class Heard(NamedTuple):
+class ReceivedEvent(NamedTuple):
     """An event and the source (key) that it came from; an empty one where nobody knows."""
 
     event: Mapping[str, Any]
     source: str = ""
 
 
-def heard(path: Path) -> list[Heard]:
+def read_events(path: Path) -> list[ReceivedEvent]:
     """The events in an NDJSON file: one a line, or a batch, or what `/inspect/events` gives.
 
     Raises `ConfigError` with the place of a line that is none of these.
     """
-    found: list[Heard] = []
+    events_read: list[ReceivedEvent] = []
     name = yamlfile.shown_name(path)
     for number, line in enumerate(yamlfile.read_text(path).splitlines(), 1):
         if not line.strip():
@@ -64,24 +64,24 @@ def heard(path: Path) -> list[Heard]:
         if not events:
             message = "no event: a line is an event, {batch: [...]} or {source, event: {...}}"
             raise ConfigError(message, where=f"{name}:{number}:1")
-        found += events
-    if not found:
+        events_read += events
+    if not events_read:
         raise ConfigError("there are no events in it", where=name)
-    return found
+    return events_read
 
 
-def _events(value: Any) -> list[Heard]:
+def _events(value: Any) -> list[ReceivedEvent]:
     if not isinstance(value, dict):
         return []
     if isinstance(value.get("batch"), list):
-        return [Heard(one) for one in value["batch"] if isinstance(one, dict)]
+        return [ReceivedEvent(one) for one in value["batch"] if isinstance(one, dict)]
     if isinstance(value.get("event"), dict):
-        return [Heard(value["event"], str(value.get("source") or ""))]
-    return [Heard(value)] if "type" in value else []
+        return [ReceivedEvent(value["event"], str(value.get("source") or ""))]
+    return [ReceivedEvent(value)] if "type" in value else []
 
 
-def recorded(
-    events: Iterable[Heard], workspace: Workspace, *, source: str = "", personal: bool = False
+def record_suite(
+    events: Iterable[ReceivedEvent], workspace: Workspace, *, source: str = "", personal: bool = False
 ) -> dict[str, Any]:
     """A suite (its data, without the workspace) with one scenario for each shape of event.
 
@@ -92,21 +92,21 @@ def recorded(
     pseudonyms = Pseudonyms()
     scenarios: dict[str, dict[str, Any]] = {}
     names: dict[str, int] = {}
-    for one in events:
-        sender = workspace.source(one.source or source or next(iter(workspace.sources), "")).key
-        event = _without_generated(one.event)
+    for received in events:
+        sender = workspace.source(received.source or source or next(iter(workspace.sources), "")).key
+        event = _without_generated(received.event)
         shape = f"{sender} {event.get('type')} {event.get('event') or event.get('name')} {_shape(event)}"
         if shape not in scenarios:
             name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
             names[name] = names.get(name, 0) + 1
             title = name if names[name] == 1 else f"{name} {names[name]}"
             sent = event if personal else pseudonyms.replace(event)
-            scenarios[shape] = {"name": _escaped(title), "source": sender, "send": _escaped(sent)}
-    made = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
-    return {**made, "scenarios": [_with_expectation(made, one, workspace) for one in scenarios.values()]}
+            scenarios[shape] = {"name": _escape(title), "source": sender, "send": _escape(sent)}
+    head = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
+    return {**head, "scenarios": [_with_expectation(head, received, workspace) for received in scenarios.values()]}
 
 
-def verified(
+def verify_suite(
     workspace: Workspace,
     destination: str,
     event: Mapping[str, Any],
@@ -121,25 +121,25 @@ def verified(
     Clock and ids are frozen, and what it expects is what comes of it just now; with `expected` false, only that it is
     not refused. A `Secret` in `config` is written as the environment variable of its `origin`. Raises `UnknownName`.
     """
-    found = workspace.destination(destination)
+    target = workspace.destination(destination)
     name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
-    asked: dict[str, Any] = {"name": _escaped(f"{name} to {found.key}"), "destination": found.key}
-    asked["event"] = _escaped(event)
+    scenario: dict[str, Any] = {"name": _escape(f"{name} to {target.key}"), "destination": target.key}
+    scenario["event"] = _escape(event)
     chosen, default = asdict(stages or Stages()), asdict(Stages())
     if chosen != default:
-        asked["stages"] = {stage: on for stage, on in chosen.items() if on != default[stage]}
+        scenario["stages"] = {stage: on for stage, on in chosen.items() if on != default[stage]}
     if force:
-        asked["force"] = True
+        scenario["force"] = True
     head = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
     written = {"destinationConfig": _references(config)} if config else {}
     if not expected:
-        return {**head, "scenarios": [{**asked, **written, **_NOT_REFUSED}]}
-    values = {"destinationConfig": _escaped(revealed(config))} if config else {}
-    seen = _seen({**head, "scenarios": [{**asked, **values, **_NOT_REFUSED}]}, workspace)
-    whole = {**found.config, **(config or {})}
-    secrets = [*workspace.secrets(), *secret_texts(whole), *definitions.secret_values(found.type, whole)]
-    expect = _escaped(_answered(seen, Masker(secrets)))
-    return {**head, "scenarios": [{**asked, **written, "expect": expect}]}
+        return {**head, "scenarios": [{**scenario, **written, **_NOT_REFUSED}]}
+    values = {"destinationConfig": _escape(revealed(config))} if config else {}
+    results = _run_alone({**head, "scenarios": [{**scenario, **values, **_NOT_REFUSED}]}, workspace)
+    whole = {**target.config, **(config or {})}
+    secrets = [*workspace.secrets(), *secret_texts(whole), *definitions.secret_values(target.type, whole)]
+    expect = _escape(_expected_answer(results, Masker(secrets)))
+    return {**head, "scenarios": [{**scenario, **written, "expect": expect}]}
 
 
 def _references(value: Any) -> Any:
@@ -148,18 +148,18 @@ def _references(value: Any) -> Any:
         return value.origin.replace("$(env:", "$(secret:")
     if isinstance(value, Mapping):
         return {key: _references(inner) for key, inner in value.items()}
-    return [_references(inner) for inner in value] if isinstance(value, list) else _escaped(value)
+    return [_references(inner) for inner in value] if isinstance(value, list) else _escape(value)
 
 
-def _answered(seen: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
+def _expected_answer(results: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
     """What is expected of an answer like this one."""
-    if seen["status"] != 200:
-        return {"status": seen["status"], "error": _expected(seen["error"], masker)}
-    if "error" in seen:
-        return {"error": _expected(seen["error"], masker)}
+    if results["status"] != 200:
+        return {"status": results["status"], "error": _expectation(results["error"], masker)}
+    if "error" in results:
+        return {"error": _expectation(results["error"], masker)}
     without = {"error": NO_TRANSFORMATION}
-    stages = {name: seen[name] for name in STAGES if seen.get(name, without) != without}
-    return {name: _expected(_without_empty(value), masker) for name, value in stages.items()}
+    stages = {name: results[name] for name in STAGES if results.get(name, without) != without}
+    return {name: _expectation(_without_empty(value), masker) for name, value in stages.items()}
 
 
 def _without_empty(value: Any) -> Any:
@@ -171,10 +171,10 @@ def _without_empty(value: Any) -> Any:
 
 
 def _without_generated(event: Mapping[str, Any]) -> dict[str, Any]:
-    made = {key: value for key, value in event.items() if key not in _GENERATED}
-    if isinstance(made.get("context"), dict):
-        made["context"] = {k: v for k, v in made["context"].items() if k not in _GENERATED_CONTEXT}
-    return made
+    own = {key: value for key, value in event.items() if key not in _GENERATED}
+    if isinstance(own.get("context"), dict):
+        own["context"] = {k: v for k, v in own["context"].items() if k not in _GENERATED_CONTEXT}
+    return own
 
 
 def _shape(value: Any) -> str:
@@ -188,54 +188,54 @@ def _shape(value: Any) -> str:
 
 def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
     """The scenario with what comes of it when it runs."""
-    asked = {**head, "scenarios": [{**scenario, "expect": {"response": {}}}]}
-    seen = _escaped(_seen(asked, workspace))
+    suite = {**head, "scenarios": [{**scenario, "expect": {"response": {}}}]}
+    results = _escape(_run_alone(suite, workspace))
     masker = Masker(workspace.secrets())
-    if seen["response"]["status"] != 200:
-        return {**scenario, "expect": {"response": {k: seen["response"][k] for k in ("status", "body")}}}
-    delivered = seen["delivered"]
+    if results["response"]["status"] != 200:
+        return {**scenario, "expect": {"response": {k: results["response"][k] for k in ("status", "body")}}}
+    delivered = results["delivered"]
     if isinstance(delivered, dict):
         expect: dict[str, Any] = {
-            "delivered": {key: [_request(r, masker) for r in found] for key, found in delivered.items()}
+            "delivered": {key: [_request(r, masker) for r in requests] for key, requests in delivered.items()}
         }
     else:
         expect = {"delivered": [_request(r, masker) for r in delivered]}
-    if seen["dropped"]:
-        expect["dropped"] = [{k: d[k] for k in ("destination", "by", "reason")} for d in seen["dropped"]]
+    if results["dropped"]:
+        expect["dropped"] = [{k: d[k] for k in ("destination", "by", "reason")} for d in results["dropped"]]
     return {**scenario, "expect": expect}
 
 
-def _seen(suite: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
+def _run_alone(suite: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:
     """What comes of the only scenario when it runs."""
-    with embedded() as planes:
-        scenario = of(suite, workspace).scenarios[0]
+    with open_planes() as planes:
+        scenario = suite_of(suite, workspace).scenarios[0]
         outcome = attempt(scenario, planes)
     if outcome.status == "error":
         raise ConfigError(f"{scenario.title}: {outcome.reason}")
-    return outcome.steps[0].seen
+    return outcome.steps[0].results
 
 
 def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
     """What is expected of a request. Values with a secret in them are expected to be there, and not written down."""
-    return {name: _expected(request[name], masker) for name in ("method", "url", "body")}
+    return {name: _expectation(request[name], masker) for name in ("method", "url", "body")}
 
 
-def _expected(value: Any, masker: Masker) -> Any:
+def _expectation(value: Any, masker: Masker) -> Any:
     if isinstance(value, dict):
         if any(name[:1] == "$" and is_reserved(name[1:]) for name in value):
             return {"$literal": {key: inner for key, inner in value.items() if masker.masked(inner) == inner}}
-        return {key: _expected(inner, masker) for key, inner in value.items()}
+        return {key: _expectation(inner, masker) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_expected(inner, masker) for inner in value]
+        return [_expectation(inner, masker) for inner in value]
     return {"$type": "string"} if masker.masked(value) != value else value
 
 
-def _escaped(value: Any) -> Any:
+def _escape(value: Any) -> Any:
     """`$(name)` as text, where a suite would look for a variable."""
     if isinstance(value, dict):
-        return {key: _escaped(inner) for key, inner in value.items()}
+        return {key: _escape(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_escaped(inner) for inner in value]
+        return [_escape(inner) for inner in value]
     return value.replace("$(", "$$(") if isinstance(value, str) else value
 
 
@@ -245,7 +245,7 @@ def inline(workspace: Workspace) -> dict[str, Any]:
     return {key: data[key] for key in WORKSPACE_KEYS if key in data}
 
 
-def dumped(suite: Mapping[str, Any], workspace_file: str = "") -> str:
+def dump(suite: Mapping[str, Any], workspace_file: str = "") -> str:
     """The suite as YAML, for the workspace in this file (relative to where the suite will be) or in the suite."""
     head = {"version": 1, **({"workspace": workspace_file} if workspace_file else {})}
     return yamlfile.dumped({**head, **suite})

@@ -14,36 +14,39 @@ if TYPE_CHECKING:
     from svctoolkit.runner.suite.model import Scenario, Suite
 
 
-def suite(found: Suite) -> Html:
+def suite(subject: Suite) -> Html:
     """Its scenarios."""
-    rows = [[one.id, found.masker.masked(one.title), ", ".join(one.tags), one.line] for one in found.scenarios]
-    caption = f"{found.masker.masked(found.title)}, {found.name}"
+    rows = [
+        [scenario.id, subject.masker.masked(scenario.title), ", ".join(scenario.tags), scenario.line]
+        for scenario in subject.scenarios
+    ]
+    caption = f"{subject.masker.masked(subject.title)}, {subject.name}"
     return display.page(display.table(["id", "scenario", "tags", "line"], rows, caption=caption))
 
 
-def scenario(found: Scenario) -> Html:
+def scenario(subject: Scenario) -> Html:
     """What is given and what is expected, step by step."""
-    masker = found.suite.masker
-    parts = []
-    for number, step in enumerate(found.steps, 1):
+    masker = subject.suite.masker
+    columns = []
+    for number, step in enumerate(subject.steps, 1):
         expected = display.tree(masker.masked(step.expect), f"step {number}: expected", open_depth=3)
-        parts.append(display.columns(display.facts({"does": step.kind}), expected))
-    return display.page(display.section(masker.masked(found.title), *parts))
+        columns.append(display.columns(display.facts({"does": step.kind}), expected))
+    return display.page(display.section(masker.masked(subject.title), *columns))
 
 
-def outcome(found: Outcome) -> Html:
+def outcome(subject: Outcome) -> Html:
     """Whether it is well, why it is not, and what was seen."""
-    return display.page(view.outcome(found))
+    return display.page(view.outcome(subject))
 
 
-def finished(found: Finished) -> Html:
+def summary(subject: Finished) -> Html:
     """The counts."""
-    done = "interrupted" if found.interrupted else "finished"
-    rows = [(view.status(status), count) for status, count in found.counts.items()]
-    caption = f"{found.total} scenarios, {done} in {found.seconds:.2f} s"
+    state = "interrupted" if subject.interrupted else "finished"
+    rows = [(view.status(status), count) for status, count in subject.counts.items()]
+    caption = f"{subject.total} scenarios, {state} in {subject.seconds:.2f} s"
     return display.page(display.table(["status", "scenarios"], rows, caption=caption))
 
 
-def coverage(found: Coverage) -> Html:
+def coverage(subject: Coverage) -> Html:
     """What the scenarios touch and miss."""
-    return display.page(view.coverage(found))
+    return display.page(view.coverage(subject))

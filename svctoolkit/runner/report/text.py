@@ -19,7 +19,7 @@ def explanation(outcome: Outcome) -> str:
     if not outcome.differences:
         what = f"it passes, but is marked xfail: {outcome.reason}" if outcome.status == "failed" else outcome.reason
         return printable(scenario.suite.masker.masked(f"{scenario.where}: {what}"))
-    lines = [line for step in outcome.steps if step.differences for line in _explained(outcome, step)]
+    lines = [line for step in outcome.steps if step.differences for line in _explain(outcome, step)]
     total = len(outcome.differences)
     if total > MOST:
         lines.append(f"... and {total - MOST} more differences")
@@ -28,7 +28,7 @@ def explanation(outcome: Outcome) -> str:
     return printable(str(scenario.suite.masker.masked("\n".join(lines))))
 
 
-def _explained(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
+def _explain(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
     document = outcome.scenario.suite.document
     shown_line = ""
     before = sum(len(s.differences) for s in outcome.steps[: outcome.steps.index(step)])
@@ -44,7 +44,7 @@ def _explained(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
     yield from hints(step)
 
 
-def diverged(step: StepOutcome) -> str:
+def first_wrong_stage(step: StepOutcome) -> str:
     """The first stage in which a step went another way than expected, or an empty text."""
     first = {d.path[0] for d in step.differences if d.path}
     return next((stage for stage in _ORDER if stage in first), "")
@@ -53,8 +53,8 @@ def diverged(step: StepOutcome) -> str:
 def hints(step: StepOutcome) -> Iterator[str]:
     """What helps to understand the differences of a step: where they began, and what the answer says. Not masked."""
     first = {d.path[0] for d in step.differences if d.path}
-    if diverged(step) in STAGES and len(first) > 1:
-        yield f"the first stage that differs is {diverged(step)}"
+    if first_wrong_stage(step) in STAGES and len(first) > 1:
+        yield f"the first stage that differs is {first_wrong_stage(step)}"
     said = trouble(step.answer) if step.answer else ""
     if said and said.partition(": ")[2] not in str(step.differences):
         yield said
@@ -68,14 +68,14 @@ def github_commands(outcome: Outcome) -> str:
     for place, text in places or [(outcome.scenario.place, explanation(outcome).partition(": ")[2])]:
         line, column = suite.document.position(place)
         title = _property(str(suite.masker.masked(outcome.scenario.title)))
-        message = _escaped(printable(str(suite.masker.masked(text))))
+        message = _escape(printable(str(suite.masker.masked(text))))
         lines.append(f"::error file={_property(suite.name)},line={line},col={column},title={title}::{message}\n")
     return "".join(lines)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from svctoolkit.display import Kind
     from svctoolkit.runner.coverage.collector import Coverage
 
-__all__ = ["counted", "coverage", "outcome", "scenarios", "sign", "status", "summary", "title", "word"]
+__all__ = ["count_text", "coverage", "outcome", "scenarios", "sign", "status", "summary", "title", "word"]
 
 _LOOKS: dict[str, tuple[str, str, Kind]] = {
     "passed": ("✓", "passed", "ok"),
@@ -33,7 +33,7 @@ _NAMED = 8  # of what is missing
 _ANSWER = ("status", "headers", "body")  # what the stages are taken from
 
 
-def counted(outcomes: Iterable[Outcome]) -> str:
+def count_text(outcomes: Iterable[Outcome]) -> str:
     """How many of each status, the worst first: "1 failed, 12 passed"."""
     return ", ".join(f"{number} {_LOOKS[status][1]}" for status, number in _counts(outcomes)) or "nothing run"
 
@@ -49,24 +49,24 @@ def _counts(outcomes: Iterable[Outcome]) -> list[tuple[str, int]]:
     return [(status, counts[status]) for status in _WORST if counts[status]]
 
 
-def sign(found: Outcome | None) -> str:
+def sign(subject: Outcome | None) -> str:
     """One sign for lists: not run yet, or what became of it."""
-    return "○" if found is None else _LOOKS[found.status][0]
+    return "○" if subject is None else _LOOKS[subject.status][0]
 
 
-def word(found: Outcome) -> str:
+def word(subject: Outcome) -> str:
     """The status as a word."""
-    return _LOOKS[found.status][1]
+    return _LOOKS[subject.status][1]
 
 
-def title(found: Outcome) -> str:
+def title(subject: Outcome) -> str:
     """The scenario's title, secrets masked."""
-    return str(found.scenario.suite.masker.masked(found.scenario.title))
+    return str(subject.scenario.suite.masker.masked(subject.scenario.title))
 
 
-def status(found: str) -> Html:
+def status(subject: str) -> Html:
     """A status as sign, word and colour."""
-    _, said, kind = _LOOKS[found]
+    _, said, kind = _LOOKS[subject]
     return pill(said, kind)
 
 
@@ -76,20 +76,20 @@ def scenarios(outcomes: Iterable[Outcome]) -> Html:
     return table(("result", "scenario", "where", "ms"), rows)
 
 
-def outcome(found: Outcome) -> Html:
+def outcome(subject: Outcome) -> Html:
     """One scenario in full: differences at their lines, what helps to understand them, what each stage gave."""
-    data = _data.outcome(found)
-    parts: list[Html] = []
-    if not found.ok and not found.differences:
-        parts.append(message(explanation(found), "error"))
-    elif found.reason:
-        parts.append(message(data["reason"], "error" if found.status == "error" else "info"))
-    parts += _differences(found)
-    parts += [message(line, "info") for step in found.steps for line in _hints(found, step)]
-    parts += _values(found, data["steps"])
-    note = f"{data['file']}:{data['line']}, {found.milliseconds:.1f} ms"
-    head = Html(f'{status(found.status)} {escape(data["title"])} <span class="dim">{escape(note)}</span>')
-    return section(head, *parts)
+    data = _data.outcome(subject)
+    blocks: list[Html] = []
+    if not subject.ok and not subject.differences:
+        blocks.append(message(explanation(subject), "error"))
+    elif subject.reason:
+        blocks.append(message(data["reason"], "error" if subject.status == "error" else "info"))
+    blocks += _differences(subject)
+    blocks += [message(line, "info") for step in subject.steps for line in _hints(subject, step)]
+    blocks += _values(subject, data["steps"])
+    note = f"{data['file']}:{data['line']}, {subject.milliseconds:.1f} ms"
+    head = Html(f'{status(subject.status)} {escape(data["title"])} <span class="dim">{escape(note)}</span>')
+    return section(head, *blocks)
 
 
 def _hints(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
@@ -99,11 +99,11 @@ def _hints(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
 
 def _values(outcome: Outcome, steps: Sequence[Any]) -> Iterator[Html]:
     """What went in, what each stage gave, and the answer as a whole; open where something differs."""
-    for number, (step, shown) in enumerate(zip(outcome.steps, steps, strict=True), 1):
+    for number, (step, values) in enumerate(zip(outcome.steps, steps, strict=True), 1):
         of = f"step {number}, " if len(steps) > 1 else ""
         differs = {str(d.path[0]) for d in step.differences if d.path}
-        seen = sorted(shown["seen"].items(), key=lambda pair: pair[0] in _ANSWER)
-        for name, value in [("given", shown["given"]), *seen]:
+        results = sorted(values["results"].items(), key=lambda pair: pair[0] in _ANSWER)
+        for name, value in [("given", values["given"]), *results]:
             yield more(of + name, tree(value, open_depth=3), is_open=name in differs)
 
 
@@ -112,8 +112,8 @@ def _differences(outcome: Outcome) -> Iterator[Html]:
     suite = outcome.scenario.suite
     placed = [(*suite.document.position(s.place(d)), d) for s in outcome.steps for d in s.differences]
     text = str(suite.masker.masked(suite.document.text))
-    for line, found in groupby(placed[:_MOST], key=lambda placed: placed[0]):
-        _, columns, differences = zip(*found, strict=True)
+    for line, subject in groupby(placed[:_MOST], key=lambda placed: placed[0]):
+        _, columns, differences = zip(*subject, strict=True)
         where = f"{suite.name}:{line}:{columns[0]}"
         rows = "".join(_difference(outcome, difference) for difference in differences)
         lines = Excerpt(text, line, columns[0]).html(f"the suite around line {line}")
@@ -122,17 +122,17 @@ def _differences(outcome: Outcome) -> Iterator[Html]:
         yield message(f"{len(placed) - _MOST} more differences", "info")
 
 
-def _difference(outcome: Outcome, found: Difference) -> str:
+def _difference(outcome: Outcome, subject: Difference) -> str:
     masked = outcome.scenario.suite.masker.masked
-    path = ".".join(map(str, found.path)) or "(value)"
-    expected, got = (escape(str(masked(side))) for side in (found.expected, found.got))
+    path = ".".join(map(str, subject.path)) or "(value)"
+    expected, got = (escape(str(masked(side))) for side in (subject.expected, subject.got))
     return f"<li><b>{escape(path)}</b>: expected <del>{expected}</del>, got <ins>{got}</ins></li>"
 
 
-def coverage(found: Coverage) -> Html:
+def coverage(subject: Coverage) -> Html:
     """What the scenarios touch and miss."""
-    rows = [(g.name, f"{len(g.covered)} of {g.total}", _missing(sorted(g.missing))) for g in found.groups]
-    return table(("what", "covered", "missing"), rows, caption=f"coverage {found.percent:.1f} %")
+    rows = [(g.name, f"{len(g.covered)} of {g.total}", _missing(sorted(g.missing))) for g in subject.groups]
+    return table(("what", "covered", "missing"), rows, caption=f"coverage {subject.percent:.1f} %")
 
 
 def _missing(names: Sequence[str]) -> str:

@@ -31,24 +31,24 @@ def rows(
     """The rows of a scenario. Files that are read are added to `files`. Raises `ConfigError`."""
     if "matrix" in raw:
         return list(_combinations(raw["matrix"], (*place, "matrix")))
-    written = raw["cases"]
-    if not isinstance(written, str):
-        return [Row(row, str(row.get("id", n + 1)), (*place, "cases", n)) for n, row in enumerate(written)]
-    path = folder / written
+    cases = raw["cases"]
+    if not isinstance(cases, str):
+        return [Row(row, str(row.get("id", n + 1)), (*place, "cases", n)) for n, row in enumerate(cases)]
+    path = folder / cases
     if not path.is_file():
-        problem = document.problem([*place, "cases"], f"no such file: {written} (looked for {path})")
+        problem = document.problem([*place, "cases"], f"no such file: {cases} (looked for {path})")
         raise ConfigError(problem)
     files.append(path)
     if path.suffix == ".csv":
-        found = csv_rows(yamlfile.read_text(path), yamlfile.shown_name(path))
+        values = csv_rows(yamlfile.read_text(path), yamlfile.shown_name(path))
     else:
-        found = _fixtures.read(path)
-    if not isinstance(found, list) or not found or not all(isinstance(row, dict) for row in found):
+        values = _fixtures.load_file(path)
+    if not isinstance(values, list) or not values or not all(isinstance(row, dict) for row in values):
         raise ConfigError("rows are a list of objects, at least one", where=yamlfile.shown_name(path))
-    return [_checked(row, n, path, (*place, "cases")) for n, row in enumerate(found)]
+    return [_check_row(row, n, path, (*place, "cases")) for n, row in enumerate(values)]
 
 
-def _checked(row: dict[str, Any], index: int, path: Path, place: tuple[str | int, ...]) -> Row:
+def _check_row(row: dict[str, Any], index: int, path: Path, place: tuple[str | int, ...]) -> Row:
     id = row.get("id", index + 1)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", str(id)):
         where = yamlfile.shown_name(path)
@@ -92,14 +92,14 @@ def csv_rows(text: str, name: str) -> list[dict[str, Any]]:
             raise ConfigError(
                 f"the column {cell.text!r} is there twice" if cell.text else "a column has no name", where=cell.where
             )
-    found = []
+    values = []
     for line, cells in rest:
         if len(cells) != len(names):
             message = f"{len(cells)} cells, and the first line has {len(names)}"
             raise ConfigError(message, where=f"{name}:{line}:1")
         row = {key: cell.value for key, cell in zip(names, cells, strict=True)}
-        found.append({k: _special(k, v) for k, v in row.items() if k not in _SPECIAL or v is not None})
-    return found
+        values.append({k: _special(k, v) for k, v in row.items() if k not in _SPECIAL or v is not None})
+    return values
 
 
 _SPECIAL = ("id", "tags", "skip", "xfail")
@@ -133,7 +133,7 @@ def _records(text: str, name: str) -> Iterator[tuple[int, list[_Cell]]]:
             at += 1
         where = f"{name}:{line}:{at - start + 1}"
         if text[at : at + 1] == '"':
-            value, at = _quoted(text, at + 1, where)
+            value, at = _cell_in_quotes(text, at + 1, where)
             line += value.count("\n")
             end = _end(text, at)
             if text[at:end].strip(_SPACE):
@@ -155,11 +155,11 @@ def _records(text: str, name: str) -> Iterator[tuple[int, list[_Cell]]]:
 
 
 def _end(text: str, at: int) -> int:
-    found = re.compile(r"[,\r\n]").search(text, at)
-    return found.start() if found else len(text)
+    match = re.compile(r"[,\r\n]").search(text, at)
+    return match.start() if match else len(text)
 
 
-def _quoted(text: str, at: int, where: str) -> tuple[str, int]:
+def _cell_in_quotes(text: str, at: int, where: str) -> tuple[str, int]:
     value = ""
     while True:
         end = text.find('"', at)

@@ -12,7 +12,7 @@ from svctoolkit.errors import ConfigError, UsageError
 from svctoolkit.runner.suite.model import Scenario, Suite
 
 
-def changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
+def select_changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
     """The scenarios that differ from `ref`, and those whose workspace, code, fixtures, rows or snapshots do.
 
     Of a suite file that changed, these are the scenarios that are new or written otherwise; all of them, if what the
@@ -24,10 +24,10 @@ def changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
     base = _git(root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", wrong=f"git knows no {ref!r}").strip()
     names = _git(root, "diff", "--name-only", "-z", base) + _git(root, "ls-files", "-o", "--exclude-standard", "-z")
     files = {root / name for name in names.split("\0") if name}
-    found = set[Scenario]()
+    affected = set[Scenario]()
     for suite in dict.fromkeys(s.suite for s in scenarios):
-        found.update(_of(suite, files, root, base))
-    return [scenario for scenario in scenarios if scenario in found]
+        affected.update(_of(suite, files, root, base))
+    return [scenario for scenario in scenarios if scenario in affected]
 
 
 def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scenario]:
@@ -38,7 +38,7 @@ def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scena
         return
     keys = {destination for path in touched for destination in code[path]}
     snapshots = {path.name for path in files if path.parent == suite.snapshot_folder.resolve()}
-    unchanged = _unchanged(suite, root, base) if suite.path.resolve() in files else None
+    unchanged = _same_scenarios(suite, root, base) if suite.path.resolve() in files else None
     for scenario in suite.scenarios:
         raw = suite.document.data["scenarios"][scenario.written[1]]
         rewritten = unchanged is not None and raw not in unchanged
@@ -48,7 +48,7 @@ def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scena
 
 
 def _alone(scenario: Scenario) -> set[str]:
-    return {f"transformation {s.given.transformation}" for s in scenario.steps if s.kind == "transformation"}
+    return {f"transformation {s.spec.transformation}" for s in scenario.steps if s.kind == "transformation"}
 
 
 def _code(suite: Suite) -> dict[Path, set[str]]:
@@ -59,14 +59,14 @@ def _code(suite: Suite) -> dict[Path, set[str]]:
         key: {d.key for d in workspace.destinations.values() if d.transformation == key} | {f"transformation {key}"}
         for key in workspace.transformations
     }
-    made = {(base / t.file).resolve(): users[key] for key, t in workspace.transformations.items() if t.file}
+    users_of_file = {(base / t.file).resolve(): users[key] for key, t in workspace.transformations.items() if t.file}
     everyone = set[str]().union(*users.values())
-    return made | {
+    return users_of_file | {
         (base / library.file).resolve(): everyone for library in workspace.libraries.values() if library.file
     }
 
 
-def _unchanged(suite: Suite, root: Path, base: str) -> list[Any]:
+def _same_scenarios(suite: Suite, root: Path, base: str) -> list[Any]:
     """The scenarios that stand in the suite as they did; none if what it says for all of them is different."""
     name = suite.path.resolve().relative_to(root).as_posix()
     try:
@@ -86,11 +86,11 @@ def _head(data: dict[str, Any]) -> dict[str, Any]:
 
 def _git(folder: Path, *arguments: str, wrong: str = "") -> str:
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8"
         )
     except OSError as error:
         raise UsageError(f"--changed needs git: {error.strerror}") from error
-    if done.returncode:
-        raise UsageError(f"--changed: {wrong or done.stderr.strip() or 'git failed'}")
-    return done.stdout
+    if result.returncode:
+        raise UsageError(f"--changed: {wrong or result.stderr.strip() or 'git failed'}")
+    return result.stdout

@@ -40,13 +40,13 @@ _TAKEN = {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnin
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
-Found = Iterator[tuple[Place, str]]
+Places = Iterator[tuple[Place, str]]
 
 
-def checked_suite(suite: Suite) -> Iterator[Problem]:
+def suite_problems(suite: Suite) -> Iterator[Problem]:
     """Every problem of what a suite says for all of its scenarios."""
     data, document = suite.document.data, suite.document
-    for message in taken(data.get("tags", [])):
+    for message in tag_problems(data.get("tags", [])):
         yield document.problem(["tags"], message)
     for path, message in [*_recorder(suite, data.get("recorder", {})), *_freeze(data.get("freeze", {}))]:
         yield document.problem(path, message, key=True)
@@ -58,94 +58,94 @@ def checked_suite(suite: Suite) -> Iterator[Problem]:
                 yield document.problem(["defaults", kind], str(error))
 
 
-def checked(scenario: Scenario, given: _format.Scenario) -> Iterator[Problem]:
+def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Problem]:
     """Every problem of one scenario."""
-    document, found = scenario.suite.document, list[tuple[Place, str]]()
-    if given.skip and given.xfail:
-        found.append((("xfail",), "a scenario is skipped or expected to fail, not both"))
-    found += [(("tags",), message) for message in taken(given.tags)]
+    document, problems_at = scenario.suite.document, list[tuple[Place, str]]()
+    if spec.skip and spec.xfail:
+        problems_at.append((("xfail",), "a scenario is skipped or expected to fail, not both"))
+    problems_at += [(("tags",), message) for message in tag_problems(spec.tags)]
     shared = scenario.suite.document.data.get("recorder", {})
-    found += _recorder(scenario.suite, {key: None for key in scenario.recorder if key not in shared})
-    if given.freeze is not UNSET:
-        found += _freeze({"time": given.freeze.time})
-    found += _live(scenario)
-    for path, message in found:
+    problems_at += _recorder(scenario.suite, {key: None for key in scenario.recorder if key not in shared})
+    if spec.freeze is not UNSET:
+        problems_at += _freeze({"time": spec.freeze.time})
+    problems_at += _live(scenario)
+    for path, message in problems_at:
         yield document.problem([*scenario.written, *path], message, key=True)
     for when, steps in (("setup", scenario.setup), ("teardown", scenario.teardown)):
         for step in steps:
-            for path, message in [*_around(step, when), *_shape(step), *_names(scenario, step)]:
+            for path, message in [*_hook_problems(step, when), *_shape(step), *_names(scenario, step)]:
                 yield document.problem([*step.place, *path], message, key=True)
     for step in scenario.steps:
         for path, message in [*_shape(step), *_names(scenario, step), *_expectation(scenario, step)]:
             yield document.problem([*step.place, *path], message, key=True)
     with suppress(UnknownName):  # told above, with its place
-        for path, message in _scripted(scenario):
+        for path, message in _script_problems(scenario):
             yield document.problem([*scenario.written, *path], message, key=True)
 
 
-def taken(tags: Sequence[str]) -> list[str]:
+def tag_problems(tags: Sequence[str]) -> list[str]:
     """What is wrong with tags: those that pytest knows as something else."""
     return [f"{tag!r} means something else to pytest: use another tag" for tag in tags if tag in _TAKEN]
 
 
-def _shape(step: Step) -> Found:
+def _shape(step: Step) -> Places:
     """A step does one thing, and says what that needs."""
-    given = step.given
-    does = [name for name in ("request", "send", "calls", "event") if getattr(given, name) is not UNSET]
-    targets = [name for name in ("destination", "source", "transformation") if getattr(given, name) is not UNSET]
+    spec = step.spec
+    does = [name for name in ("request", "send", "calls", "event") if getattr(spec, name) is not UNSET]
+    targets = [name for name in ("destination", "source", "transformation") if getattr(spec, name) is not UNSET]
     if step.kind == "request":
-        yield from _request(given)
+        yield from _request(spec)
     elif len(does) > 1:
         yield (does[1],), f"a scenario does one thing; this one has {' and '.join(does)}"
     elif step.kind == "send":
-        yield from _send(given)
+        yield from _send(spec)
     elif len(targets) != 1:
         has = f"this one has {' and '.join(targets)}" if targets else "this one has none of them"
         yield (), f"a scenario needs one of destination, source, transformation, send, calls and request; {has}"
-    elif given.event is UNSET:
+    elif spec.event is UNSET:
         yield (), "a scenario needs the `event` that goes in"
     else:
         yield from _event(step, targets[0])
 
 
-def _event(step: Step, target: str) -> Found:
-    given = step.given
-    events = given.event if target == "transformation" and isinstance(given.event, list) else [given.event]
+def _event(step: Step, target: str) -> Places:
+    spec = step.spec
+    events = spec.event if target == "transformation" and isinstance(spec.event, list) else [spec.event]
     if not all(isinstance(event, dict) for event in events):
         yield ("event",), "must be an object" + (", or a list of them" if target == "transformation" else "")
-    if target != "destination" and given.destinationConfig is not UNSET:
+    if target != "destination" and spec.destinationConfig is not UNSET:
         yield ("destinationConfig",), "only a destination takes a `destinationConfig`"
     if target == "transformation":
         for key in ("stages", "force"):
-            if getattr(given, key) not in (UNSET, False):
+            if getattr(spec, key) not in (UNSET, False):
                 yield (key,), f"a transformation alone has no {key!r}"
 
 
-def _send(given: _format.Step) -> Found:
-    key = "calls" if given.calls is not UNSET else "send"
-    if given.source is UNSET:
+def _send(spec: _format.Step) -> Places:
+    key = "calls" if spec.calls is not UNSET else "send"
+    if spec.source is UNSET:
         yield (), "who sends? Name the `source`, or give all scenarios one with `defaults: {source: ...}`"
-    if given.transformation is not UNSET:
+    if spec.transformation is not UNSET:
         yield ("transformation",), "a transformation alone is tested with an `event`"
     for other in ("stages", "destinationConfig", "force"):
-        if getattr(given, other) not in (UNSET, False):
+        if getattr(spec, other) not in (UNSET, False):
             yield (other,), f"{other!r} belongs to the Test API; what is sent goes through all stages"
     if key == "send":
-        events = given.send if isinstance(given.send, list) else [given.send]
+        events = spec.send if isinstance(spec.send, list) else [spec.send]
         if not all(isinstance(event, dict) for event in events):
             yield ("send",), "must be an event (an object), or a list of events"
-    if given.calls is UNSET:
+    if spec.calls is UNSET:
         return
-    for index, call in enumerate(given.calls):
+    for index, call in enumerate(spec.calls):
         if len(call) != 1:
             yield ("calls", index), "a call is one name with its arguments: {track: {name: Order Completed}}"
 
 
-def _request(given: _format.Step) -> Found:
-    request = given.request
+def _request(spec: _format.Step) -> Places:
+    request = spec.request
     assert request is not UNSET  # noqa: S101 - the caller asked
     for key in ("event", "send", "calls", "stages", "destinationConfig", "force"):
-        if getattr(given, key) not in (UNSET, False):
+        if getattr(spec, key) not in (UNSET, False):
             yield (key,), f"a request is sent as it is: {key!r} belongs in its path or its `json`"
     if request.json is not UNSET and request.body is not UNSET:
         yield ("request", "body"), "a request has `json` or `body`, not both"
@@ -163,25 +163,25 @@ def _request(given: _format.Step) -> Found:
             )
 
 
-def _names(scenario: Scenario, step: Step) -> Found:
-    given, workspace = step.given, scenario.suite.workspace
+def _names(scenario: Scenario, step: Step) -> Places:
+    spec, workspace = step.spec, scenario.suite.workspace
     try:
-        if given.destination is not UNSET:
-            workspace.destination(given.destination)
-        if given.transformation is not UNSET:
-            workspace.transformation(given.transformation)
-        if given.source is not UNSET:
-            connected = [d.key for d in workspace.connected(workspace.source(given.source))]
-            if given.destination is not UNSET and workspace.destination(given.destination).key not in connected:
+        if spec.destination is not UNSET:
+            workspace.destination(spec.destination)
+        if spec.transformation is not UNSET:
+            workspace.transformation(spec.transformation)
+        if spec.source is not UNSET:
+            connected = [d.key for d in workspace.connected(workspace.source(spec.source))]
+            if spec.destination is not UNSET and workspace.destination(spec.destination).key not in connected:
                 hint = f" It has {', '.join(connected)}." if connected else ""
-                yield ("destination",), f"the source is not connected to {given.destination!r}.{hint}"
-            elif given.destination is UNSET:
-                yield from _keyed(step, connected)
+                yield ("destination",), f"the source is not connected to {spec.destination!r}.{hint}"
+            elif spec.destination is UNSET:
+                yield from _key_problems(step, connected)
     except UnknownName as error:
         yield (error.kind,), f"{error} For an id that nobody has, use `request`."
 
 
-def _keyed(step: Step, connected: list[str]) -> Found:
+def _key_problems(step: Step, connected: list[str]) -> Places:
     """What is expected of a source's stages stands by destination, where it has more than one."""
     for name in BY_DESTINATION:
         expected = step.expect.get(name)
@@ -198,17 +198,17 @@ def _keyed(step: Step, connected: list[str]) -> Found:
                 yield ("expect", name, key), f"the source is not connected to a destination {key!r}.{hint}"
 
 
-def _expectation(scenario: Scenario, step: Step) -> Found:
+def _expectation(scenario: Scenario, step: Step) -> Places:
     if not step.expect and not (scenario.live and scenario.live.verify):
-        missing = step.given.expect is UNSET
+        missing = step.spec.expect is UNSET
         yield (() if missing else ("expect",)), "nothing is expected: a scenario that cannot fail tests nothing"
     allowed = (*_EXPECTED[step.kind], "capture")
     for name in step.expect:
         if name not in allowed:
-            known = ", ".join(_EXPECTED[step.kind])
-            yield ("expect", name), f"there is no {name!r} where a scenario {_DOES[step.kind]}; there are {known}"
-    written = {k: v for k, v in step.expect.items() if k != "capture"}
-    for path, message in problems(written, pending=step.pending is not None):
+            names = ", ".join(_EXPECTED[step.kind])
+            yield ("expect", name), f"there is no {name!r} where a scenario {_DOES[step.kind]}; there are {names}"
+    without_capture = {k: v for k, v in step.expect.items() if k != "capture"}
+    for path, message in problems(without_capture, pending=step.pending is not None):
         yield ("expect", *path), message
     if step.pending is not None:
         return
@@ -220,7 +220,7 @@ def _expectation(scenario: Scenario, step: Step) -> Found:
 
 def _is_on(step: Step, stage: str) -> bool:
     """Only `send_to_destination` is off where nothing is said."""
-    stages = step.given.stages
+    stages = step.spec.stages
     flag = UNSET if stages is UNSET else getattr(stages, stage)
     return stage != "send_to_destination" if flag is UNSET else bool(flag)
 
@@ -229,19 +229,19 @@ def _may_be_absent(expected: Any) -> bool:
     return not compare.differences(expected, MISSING)
 
 
-def _around(step: Step, when: str) -> Found:
+def _hook_problems(step: Step, when: str) -> Places:
     if step.expect:
         yield ("expect",), f"what is done in `{when}` expects nothing; use `steps`"
 
 
-def _recorder(suite: Suite, scripts: Mapping[str, Any]) -> Found:
+def _recorder(suite: Suite, scripts: Mapping[str, Any]) -> Places:
     for key in scripts:
         if key not in suite.workspace.destinations:
             near = did_you_mean(key, suite.workspace.destinations)
             yield ("recorder", key), f"no destination is called {key!r}.{near}"
 
 
-def _scripted(scenario: Scenario) -> Found:
+def _script_problems(scenario: Scenario) -> Places:
     """The recorder of the Test API does not know whose request it has, so it takes the script of one destination."""
     sent = any(step.kind == "verify" and _is_on(step, "send_to_destination") for step in scenario.steps)
     verified = set(scenario.destinations("verify")) if sent and scenario.recorder else set[str]()
@@ -249,7 +249,7 @@ def _scripted(scenario: Scenario) -> Found:
         yield (), "a `recorder` for several destinations works where a scenario sends: use `send` instead of `event`"
 
 
-def _freeze(freeze: Mapping[str, Any]) -> Found:
+def _freeze(freeze: Mapping[str, Any]) -> Places:
     time = freeze.get("time")
     try:
         if time and datetime.fromisoformat(time).tzinfo is None:
@@ -258,7 +258,7 @@ def _freeze(freeze: Mapping[str, Any]) -> Found:
         yield ("freeze", "time"), f"{time!r} is no time: write 2026-01-01T12:00:00Z"
 
 
-def _live(scenario: Scenario) -> Found:
+def _live(scenario: Scenario) -> Places:
     if scenario.live is None:
         return
     if scenario.live.destination:

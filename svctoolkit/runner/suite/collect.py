@@ -21,25 +21,26 @@ def collect(
     `variables` are used instead of those that suites have under the same names. Raises `ConfigError` with the problems
     of all files together, and `UnknownName` for an id that no scenario has, or a variable that no suite has.
     """
-    wanted = _wanted(targets)
+    targets_by_path = _targets(targets)
     workspaces: dict[Path, Workspace] = {}
     suites: list[Suite] = []
     problems: dict[Problem, None] = {}  # a workspace that several suites share is told once
-    for file, _ in wanted.values():
+    for file, _ in targets_by_path.values():
         try:
-            suites += _loaded(file, workspaces, variables)
+            suites += _load(file, workspaces, variables)
         except ConfigError as error:
             problems.update(dict.fromkeys(error.problems))
     if problems:
         raise ConfigError(list(problems))
-    known = {name for suite in suites for name in suite.document.data.get("vars", {})}
+    names = {name for suite in suites for name in suite.document.data.get("vars", {})}
     for name in variables or {}:
-        if name not in known:
-            raise UnknownName("variable", name, known)
-    return suites, [scenario for suite in suites for scenario in _named(suite, wanted[suite.path.resolve()][1])]
+        if name not in names:
+            raise UnknownName("variable", name, names)
+    chosen = (_chosen_scenarios(suite, targets_by_path[suite.path.resolve()][1]) for suite in suites)
+    return suites, [scenario for scenarios in chosen for scenario in scenarios]
 
 
-def _loaded(file: Path, workspaces: dict[Path, Workspace], variables: Mapping[str, Any] | None) -> list[Suite]:
+def _load(file: Path, workspaces: dict[Path, Workspace], variables: Mapping[str, Any] | None) -> list[Suite]:
     if is_suite(file):
         return [load(file, workspaces=workspaces, variables=variables)]
     from svctoolkit.runner.suite.projects import project
@@ -47,21 +48,21 @@ def _loaded(file: Path, workspaces: dict[Path, Workspace], variables: Mapping[st
     return project(file)
 
 
-def _wanted(targets: Sequence[str]) -> dict[Path, tuple[Path, list[str]]]:
+def _targets(targets: Sequence[str]) -> dict[Path, tuple[Path, list[str]]]:
     """By real path: each file as it was named, and the ids that are asked for in it; none where the whole file is."""
-    wanted: dict[Path, tuple[Path, list[str]]] = {}
+    targets_by_path: dict[Path, tuple[Path, list[str]]] = {}
     for target in targets:
         name, _, id = target.partition("::")
         for file in find([Path(name)], projects=True):
-            _, ids = wanted.setdefault(file.resolve(), (file, [id] if id else []))
+            _, ids = targets_by_path.setdefault(file.resolve(), (file, [id] if id else []))
             if not id:
                 ids.clear()
             elif ids and id not in ids:
                 ids.append(id)
-    return wanted
+    return targets_by_path
 
 
-def _named(suite: Suite, ids: Sequence[str]) -> Iterator[Scenario]:
+def _chosen_scenarios(suite: Suite, ids: Sequence[str]) -> Iterator[Scenario]:
     for id in ids:
         if not any(id in (s.id, s.id.partition("[")[0]) for s in suite.scenarios):
             raise UnknownName("scenario", id, [s.id for s in suite.scenarios], where=suite.name)

@@ -22,9 +22,9 @@ class Fixtures:
     """The fixtures of one suite. Files are read when they are first used; `files` has those that were."""
 
     def __init__(self, document: Document, folder: Path, problems: list[Problem]) -> None:
-        self._written: Mapping[str, Any] = document.data.get("fixtures", {})
+        self._entries: Mapping[str, Any] = document.data.get("fixtures", {})
         self._document, self._folder, self._problems = document, folder, problems
-        self._known: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
         self._needed = "$use" in document.text
         self._open: list[str] = []
         self.files: list[Path] = []
@@ -32,31 +32,31 @@ class Fixtures:
 
     @property
     def names(self) -> list[str]:
-        return list(self._written)
+        return list(self._entries)
 
     def check_unused(self) -> None:
         """Find what is wrong in fixtures that no scenario uses. Files of these must be there, and are not read."""
         used = set(self.used)
-        for name, written in self._written.items():
-            if name not in used and not (_is_file(written) and (self._folder / written).is_file()):
+        for name, entry in self._entries.items():
+            if name not in used and not (_is_file(entry) and (self._folder / entry).is_file()):
                 self._of(name, ["fixtures", name])
         self.used = used
 
-    def applied(self, value: Any, place: Sequence[str | int]) -> Any:
+    def apply(self, value: Any, place: Sequence[str | int]) -> Any:
         """`value`, which stands at `place`, with every `$use` replaced. Nothing is copied where there is none."""
         if not self._needed:
             return value
         if isinstance(value, dict):
             if "$use" in value:
-                return self._used(value, place)
-            made = {k: v if k == "$literal" else self.applied(v, (*place, k)) for k, v in value.items()}
-            return made if any(made[k] is not v for k, v in value.items()) else value
+                return self._use(value, place)
+            members = {k: v if k == "$literal" else self.apply(v, (*place, k)) for k, v in value.items()}
+            return members if any(members[k] is not v for k, v in value.items()) else value
         if isinstance(value, list):
-            items = [self.applied(v, (*place, n)) for n, v in enumerate(value)]
+            items = [self.apply(v, (*place, n)) for n, v in enumerate(value)]
             return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
         return value
 
-    def _used(self, value: dict[str, Any], place: Sequence[str | int]) -> Any:
+    def _use(self, value: dict[str, Any], place: Sequence[str | int]) -> Any:
         wrong = next((key for key in value if key not in _MEMBERS), None)
         if wrong is not None:
             self._problem(
@@ -64,44 +64,44 @@ class Fixtures:
                 f"{wrong!r} stands beside $use: write $set: {{{wrong}: ...}}.{did_you_mean(wrong, _MEMBERS)}",
             )
             return {}
-        found = self._of(value["$use"], place)
+        fixture = self._of(value["$use"], place)
         for path, new in (value.get("$set") or {}).items():
             try:
-                found = _with(found, str(path).split("."), self.applied(new, (*place, "$set", path)))
+                fixture = _with(fixture, str(path).split("."), self.apply(new, (*place, "$set", path)))
             except LookupError as error:
                 self._problem([*place, "$set", path], str(error.args[0]))
         for index, path in enumerate(value.get("$unset") or ()):
             try:
-                found = _without(found, str(path).split("."))
+                fixture = _without(fixture, str(path).split("."))
             except LookupError as error:
                 self._problem([*place, "$unset", index], str(error.args[0]))
-        return found
+        return fixture
 
     def _of(self, name: Any, place: Sequence[str | int]) -> Any:
-        if not isinstance(name, str) or name not in self._written:
-            near = did_you_mean(str(name), self._written)
-            known = f" There are {', '.join(self._written)}." if self._written and not near else ""
-            self._problem([*place, "$use"], f"no fixture is called {str(name)!r}.{near}{known}")
+        if not isinstance(name, str) or name not in self._entries:
+            near = did_you_mean(str(name), self._entries)
+            hint = f" There are {', '.join(self._entries)}." if self._entries and not near else ""
+            self._problem([*place, "$use"], f"no fixture is called {str(name)!r}.{near}{hint}")
             return {}
         if name in self._open:
             circle = " -> ".join([*self._open[self._open.index(name) :], name])
             self._problem([*place, "$use"], f"this fixture uses itself: {circle}")
             return {}
         self.used.add(name)
-        if name not in self._known:
+        if name not in self._values:
             self._open.append(name)
-            self._known[name] = self._loaded(self._written[name], ["fixtures", name])
+            self._values[name] = self._load(self._entries[name], ["fixtures", name])
             self._open.pop()
-        return self._known[name]
+        return self._values[name]
 
-    def _loaded(self, written: Any, place: list[str | int]) -> Any:
+    def _load(self, entry: Any, place: list[str | int]) -> Any:
         """A fixture as it is written, or what stands in its file."""
-        if not _is_file(written):
-            return self.applied(written, place)
-        path = self._folder / written
+        if not _is_file(entry):
+            return self.apply(entry, place)
+        path = self._folder / entry
         self.files.append(path)
         try:
-            return self.applied(read(path), place)
+            return self.apply(load_file(path), place)
         except ConfigError as error:
             self._problems += [
                 p if p.where != yamlfile.shown_name(path) else self._at(place, p) for p in error.problems
@@ -115,11 +115,11 @@ class Fixtures:
         self._problems.append(self._document.problem(list(place), message))
 
 
-def _is_file(written: Any) -> bool:
-    return isinstance(written, str) and written.endswith(_FILES)
+def _is_file(entry: Any) -> bool:
+    return isinstance(entry, str) and entry.endswith(_FILES)
 
 
-def read(path: Path) -> Any:
+def load_file(path: Path) -> Any:
     """The value in a .json, .ndjson or .yaml file. Raises `ConfigError` with the place of what is wrong."""
     if path.suffix != ".ndjson":
         return yamlfile.load(path).data

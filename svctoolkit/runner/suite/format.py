@@ -234,15 +234,15 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a suite file. Inside a scenario a lone `$(name)` may stand for any value."""
-    made = yamlfile.schema(Suite)
-    definitions = made["$defs"]
+    definition = yamlfile.schema(Suite)
+    definitions = definition["$defs"]
     whole = {"tags", "cases", "matrix", "expect", "request", "steps", "recorder", "setup", "teardown", "ignore"}
     for name, fixed in (("Scenario", whole), ("Step", whole), ("Stages", set()), ("Expect", {"capture"})):
         properties = definitions[name]["properties"]
         for key in properties.keys() - fixed:
             if properties[key].get("type") in ("boolean", "object") or "$ref" in properties[key]:
                 properties[key] = {"if": {"type": "string", "pattern": r"^\$\([^()]+\)$"}, "else": properties[key]}
-    return made
+    return definition
 
 
 def seconds(duration: Duration) -> float:

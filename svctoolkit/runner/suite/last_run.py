@@ -13,13 +13,13 @@ from svctoolkit.runner.expect.snapshots import write
 _FILE = Path(".svctoolkit") / "failed.json"
 
 
-def failed() -> set[str]:
+def failures() -> set[str]:
     """The names (`file::id`) of the scenarios that failed when they last ran here."""
     try:
-        kept = json.loads(_FILE.read_text(encoding="utf-8"))
+        names = json.loads(_FILE.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return set()
-    return {str(name) for name in kept} if isinstance(kept, list) else set()
+    return {str(name) for name in names} if isinstance(names, list) else set()
 
 
 def keep(ran: Mapping[str, bool]) -> None:
@@ -27,7 +27,7 @@ def keep(ran: Mapping[str, bool]) -> None:
 
     A folder that cannot be written is no reason to fail.
     """
-    before = failed()
+    before = failures()
     names = sorted({name for name, ok in ran.items() if not ok} | (before - ran.keys()))
     if names or before:
         with suppress(ConfigError):

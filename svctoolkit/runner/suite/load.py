@@ -17,7 +17,7 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
 from svctoolkit.runner.expect.compare import printable
 from svctoolkit.runner.suite import format as _format
-from svctoolkit.runner.suite.checks import checked, checked_suite
+from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
 from svctoolkit.runner.suite.fixtures import Fixtures
 from svctoolkit.runner.suite.model import Live, Place, Scenario, Step, Suite
 from svctoolkit.runner.suite.variables import NAME, Environment, Variables, names_in
@@ -55,12 +55,12 @@ def load(
         workspace, files = _workspace(path, document, {} if workspaces is None else workspaces, environment)
         suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
         suite.files, suite.environment = files, environment
-        _filled(suite, variables or {})
+        _fill(suite, variables or {})
         document.release()  # before the collector is back: it would walk the nodes, and they are most of a suite
     return suite
 
 
-def of(data: Mapping[str, Any], workspace: Workspace, *, name: str = "suite") -> Suite:
+def suite_of(data: Mapping[str, Any], workspace: Workspace, *, name: str = "suite") -> Suite:
     """The suite that `data` describes as a file would, for a workspace that is there already; errors call it `name`.
 
     Relative files start from the working directory. Raises `InvalidSuite` with every problem.
@@ -77,10 +77,10 @@ def loads(text: str, workspace: Workspace, *, name: str = "suite") -> Suite:
     if document.data.keys() & {"workspace", *_format.WORKSPACE_KEYS}:
         workspace, files = _workspace(path, document, {}, environment)
     suite = Suite(path, document.data.get("suite") or name, document, workspace, files=files, environment=environment)
-    return _filled(suite, {})
+    return _fill(suite, {})
 
 
-def _filled(suite: Suite, variables: Mapping[str, Any]) -> Suite:
+def _fill(suite: Suite, variables: Mapping[str, Any]) -> Suite:
     loader = _Loader(suite)
     loader.load(variables)
     if loader.problems:
@@ -89,7 +89,7 @@ def _filled(suite: Suite, variables: Mapping[str, Any]) -> Suite:
 
 
 def _workspace(
-    path: Path, document: Document, known: dict[Path, Workspace], environment: Environment
+    path: Path, document: Document, scope: dict[Path, Workspace], environment: Environment
 ) -> tuple[Workspace, list[Path]]:
     """The workspace, and the files that it was read from."""
     written = document.data.get("workspace")
@@ -103,15 +103,15 @@ def _workspace(
     file = path.parent / written
     if not file.is_file():
         raise InvalidSuite(document.problem(["workspace"], f"no such file: {written} (looked for {file})"))
-    found = known.get(file.resolve())
-    if found is None:
-        found = known[file.resolve()] = Workspace.load(file, environ=environment.values)
-    return found, [file, *_code_files(found)]
+    loaded = scope.get(file.resolve())
+    if loaded is None:
+        loaded = scope[file.resolve()] = Workspace.load(file, environ=environment.values)
+    return loaded, [file, *_code_files(loaded)]
 
 
 def _code_files(workspace: Workspace) -> list[Path]:
     folder = workspace.folder or Path()
-    files = [made.file for made in workspace.transformations.values()]
+    files = [transformation.file for transformation in workspace.transformations.values()]
     files += [library.file for library in workspace.libraries.values()]
     return [folder / file for file in files if file is not None]
 
@@ -129,37 +129,37 @@ class _Loader:
         self.fixtures = Fixtures(self.document, self.folder, self.problems)
 
     def load(self, variables: Mapping[str, Any]) -> None:
-        known = self._variables(variables)
-        self.problems += checked_suite(self.suite)
+        scope = self._variables(variables)
+        self.problems += suite_problems(self.suite)
         for index, raw in enumerate(self.data["scenarios"]):
-            self.suite.scenarios += self._scenarios(("scenarios", index), raw, known)
+            self.suite.scenarios += self._scenarios(("scenarios", index), raw, scope)
         self.fixtures.check_unused()
         self.problems += _same_ids(self.suite)
         self.suite.files += self.fixtures.files
         self.suite.fixtures = {name: name in self.fixtures.used for name in self.fixtures.names}
 
-    def _variables(self, given: Mapping[str, Any]) -> Variables:
+    def _variables(self, spec: Mapping[str, Any]) -> Variables:
         """The suite's variables; each may use those above it."""
-        known = Variables({}, self.suite.environment)
+        scope = Variables({}, self.suite.environment)
         for name, written in self.data.get("vars", {}).items():
             if not NAME.fullmatch(name):
                 message = f"{name!r} cannot be a variable's name"
                 self.problems.append(self.document.problem(["vars", name], message, key=True))
-            if name in given:
-                known = known.and_({name: given[name]})
+            if name in spec:
+                scope = scope.extend({name: spec[name]})
                 continue
-            value = self.fixtures.applied(written, ("vars", name))
-            self.problems += known.unknown(value, self.document, ("vars", name))
-            known = known.and_({name: known.applied(value)})
-        return known.and_({name: value for name, value in given.items() if name not in known.values})
+            value = self.fixtures.apply(written, ("vars", name))
+            self.problems += scope.unknown(value, self.document, ("vars", name))
+            scope = scope.extend({name: scope.apply(value)})
+        return scope.extend({name: value for name, value in spec.items() if name not in scope.values})
 
-    def _scenarios(self, place: Place, written: Mapping[str, Any], variables: Variables) -> Iterator[Scenario]:
-        raw = self.fixtures.applied(written, place)
+    def _scenarios(self, place: Place, scenario_entry: Mapping[str, Any], variables: Variables) -> Iterator[Scenario]:
+        raw = self.fixtures.apply(scenario_entry, place)
         base = raw.get("id") or _slug(raw["name"]) or f"scenario-{place[-1]}"
         body = {key: value for key, value in raw.items() if key not in ("cases", "matrix")}
         if "cases" not in raw and "matrix" not in raw:
-            made = self._scenario(place, place, body, base, variables)
-            yield from [made] if made else []
+            scenario = self._scenario(place, place, body, base, variables)
+            yield from [scenario] if scenario else []
             return
         if "cases" in raw and "matrix" in raw:
             self.problems.append(
@@ -175,12 +175,12 @@ class _Loader:
             return
         for row in rows:
             self.problems += variables.unknown(row.values, self.document, row.place)
-            values = variables.applied(row.values)
+            values = variables.apply(row.values)
             own = {key: values[key] for key in ("skip", "xfail") if key in values} if "cases" in raw else {}
             tags = values.get("tags", []) if "cases" in raw else []
             tagged = {**body, **own, "tags": [*raw.get("tags", []), *tags]}
-            made = self._scenario(place, row.place, tagged, f"{base}[{row.id}]", variables.and_(values))
-            yield from [made] if made else []
+            scenario = self._scenario(place, row.place, tagged, f"{base}[{row.id}]", variables.extend(values))
+            yield from [scenario] if scenario else []
 
     def _scenario(
         self, place: Place, at: Place, raw: Mapping[str, Any], id: str, variables: Variables
@@ -188,50 +188,50 @@ class _Loader:
         """One scenario; None where there is a problem. `place` is where it is written, `at` where it is its own row."""
         try:
             values, steps = self._steps(place, raw, variables)
-            given = msgspec.convert(values, _format.Scenario)
-            steps = steps or (Step(given, values.get("expect", {}), place),)
-            made = self._made(place, at, raw, id, variables, given, steps)
+            spec = msgspec.convert(values, _format.Scenario)
+            steps = steps or (Step(spec, values.get("expect", {}), place),)
+            scenario = self._build(place, at, raw, id, variables, spec, steps)
         except msgspec.ValidationError as error:
-            self.problems.append(_mistyped(error, self.document, place, at))
+            self.problems.append(_type_problem(error, self.document, place, at))
             return None
         except InvalidSuite as error:
             self.problems += error.problems
             return None
-        found = list(checked(made, given))
-        self.problems += found
-        return None if found else made
+        wrong = list(scenario_problems(scenario, spec))
+        self.problems += wrong
+        return None if wrong else scenario
 
-    def _made(
+    def _build(
         self,
         place: Place,
         at: Place,
         raw: Mapping[str, Any],
         id: str,
         variables: Variables,
-        given: _format.Scenario,
+        spec: _format.Scenario,
         steps: tuple[Step, ...],
     ) -> Scenario:
         answers = {**self.data.get("recorder", {}), **(raw.get("recorder") or {})}
-        scripts = msgspec.convert(variables.applied(answers), _format.RecorderScript)
-        freeze = given.freeze if given.freeze is not UNSET else self._freeze()
+        scripts = msgspec.convert(variables.apply(answers), _format.RecorderScript)
+        freeze = spec.freeze if spec.freeze is not UNSET else self._freeze()
         return Scenario(
             self.suite,
             id,
-            printable(" ".join(given.name.split())),
-            tuple(dict.fromkeys([*self.data.get("tags", []), *given.tags])),
+            printable(" ".join(spec.name.split())),
+            tuple(dict.fromkeys([*self.data.get("tags", []), *spec.tags])),
             steps,
             at,
             place,
             self.document.position(at)[0],
-            given.skip,
-            given.xfail,
-            self._around("setup", place, raw, variables),
-            self._around("teardown", place, raw, variables),
+            spec.skip,
+            spec.xfail,
+            self._hook_steps("setup", place, raw, variables),
+            self._hook_steps("teardown", place, raw, variables),
             {key: _answers(script) for key, script in scripts.items()},
-            tuple(tuple(path.split(".")) for path in [*self.data.get("ignore", []), *given.ignore]),
+            tuple(tuple(path.split(".")) for path in [*self.data.get("ignore", []), *spec.ignore]),
             freeze,
-            _live(given, raw, variables, steps),
-            "" if given.serial is UNSET else given.serial,
+            _live(spec, raw, variables, steps),
+            "" if spec.serial is UNSET else spec.serial,
         )
 
     def _freeze(self) -> _format.Freeze | None:
@@ -244,53 +244,53 @@ class _Loader:
         """The scenario's values with variables applied, and its steps; none where it is one itself."""
         outer = {k: v for k, v in raw.items() if k not in ("steps", "live", "recorder", "setup", "teardown")}
         if "steps" not in raw:
-            self._known(raw, variables.with_later(_captured(raw)), place)
-            values = variables.applied(self._with_defaults(outer))
+            self._check_names(raw, variables.with_later(_capture_names(raw)), place)
+            values = variables.apply(self._with_defaults(outer))
             return values | ({"live": raw["live"]} if "live" in raw else {}), ()
         steps = []
         later: frozenset[str] = frozenset()
         inherited = {k: raw[k] for k in ("source", "destination", "stages", "force") if k in raw}
         for n, written in enumerate(raw["steps"]):
             at = (*place, "steps", n)
-            known = variables.with_later(later)
-            self._known(written, known, at)
+            scope = variables.with_later(later)
+            self._check_names(written, scope, at)
             own = {} if "request" in written or "transformation" in written else inherited
             if {"source", "destination"} & written.keys():
                 own = {k: v for k, v in own.items() if k not in ("source", "destination")}
-            steps.append(self._step(at, self._with_defaults({**own, **written}), known))
-            later |= _captured(written)
-        self._known({k: v for k, v in raw.items() if k != "steps"}, variables.with_later(later), place)
+            steps.append(self._step(at, self._with_defaults({**own, **written}), scope))
+            later |= _capture_names(written)
+        self._check_names({k: v for k, v in raw.items() if k != "steps"}, variables.with_later(later), place)
         live = {"live": raw["live"]} if "live" in raw else {}
-        values = {k: v for k, v in variables.applied(outer).items() if k not in inherited}
+        values = {k: v for k, v in variables.apply(outer).items() if k not in inherited}
         return {**values, **live, "steps": [{}]}, tuple(steps)
 
     def _step(self, place: Place, raw: dict[str, Any], variables: Variables) -> Step:
-        values = variables.applied(raw)
+        values = variables.apply(raw)
         only = {k: v for k, v in values.items() if k in _format.Step.__struct_fields__}
         try:
-            given = msgspec.convert(only, _format.Step)
+            spec = msgspec.convert(only, _format.Step)
         except msgspec.ValidationError as error:
-            raise InvalidSuite(_mistyped(error, self.document, place, place)) from error
+            raise InvalidSuite(_type_problem(error, self.document, place, place)) from error
         pending = None
         if variables.later and variables.pending(raw):
             pending = ({k: v for k, v in raw.items() if k in only}, variables)
-        return Step(given, values.get("expect", {}), place, pending)
+        return Step(spec, values.get("expect", {}), place, pending)
 
-    def _known(self, value: Any, variables: Variables, place: Place) -> None:
+    def _check_names(self, value: Any, variables: Variables, place: Place) -> None:
         wrong = list(variables.unknown(value, self.document, place))
         if wrong:
             raise InvalidSuite(wrong)
 
-    def _around(self, when: str, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Step, ...]:
+    def _hook_steps(self, when: str, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Step, ...]:
         """The steps of `setup` or `teardown`, the suite's and the scenario's own. A plain event is one to send."""
         steps = []
         sources = [((when,), self.data.get(when, [])), ((*place, when), raw.get(when, []))]
         for at, items in sources if when == "setup" else reversed(sources):
             for n, item in enumerate(items):
                 where = (*at, n)
-                used = item if at[0] == "scenarios" else self.fixtures.applied(item, where)
+                used = item if at[0] == "scenarios" else self.fixtures.apply(item, where)
                 step = {"send": used} if "type" in used else used
-                self._known(used, variables, where)
+                self._check_names(used, variables, where)
                 steps.append(self._step(where, self._with_defaults(step), variables))
         return tuple(steps)
 
@@ -299,49 +299,47 @@ class _Loader:
         if "request" in step or "transformation" in step:
             return step
         defaults = self.data.get("defaults", {})
-        made = dict(step)
+        complete = dict(step)
         if "send" in step or "calls" in step:
             sources = self.suite.workspace.sources
             source = defaults.get("source") or (next(iter(sources)) if len(sources) == 1 else None)
             if source and "source" not in step:
-                made["source"] = source
+                complete["source"] = source
             if "destination" in defaults and "destination" not in step:
-                made["destination"] = defaults["destination"]
+                complete["destination"] = defaults["destination"]
         elif "event" in step:
             if not {"source", "destination"} & step.keys():
                 kind = next((k for k in ("destination", "source") if k in defaults), "")
-                made |= {kind: defaults[kind]} if kind else {}
-            made |= {k: defaults[k] for k in ("stages", "force") if k in defaults and k not in step}
-        return made
+                complete |= {kind: defaults[kind]} if kind else {}
+            complete |= {k: defaults[k] for k in ("stages", "force") if k in defaults and k not in step}
+        return complete
 
 
 def _answers(script: _format.RecorderAnswer | list[_format.RecorderAnswer]) -> tuple[_format.RecorderAnswer, ...]:
     return tuple(script) if isinstance(script, list) else (script,)
 
 
-def _captured(step: Mapping[str, Any]) -> frozenset[str]:
+def _capture_names(step: Mapping[str, Any]) -> frozenset[str]:
     """The names that a step captures, as it is written."""
     expect = step.get("expect")
     capture = expect.get("capture") if isinstance(expect, dict) else None
     return frozenset(capture) if isinstance(capture, dict) else frozenset()
 
 
-def _live(
-    given: _format.Scenario, raw: Mapping[str, Any], variables: Variables, steps: tuple[Step, ...]
-) -> Live | None:
-    if given.live is UNSET:
+def _live(spec: _format.Scenario, raw: Mapping[str, Any], variables: Variables, steps: tuple[Step, ...]) -> Live | None:
+    if spec.live is UNSET:
         return None
-    known = variables.with_later(frozenset().union(*(_captured({"expect": step.expect}) for step in steps)))
+    scope = variables.with_later(frozenset().union(*(_capture_names({"expect": step.expect}) for step in steps)))
     return Live(
-        "" if given.live.destination is UNSET else given.live.destination,
-        _format.seconds(given.live.within),
-        _format.seconds(given.live.every),
+        "" if spec.live.destination is UNSET else spec.live.destination,
+        _format.seconds(spec.live.within),
+        _format.seconds(spec.live.every),
         raw["live"].get("verify"),
-        known,
+        scope,
     )
 
 
-def _mistyped(error: msgspec.ValidationError, document: Document, place: Place, at: Place) -> Problem:
+def _type_problem(error: msgspec.ValidationError, document: Document, place: Place, at: Place) -> Problem:
     """A variable of the wrong type, as `Expected `bool`, got `str` - at `$.stages.user_transform`` says it."""
     what, _, where = str(error).partition(" - at `$")
     steps = [int(s) if s.isdigit() else s for s in re.findall(r"[\w-]+", where)]

@@ -76,27 +76,27 @@ class Step:
     `place` leads to it in the document. `pending` is set where it refers to what an earlier step captures.
     """
 
-    given: _format.Step
+    spec: _format.Step
     expect: dict[str, Any]
     place: Place
     pending: tuple[Mapping[str, Any], Variables] | None = field(default=None, repr=False)
 
     @property
     def kind(self) -> Kind:
-        if self.given.request is not UNSET:
+        if self.spec.request is not UNSET:
             return "request"
-        if self.given.send is not UNSET or self.given.calls is not UNSET:
+        if self.spec.send is not UNSET or self.spec.calls is not UNSET:
             return "send"
-        return "transformation" if self.given.transformation is not UNSET else "verify"
+        return "transformation" if self.spec.transformation is not UNSET else "verify"
 
-    def completed(self, captured: Mapping[str, Any]) -> Step:
+    def complete(self, captured: Mapping[str, Any]) -> Step:
         """This step with what was captured filled in. Raises `msgspec.ValidationError` where that does not fit."""
         if self.pending is None:
             return self
         raw, variables = self.pending
-        values = variables.and_(captured).applied(raw)
-        given = msgspec.convert(values, _format.Step)
-        return replace(self, given=given, expect=values.get("expect", {}), pending=None)
+        values = variables.extend(captured).apply(raw)
+        spec = msgspec.convert(values, _format.Step)
+        return replace(self, spec=spec, expect=values.get("expect", {}), pending=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,12 +162,12 @@ class Scenario:
         for step in self.steps:
             if kinds and step.kind not in kinds:
                 continue
-            if step.given.destination is not UNSET:
-                yield workspace.destination(step.given.destination).key
-            elif step.given.source is not UNSET:
-                yield from (d.key for d in workspace.connected(workspace.source(step.given.source)))
+            if step.spec.destination is not UNSET:
+                yield workspace.destination(step.spec.destination).key
+            elif step.spec.source is not UNSET:
+                yield from (d.key for d in workspace.connected(workspace.source(step.spec.source)))
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """`value` as a list: itself if it is one, else with it as the only element."""
     return value if isinstance(value, list) else [value]

@@ -25,10 +25,10 @@ def project(path: Path) -> list[Suite]:
     """The suite of the transformation in a file. Raises `ConfigError` with every problem."""
     from svctoolkit.workspace import rudder_v1
 
-    found = rudder_v1.load(path)
-    suite = Suite(path, found.transformation.name, found.document, found.workspace, files=found.files)
-    key, problems = found.transformation.key, list[Problem]()
-    for number, test in enumerate(found.tests):
+    loaded = rudder_v1.load(path)
+    suite = Suite(path, loaded.transformation.name, loaded.document, loaded.workspace, files=loaded.files)
+    key, problems = loaded.transformation.key, list[Problem]()
+    for number, test in enumerate(loaded.tests):
         place: Place = ("spec", "tests", number)
         cases = list(_cases(path.parent / test.input, place, suite, problems))
         for case in cases:
@@ -39,7 +39,7 @@ def project(path: Path) -> list[Suite]:
                 suite.scenarios.append(_scenario(suite, key, name, f"{test.name}: {case.stem}", place, case, output))
             except ConfigError as error:
                 problems += error.problems
-    if not found.tests:
+    if not loaded.tests:
         suite.scenarios += [_default(suite, key, type) for type in DEFAULTS]
     if problems:
         raise InvalidSuite(problems)
@@ -47,35 +47,35 @@ def project(path: Path) -> list[Suite]:
 
 
 def _cases(folder: Path, place: Place, suite: Suite, problems: list[Problem]) -> Iterator[Path]:
-    found = sorted(folder.glob("*.json")) if folder.is_dir() else []
-    if not found:
+    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    if not files:
         message = f"there are no .json files in {yamlfile.shown_name(folder)}"
         problems.append(suite.document.problem([*place, "input"], message))
-    yield from found
+    yield from files
 
 
 def _scenario(suite: Suite, key: str, id: str, title: str, place: Place, case: Path, output: Path) -> Scenario:
-    given = _json(case)
-    if not isinstance(given, dict) and not (isinstance(given, list) and all(isinstance(e, dict) for e in given)):
+    event = _json(case)
+    if not isinstance(event, dict) and not (isinstance(event, list) and all(isinstance(e, dict) for e in event)):
         raise ConfigError("an event, or a list of events, is expected", where=yamlfile.shown_name(case))
     expect: dict[str, Any] = {"error": {"$absent": True}}
     if output.is_file():
         expected = _json(output)
         literal = {"$literal": expected if isinstance(expected, list) else [expected]}
         expect = {"user_transform": {"$exact": literal}}
-    return _made(suite, key, id, title, place, given, expect)
+    return _build(suite, key, id, title, place, event, expect)
 
 
 def _default(suite: Suite, key: str, type: str) -> Scenario:
     from svctoolkit import events
 
     expect = {"error": {"$absent": True}}
-    return _made(
+    return _build(
         suite, key, f"default-events[{type}]", f"a {type} event does not fail", ("spec",), events.sample(type), expect
     )
 
 
-def _made(suite: Suite, key: str, id: str, title: str, place: Place, event: Any, expect: dict[str, Any]) -> Scenario:
+def _build(suite: Suite, key: str, id: str, title: str, place: Place, event: Any, expect: dict[str, Any]) -> Scenario:
     step = Step(_format.Step(transformation=key, event=event), expect, place)
     return Scenario(suite, id, title, (), (step,), place, place, suite.document.position(place)[0])
 

@@ -29,17 +29,17 @@ def find(paths: Iterable[Path], *, projects: bool = False) -> Iterator[Path]:
     With `projects` also the YAML files of rudder/v1 transformations. Hidden folders, `node_modules` and virtual
     environments are passed over. Raises `ConfigError` for a path that is not there.
     """
-    seen = set()
+    visited = set()
     for path in paths:
         if not path.exists():
             raise ConfigError(f"no such file or folder: {path}")
         if path.is_file() and not is_suite(path) and not (projects and is_project(path)):
             what = " and no rudder/v1 transformation" if projects else ""
             raise ConfigError(f"{path} is no suite{what}: the name of a suite ends with {' or '.join(SUFFIXES)}")
-        for found in [path] if path.is_file() else _below(path, projects):
-            if (real := found.resolve()) not in seen:
-                seen.add(real)
-                yield found
+        for file in [path] if path.is_file() else _below(path, projects):
+            if (real := file.resolve()) not in visited:
+                visited.add(real)
+                yield file
 
 
 def _below(folder: Path, projects: bool) -> Iterator[Path]:
@@ -78,19 +78,19 @@ def expression(text: str) -> Predicate:
 
 
 def _or(tokens: list[str], text: str) -> tuple[Predicate, list[str]]:
-    left, rest = _and(tokens, text)
+    first, rest = _and(tokens, text)
     if rest[:1] != ["or"]:
-        return left, rest
-    right, rest = _or(rest[1:], text)
-    return (lambda test: left(test) or right(test)), rest
+        return first, rest
+    second, rest = _or(rest[1:], text)
+    return (lambda test: first(test) or second(test)), rest
 
 
 def _and(tokens: list[str], text: str) -> tuple[Predicate, list[str]]:
-    left, rest = _one(tokens, text)
+    first, rest = _one(tokens, text)
     if rest[:1] != ["and"]:
-        return left, rest
-    right, rest = _and(rest[1:], text)
-    return (lambda test: left(test) and right(test)), rest
+        return first, rest
+    second, rest = _and(rest[1:], text)
+    return (lambda test: first(test) and second(test)), rest
 
 
 def _one(tokens: list[str], text: str) -> tuple[Predicate, list[str]]:

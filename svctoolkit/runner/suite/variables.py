@@ -49,14 +49,14 @@ class Variables:
     ) -> None:
         self.values, self.environment, self.later = values, environment, later
 
-    def and_(self, values: Mapping[str, Any]) -> Variables:
+    def extend(self, values: Mapping[str, Any]) -> Variables:
         """These and more; the new ones rule."""
         return Variables({**self.values, **values}, self.environment, self.later - values.keys())
 
     def with_later(self, names: frozenset[str]) -> Variables:
         return Variables(self.values, self.environment, names)
 
-    def applied(self, value: Any) -> Any:
+    def apply(self, value: Any) -> Any:
         """`value` with every reference replaced; itself where it has none, for most values do not.
 
         References to what is not there stay: see `unknown`.
@@ -64,10 +64,10 @@ class Variables:
         if isinstance(value, str):
             return self._text(value) if "$" in value else value
         if isinstance(value, dict):
-            changed = {k: new for k, v in value.items() if (new := self.applied(v)) is not v}
+            changed = {k: new for k, v in value.items() if (new := self.apply(v)) is not v}
             return {**value, **changed} if changed else value
         if isinstance(value, list):
-            items = [self.applied(v) for v in value]
+            items = [self.apply(v) for v in value]
             return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
         return value
 
@@ -77,10 +77,10 @@ class Variables:
             return self._value(alone[2], text)
         return _REFERENCE.sub(self._inside, text)
 
-    def _inside(self, found: re.Match[str]) -> str:
-        if found[1]:
-            return found[0][1:]
-        value = self._value(found[2], found[0])
+    def _inside(self, match: re.Match[str]) -> str:
+        if match[1]:
+            return match[0][1:]
+        value = self._value(match[2], match[0])
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def _value(self, name: str, otherwise: str) -> Any:
@@ -127,4 +127,4 @@ class Variables:
 
 def names_in(text: str) -> str:
     """`text` with the bare names of its references: `currency of $(country)` is `currency of country`."""
-    return _REFERENCE.sub(lambda found: found[2], text)
+    return _REFERENCE.sub(lambda match: match[2], text)

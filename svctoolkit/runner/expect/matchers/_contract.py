@@ -43,4 +43,4 @@ class Matcher:
     differences: Differences
     problem: Callable[[Any], str] = _no_problem
     nested: bool = False
-    beside: str = ""
+    siblings: str = ""

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from svctoolkit.runner.expect.compare import Comparison, Difference
 
 
-def ordered(words: str, holds: Callable[[Any, Any], bool]) -> Matcher:
+def order_matcher(words: str, holds: Callable[[Any, Any], bool]) -> Matcher:
     """A matcher that wants a value which `holds` of `(value, operand)`; `words` name the relation."""
 
     def differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-        one, other = _comparable(actual), _comparable(operand)
-        if type(one) is not type(other) or not holds(one, other):
-            from svctoolkit.runner.expect.compare import shown
+        value, limit = _comparable(actual), _comparable(operand)
+        if type(value) is not type(limit) or not holds(value, limit):
+            from svctoolkit.runner.expect.compare import json_text
 
-            yield comparison.difference(f"{_kind(other)} {words} {shown(operand)}", actual)
+            yield comparison.difference(f"{_kind(limit)} {words} {json_text(operand)}", actual)
 
     return Matcher(differences, _problem)
 

@@ -16,8 +16,8 @@ from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-    for index, one in enumerate(operand):
-        yield from comparison.at_element(index).differences(one, actual)
+    for index, expectation in enumerate(operand):
+        yield from comparison.at_element(index).differences(expectation, actual)
 
 
 def _problem(operand: Any) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-    if not any(comparison.matches(one, actual) for one in operand):
-        yield comparison.difference(f"any of {shown(operand)}", actual)
+    if not any(comparison.matches(alternative, actual) for alternative in operand):
+        yield comparison.difference(f"any of {json_text(operand)}", actual)
 
 
 def _problem(operand: Any) -> str:

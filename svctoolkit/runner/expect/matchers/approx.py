@@ -13,18 +13,19 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-    tolerance = comparison.beside.get("$tol")
+    tolerance = comparison.siblings.get("$tol")
     if tolerance is None:
         near = _is_number(actual) and math.isclose(actual, operand, rel_tol=1e-6, abs_tol=1e-9)
     else:  # the last digits of a binary fraction are nobody's fault
         near = _is_number(actual) and abs(actual - operand) <= tolerance + 1e-9 * max(1.0, abs(operand))
     if not near:
-        within = "about " + shown(operand) if tolerance is None else f"{shown(operand)} give or take {shown(tolerance)}"
+        number = json_text(operand)
+        within = f"about {number}" if tolerance is None else f"{number} give or take {json_text(tolerance)}"
         yield comparison.difference(within, actual)
 
 

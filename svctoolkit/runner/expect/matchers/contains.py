@@ -12,19 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if isinstance(actual, list):
-        for index, one in enumerate(operand if isinstance(operand, list) else [operand]):
-            if not any(comparison.matches(one, element) for element in actual):
+        for index, value in enumerate(operand if isinstance(operand, list) else [operand]):
+            if not any(comparison.matches(value, element) for element in actual):
                 place = comparison.at_element(index) if isinstance(operand, list) else comparison
-                yield place.difference(f"an element {shown(one)}", actual)
+                yield place.difference(f"an element {json_text(value)}", actual)
     elif not (isinstance(actual, str) and isinstance(operand, str) and operand in actual):
         yield comparison.difference(
-            f"{'a text or list' if isinstance(operand, str) else 'a list'} with {shown(operand)}", actual
+            f"{'a text or list' if isinstance(operand, str) else 'a list'} with {json_text(operand)}", actual
         )
 
 

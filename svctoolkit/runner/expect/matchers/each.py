@@ -21,7 +21,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         yield comparison.difference("a list or an object", actual)
         return
     for step, value in actual.items() if isinstance(actual, dict) else enumerate(actual):
-        yield from comparison.below(step).differences(operand, value)
+        yield from comparison.child(step).differences(operand, value)
 
 
 matcher = Matcher(_differences, nested=True)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if not (isinstance(actual, str) and actual.endswith(operand)):
-        yield comparison.difference(f"a text that ends with {shown(operand)}", actual)
+        yield comparison.difference(f"a text that ends with {json_text(operand)}", actual)
 
 
 def _problem(operand: Any) -> str:

@@ -9,6 +9,6 @@ from __future__ import annotations
 
 import operator
 
-from svctoolkit.runner.expect.matchers._order import ordered
+from svctoolkit.runner.expect.matchers._order import order_matcher
 
-matcher = ordered("at least", operator.ge)
+matcher = order_matcher("at least", operator.ge)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
@@ -21,12 +21,12 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         yield comparison.difference("an object", actual)
     elif isinstance(operand, list):
         if sorted(map(str, operand)) != sorted(map(str, actual)):
-            yield comparison.difference(f"the members {_named(operand)}", actual, got=_named(actual) or "none")
+            yield comparison.difference(f"the members {_join(operand)}", actual, got=_join(actual) or "none")
     elif not comparison.matches(operand, list(actual)):
-        yield comparison.difference(f"members that fit {shown(operand)}", actual, got=_named(actual) or "none")
+        yield comparison.difference(f"members that fit {json_text(operand)}", actual, got=_join(actual) or "none")
 
 
-def _named(names: Any) -> str:
+def _join(names: Any) -> str:
     return ", ".join(map(str, names))
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-    expected = f"a length of {shown(operand)}"
+    expected = f"a length of {json_text(operand)}"
     if not isinstance(actual, list | dict | str):
         yield comparison.difference(expected, actual)
     elif not comparison.matches(operand, len(actual)):
-        yield comparison.difference(expected, actual, got=f"{len(actual)}: {shown(actual)}")
+        yield comparison.difference(expected, actual, got=f"{len(actual)}: {json_text(actual)}")
 
 
 def _problem(operand: Any) -> str:

@@ -15,7 +15,7 @@ from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-    return comparison.with_(literal=True).differences(operand, actual)
+    return comparison.stricter(literal=True).differences(operand, actual)
 
 
 matcher = Matcher(_differences)

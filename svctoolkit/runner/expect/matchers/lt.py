@@ -9,6 +9,6 @@ from __future__ import annotations
 
 import operator
 
-from svctoolkit.runner.expect.matchers._order import ordered
+from svctoolkit.runner.expect.matchers._order import order_matcher
 
-matcher = ordered("less than", operator.lt)
+matcher = order_matcher("less than", operator.lt)

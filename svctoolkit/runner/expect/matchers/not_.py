@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if comparison.matches(operand, actual):
-        yield comparison.difference(f"not {shown(operand)}", actual)
+        yield comparison.difference(f"not {json_text(operand)}", actual)
 
 
 matcher = Matcher(_differences, nested=True)

@@ -19,7 +19,7 @@ from svctoolkit.runner.expect.paths import at
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     for path, expected in operand.items():
-        place = replace(comparison.below(*path.split(".")), expectation=(*comparison.expectation, path))
+        place = replace(comparison.child(*path.split(".")), expectation=(*comparison.expectation, path))
         yield from place.differences(expected, at(actual, path))
 
 

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if not isinstance(actual, str) or re.search(operand, actual) is None:
-        yield comparison.difference(f"a text matching {shown(operand)}", actual)
+        yield comparison.difference(f"a text matching {json_text(operand)}", actual)
 
 
 def _problem(operand: Any) -> str:

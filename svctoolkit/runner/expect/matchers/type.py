@@ -21,7 +21,7 @@ from svctoolkit.runner.expect.compare import Comparison, Difference
 from svctoolkit.runner.expect.matchers import Matcher
 
 
-def _read_by(reader: Callable[[str], Any]) -> Callable[[Any], bool]:
+def _readable_by(reader: Callable[[str], Any]) -> Callable[[Any], bool]:
     def test(value: Any) -> bool:
         try:
             return isinstance(value, str) and bool(reader(value))
@@ -32,8 +32,8 @@ def _read_by(reader: Callable[[str], Any]) -> Callable[[Any], bool]:
 
 
 def _web_address(text: str) -> bool:
-    parts = urlsplit(text)
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    url = urlsplit(text)
+    return url.scheme in ("http", "https") and bool(url.hostname)
 
 
 def _date_with_time(text: str) -> bool:
@@ -48,10 +48,10 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "null": lambda value: value is None,
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
-    "uuid": _read_by(UUID),
-    "datetime": _read_by(_date_with_time),
-    "date": _read_by(date.fromisoformat),
-    "url": _read_by(_web_address),
+    "uuid": _readable_by(UUID),
+    "datetime": _readable_by(_date_with_time),
+    "date": _readable_by(date.fromisoformat),
+    "url": _readable_by(_web_address),
 }
 
 

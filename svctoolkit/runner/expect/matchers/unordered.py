@@ -11,31 +11,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, shown
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if not isinstance(actual, list):
-        yield comparison.difference(f"a list of {shown(operand)}", actual)
+        yield comparison.difference(f"a list of {json_text(operand)}", actual)
         return
-    candidates = [[n for n, element in enumerate(actual) if comparison.matches(one, element)] for one in operand]
-    taken: dict[int, int] = {}
-    alone = [n for n in range(len(operand)) if not _pair(n, candidates, taken, set())]
-    for n in alone:
-        yield comparison.at_element(n).difference(f"an element {shown(operand[n])}", actual)
-    if not alone and len(actual) > len(operand):
-        extra = [element for n, element in enumerate(actual) if n not in taken]
-        yield comparison.difference(f"{len(operand)} elements", actual, got=f"{len(actual)}, too many: {shown(extra)}")
+    candidates = [[n for n, value in enumerate(actual) if comparison.matches(wish, value)] for wish in operand]
+    pairs: dict[int, int] = {}
+    unpaired = [n for n in range(len(operand)) if not _pair(n, candidates, pairs, set())]
+    for n in unpaired:
+        yield comparison.at_element(n).difference(f"an element {json_text(operand[n])}", actual)
+    if not unpaired and len(actual) > len(operand):
+        extra = [element for n, element in enumerate(actual) if n not in pairs]
+        got = f"{len(actual)}, too many: {json_text(extra)}"
+        yield comparison.difference(f"{len(operand)} elements", actual, got=got)
 
 
-def _pair(one: int, candidates: list[list[int]], taken: dict[int, int], tried: set[int]) -> bool:
+def _pair(expectation: int, candidates: list[list[int]], pairs: dict[int, int], tried: set[int]) -> bool:
     """Give `one` an element, moving those that have another choice: each expectation pairs if any assignment exists."""
-    for element in candidates[one]:
+    for element in candidates[expectation]:
         if element not in tried:
             tried.add(element)
-            if element not in taken or _pair(taken[element], candidates, taken, tried):
-                taken[element] = one
+            if element not in pairs or _pair(pairs[element], candidates, pairs, tried):
+                pairs[element] = expectation
                 return True
     return False
 

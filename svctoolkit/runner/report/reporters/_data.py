@@ -9,16 +9,16 @@ from msgspec import UNSET
 
 from svctoolkit.runner.attempts.outcome import Finished, Outcome
 from svctoolkit.runner.coverage.collector import Coverage
-from svctoolkit.runner.report.text import diverged, explanation
+from svctoolkit.runner.report.text import explanation, first_wrong_stage
 from svctoolkit.runner.suite.model import Step
 
 _INPUT = ("destination", "source", "transformation", "event", "send", "calls", "request", "stages", "destinationConfig")
 
 
-def outcome(told: Outcome) -> dict[str, Any]:
+def outcome(notice: Outcome) -> dict[str, Any]:
     """One outcome. `differences` have `step` (from 1), `where` (file:line:col), `path`, `expected`, `got`."""
-    scenario, document = told.scenario, told.scenario.suite.document
-    made = {
+    scenario, document = notice.scenario, notice.scenario.suite.document
+    values = {
         "name": scenario.name,
         "id": scenario.id,
         "title": scenario.title,
@@ -26,10 +26,10 @@ def outcome(told: Outcome) -> dict[str, Any]:
         "file": scenario.suite.name,
         "line": scenario.line,
         "tags": list(scenario.tags),
-        "status": told.status,
-        "reason": told.reason,
-        "milliseconds": round(told.milliseconds, 3),
-        "diverged": next((stage for step in told.steps if (stage := diverged(step))), ""),
+        "status": notice.status,
+        "reason": notice.reason,
+        "milliseconds": round(notice.milliseconds, 3),
+        "diverged": next((stage for step in notice.steps if (stage := first_wrong_stage(step))), ""),
         "differences": [
             {
                 "step": number,
@@ -38,42 +38,42 @@ def outcome(told: Outcome) -> dict[str, Any]:
                 "expected": d.expected,
                 "got": d.got,
             }
-            for number, step in enumerate(told.steps, 1)
+            for number, step in enumerate(notice.steps, 1)
             for d in step.differences
         ],
-        "explanation": "" if told.ok else explanation(told),
+        "explanation": "" if notice.ok else explanation(notice),
         "steps": [
-            {"given": given(step.step), "seen": step.seen, "milliseconds": round(step.milliseconds, 3)}
-            for step in told.steps
+            {"given": input_values(step.step), "results": step.results, "milliseconds": round(step.milliseconds, 3)}
+            for step in notice.steps
         ],
     }
-    masked: dict[str, Any] = scenario.suite.masker.masked(made)
+    masked: dict[str, Any] = scenario.suite.masker.masked(values)
     return masked
 
 
-def given(step: Step) -> dict[str, Any]:
+def input_values(step: Step) -> dict[str, Any]:
     """What goes in."""
-    values = {name: getattr(step.given, name) for name in _INPUT}
-    made: dict[str, Any] = msgspec.to_builtins({k: v for k, v in values.items() if v is not UNSET})
-    return made
+    values = {name: getattr(step.spec, name) for name in _INPUT}
+    plain: dict[str, Any] = msgspec.to_builtins({k: v for k, v in values.items() if v is not UNSET})
+    return plain
 
 
-def finished(told: Finished) -> dict[str, Any]:
+def summary(notice: Finished) -> dict[str, Any]:
     """The summary of a run."""
     return {
-        "counts": dict(told.counts),
-        "total": told.total,
-        "seconds": round(told.seconds, 3),
-        "interrupted": told.interrupted,
+        "counts": dict(notice.counts),
+        "total": notice.total,
+        "seconds": round(notice.seconds, 3),
+        "interrupted": notice.interrupted,
     }
 
 
-def coverage(told: Coverage) -> dict[str, Any]:
+def coverage(notice: Coverage) -> dict[str, Any]:
     """Coverage: percent, and by group what is covered and what is missing."""
     return {
-        "percent": round(told.percent, 2),
+        "percent": round(notice.percent, 2),
         "groups": [
             {"name": g.name, "covered": len(g.covered), "total": g.total, "missing": sorted(g.missing)}
-            for g in told.groups
+            for g in notice.groups
         ],
     }

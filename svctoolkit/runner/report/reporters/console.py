@@ -44,7 +44,7 @@ class Console:
         elif isinstance(notice, Covered):
             self._coverage = notice.coverage
         else:
-            self._finished(notice)
+            self._summarize(notice)
 
     def _outcome(self, outcome: Outcome) -> None:
         if outcome.scenario.suite is not self._suite:
@@ -62,32 +62,32 @@ class Console:
 
     def _end_suite(self) -> None:
         if self._suite is not None:
-            self._line(f"{self._suite.name}: {self._counted(self._counts)}")
+            self._line(f"{self._suite.name}: {self._count_text(self._counts)}")
         self._counts.clear()
 
-    def _finished(self, notice: Finished) -> None:
+    def _summarize(self, notice: Finished) -> None:
         self._end_suite()
         for (status, reason), names in sorted(self._left_out.items(), reverse=True):
-            self._line(f"{self._styled(_NAMES[status], status)}: {reason} ({_few(names)})")
+            self._line(f"{self._style(_NAMES[status], status)}: {reason} ({_few(names)})")
         for outcome in self._failed:
             scenario = outcome.scenario
-            self._line(f"\n{self._styled(outcome.status.upper(), outcome.status)} {scenario.name}")
+            self._line(f"\n{self._style(outcome.status.upper(), outcome.status)} {scenario.name}")
             if scenario.title != scenario.id:
                 self._line(f"  {scenario.suite.masker.masked(scenario.title)}")
-            self._line("\n".join(f"  {line}" for line in _explained(outcome)))
+            self._line("\n".join(f"  {line}" for line in _explanation_lines(outcome)))
         if self._coverage:
-            self._line("\n" + "\n".join(_covered(self._coverage)))
-        done = sum(notice.counts.values())
-        left = f", {notice.total - done} not run" if done < notice.total else ""
+            self._line("\n" + "\n".join(_coverage_lines(self._coverage)))
+        ran = sum(notice.counts.values())
+        waiting = f", {notice.total - ran} not run" if ran < notice.total else ""
         stopped = "interrupted: " if notice.interrupted else ""
         gap = "\n" if self._failed or self._coverage else ""
-        self._line(f"{gap}{stopped}{self._counted(notice.counts)}{left} in {notice.seconds:.2f} s")
+        self._line(f"{gap}{stopped}{self._count_text(notice.counts)}{waiting} in {notice.seconds:.2f} s")
 
-    def _counted(self, counts: Counter[str]) -> str:
-        found = [self._styled(f"{counts[s]} {_NAMES[s]}", s) for s in _NAMES if counts[s]]
-        return ", ".join(found) or "nothing run"
+    def _count_text(self, counts: Counter[str]) -> str:
+        texts = [self._style(f"{counts[s]} {_NAMES[s]}", s) for s in _NAMES if counts[s]]
+        return ", ".join(texts) or "nothing run"
 
-    def _styled(self, text: str, status: str) -> str:
+    def _style(self, text: str, status: str) -> str:
         return f"\x1b[{_COLOURS[status]}m{text}\x1b[0m" if self._output.colour else text
 
     def _progress(self, text: str) -> None:
@@ -99,16 +99,16 @@ class Console:
         self._output.stream.write(f"{clear}{text}\n")
 
 
-def _explained(outcome: Outcome) -> Sequence[str]:
+def _explanation_lines(outcome: Outcome) -> Sequence[str]:
     from svctoolkit.runner.report.text import explanation  # most runs have nothing to explain
 
     return explanation(outcome).splitlines()
 
 
-def _covered(coverage: Coverage) -> Iterator[str]:
-    from svctoolkit.runner.coverage.collector import shown_coverage
+def _coverage_lines(coverage: Coverage) -> Iterator[str]:
+    from svctoolkit.runner.coverage.collector import coverage_lines
 
-    return shown_coverage(coverage)
+    return coverage_lines(coverage)
 
 
 def _few(names: Sequence[str]) -> str:

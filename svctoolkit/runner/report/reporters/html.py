@@ -41,20 +41,20 @@ class HtmlPage:
         elif isinstance(notice, Covered):
             self._coverage = _data.coverage(notice.coverage)
         elif isinstance(notice, Finished):
-            self._output.stream.write(_page(self._outcomes, _data.finished(notice), self._coverage))
+            self._output.stream.write(_page(self._outcomes, _data.summary(notice), self._coverage))
 
 
 def _page(outcomes: list[dict[str, Any]], summary: dict[str, Any], coverage: dict[str, Any]) -> str:
     here = Path(__file__).parent
     style, script = ((here / name).read_text(encoding="utf-8") for name in ("_page.css", "_page.js"))
     suites: dict[str, list[dict[str, Any]]] = {}
-    for one in outcomes:
-        suites.setdefault(one["file"], []).append(one)
+    for scenario in outcomes:
+        suites.setdefault(scenario["file"], []).append(scenario)
     ordered = sorted(suites.items(), key=lambda suite: not any(map(_is_bad, suite[1])))
-    shown = _shown_in_full(outcomes)
-    main = "".join(_suite(file, found, shown) for file, found in ordered)
-    main += _covered(coverage) if coverage else ""
-    if len(shown) < len(outcomes):
+    in_full = _names_in_full(outcomes)
+    main = "".join(_suite(file, scenarios, in_full) for file, scenarios in ordered)
+    main += _coverage(coverage) if coverage else ""
+    if len(in_full) < len(outcomes):
         note = f"Of those that are well, payloads are shown for the first {_MOST:,}."
         main = display.message(note, "info") + main
     counts = summary["counts"]
@@ -69,14 +69,14 @@ def _page(outcomes: list[dict[str, Any]], summary: dict[str, Any], coverage: dic
     )
 
 
-def _shown_in_full(outcomes: list[dict[str, Any]]) -> set[str]:
+def _names_in_full(outcomes: list[dict[str, Any]]) -> set[str]:
     """The names of the scenarios that are more than a line: with all of 10,000 no browser would show the page."""
-    well = [one["name"] for one in outcomes if not _is_bad(one)]
-    return {one["name"] for one in outcomes if _is_bad(one)} | set(well[:_MOST])
+    well = [scenario["name"] for scenario in outcomes if not _is_bad(scenario)]
+    return {scenario["name"] for scenario in outcomes if _is_bad(scenario)} | set(well[:_MOST])
 
 
-def _is_bad(one: Mapping[str, Any]) -> bool:
-    return one["status"] in ("failed", "error")
+def _is_bad(scenario: Mapping[str, Any]) -> bool:
+    return scenario["status"] in ("failed", "error")
 
 
 def _head(summary: dict[str, Any], suites: int, bad: int) -> Html:
@@ -90,46 +90,47 @@ def _head(summary: dict[str, Any], suites: int, bad: int) -> Html:
     )
     return Html(
         f'<header class="top {"good" if ok else "bad"}"><h1>{title}</h1>'
-        f"<p>{_counted(summary['total'], 'scenario')} in {_counted(suites, 'suite')}, {summary['seconds']:.2f} s</p>"
+        f"<p>{_count_text(summary['total'], 'scenario')} in {_count_text(suites, 'suite')}, "
+        f"{summary['seconds']:.2f} s</p>"
         f'<div class="bar" aria-hidden="true">{bar}</div><nav aria-label="which scenarios are shown">{filters}'
         '<input type="search" placeholder="Search" aria-label="Search"></nav></header>'
     )
 
 
-def _counted(number: int, thing: str) -> str:
+def _count_text(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _suite(file: str, outcomes: list[dict[str, Any]], in_full: set[str]) -> str:
-    ordered = sorted(outcomes, key=lambda one: not _is_bad(one))
+    ordered = sorted(outcomes, key=lambda scenario: not _is_bad(scenario))
     title = f"<h2>{escape(outcomes[0]['suite'])} <small>{escape(file)}</small></h2>"
-    scenarios = "".join(_scenario(one, in_full=one["name"] in in_full) for one in ordered)
+    scenarios = "".join(_scenario(scenario, in_full=scenario["name"] in in_full) for scenario in ordered)
     return f'<section class="suite">{title}{scenarios}</section>'
 
 
-def _scenario(one: dict[str, Any], *, in_full: bool) -> str:
-    status = one["status"]
-    tags = "".join(f"<i>{escape(tag)}</i>" for tag in one["tags"])
+def _scenario(scenario: dict[str, Any], *, in_full: bool) -> str:
+    status = scenario["status"]
+    tags = "".join(f"<i>{escape(tag)}</i>" for tag in scenario["tags"])
     head = (
-        f'<summary><b class="{status}">{_LABELS[status]}</b><span class="what">{escape(one["title"])} {tags}'
-        f"<small>{escape(one['id'])} · {one['milliseconds']:.1f} ms</small></span></summary>"
+        f'<summary><b class="{status}">{_LABELS[status]}</b><span class="what">{escape(scenario["title"])} {tags}'
+        f"<small>{escape(scenario['id'])} · {scenario['milliseconds']:.1f} ms</small></span></summary>"
     )
-    body = "".join(map(display.html, _body(one))) if in_full else display.html(one["reason"])
-    shown = " open" if _is_bad(one) else ""
-    return f'<details class="scenario" data-status="{status}"{shown}>{head}<div>{body}</div></details>'
+    body = "".join(map(display.html, _body(scenario))) if in_full else display.html(scenario["reason"])
+    is_open = " open" if _is_bad(scenario) else ""
+    return f'<details class="scenario" data-status="{status}"{is_open}>{head}<div>{body}</div></details>'
 
 
-def _body(one: dict[str, Any]) -> Iterator[Html]:
-    if one["reason"]:
-        yield display.message(one["reason"], "error" if _is_bad(one) else "info")
-    if one["differences"]:
-        rows = [[_place(d), Html(f"<ins>{escape(d['expected'])}</ins>"), _got(d)] for d in one["differences"]]
+def _body(scenario: dict[str, Any]) -> Iterator[Html]:
+    if scenario["reason"]:
+        yield display.message(scenario["reason"], "error" if _is_bad(scenario) else "info")
+    if scenario["differences"]:
+        rows = [[_place(d), Html(f"<ins>{escape(d['expected'])}</ins>"), _got(d)] for d in scenario["differences"]]
         yield display.table(["where", "expected", "got"], rows)
-    if one["explanation"]:
-        yield display.more("with the lines of the suite", display.code(one["explanation"]))
-    for number, step in enumerate(one["steps"], 1):
-        parts = list(_step(step, [d for d in one["differences"] if d["step"] == number]))
-        yield display.section(f"Step {number}", *parts) if len(one["steps"]) > 1 else Html("".join(parts))
+    if scenario["explanation"]:
+        yield display.more("with the lines of the suite", display.code(scenario["explanation"]))
+    for number, step in enumerate(scenario["steps"], 1):
+        blocks = list(_step(step, [d for d in scenario["differences"] if d["step"] == number]))
+        yield display.section(f"Step {number}", *blocks) if len(scenario["steps"]) > 1 else Html("".join(blocks))
 
 
 def _place(difference: Mapping[str, Any]) -> Html:
@@ -143,18 +144,18 @@ def _got(difference: Mapping[str, Any]) -> Html:
 
 def _step(step: dict[str, Any], differences: list[dict[str, Any]]) -> Iterator[Html]:
     """The stages as a strip, what went in and what came out of each, and what the user's code has changed."""
-    seen = {name: step["seen"][name] for name in _STAGES if name in step["seen"]}
+    results = {name: step["results"][name] for name in _STAGES if name in step["results"]}
     wrong = [d["path"].partition(".")[0] for d in differences]
-    flow = [name for name in seen if seen[name] not in ([], {})]
+    flow = [name for name in results if results[name] not in ([], {})]
     yield display.strip([_stage(name, wrong.count(name)) for name in flow])
     depth = 5 if wrong else 2
-    boxes = [("given", step["given"]), *((name, seen[name]) for name in flow)]
+    boxes = [("given", step["given"]), *((name, results[name]) for name in flow)]
     yield display.columns(*(display.tree(value, name, open_depth=depth) for name, value in boxes))
-    event, after = step["given"].get("event"), seen.get("user_transform")
+    event, after = step["given"].get("event"), results.get("user_transform")
     if isinstance(event, dict) and isinstance(after, dict) and "error" not in after and event != after:
         changed = display.diff(event, after, left="event", right="after")
         yield display.more("what the user's code has changed", changed, is_open="user_transform" in wrong)
-    rest = {name: value for name, value in step["seen"].items() if name not in flow}
+    rest = {name: value for name, value in step["results"].items() if name not in flow}
     if rest:
         open = any(name in rest for name in wrong)
         title = "the answer as it came" if set(rest) & set(_ANSWER) else "what else there is to see"
@@ -162,10 +163,10 @@ def _step(step: dict[str, Any], differences: list[dict[str, Any]]) -> Iterator[H
 
 
 def _stage(name: str, wrong: int) -> display.Step:
-    return display.Step(name, "failed" if wrong else "ok", note=_counted(wrong, "difference") if wrong else "")
+    return display.Step(name, "failed" if wrong else "ok", note=_count_text(wrong, "difference") if wrong else "")
 
 
-def _covered(coverage: dict[str, Any]) -> str:
+def _coverage(coverage: dict[str, Any]) -> str:
     rows = [[group["name"], _share(group), _missing(group["missing"])] for group in coverage["groups"]]
     table = display.table(["what", "touched", "missing"], rows)
     return f'<section class="coverage"><h2>Coverage {coverage["percent"]:.1f} %</h2>{table}</section>'
@@ -178,7 +179,7 @@ def _share(group: dict[str, Any]) -> Html:
 
 def _missing(names: list[str]) -> Html | str:
     text = ", ".join(names)
-    return text if len(names) <= _FEW else display.more(_counted(len(names), "name"), text)
+    return text if len(names) <= _FEW else display.more(_count_text(len(names), "name"), text)
 
 
 reporter = HtmlPage

@@ -24,8 +24,8 @@ class Json:
         elif isinstance(notice, Covered):
             self._coverage = {"coverage": _data.coverage(notice.coverage)}
         elif isinstance(notice, Finished):
-            made = {"version": 1, "summary": _data.finished(notice), **self._coverage, "scenarios": self._scenarios}
-            self._output.stream.write(json.dumps(made, ensure_ascii=False, indent=2, default=repr) + "\n")
+            document = {"version": 1, "summary": _data.summary(notice), **self._coverage, "scenarios": self._scenarios}
+            self._output.stream.write(json.dumps(document, ensure_ascii=False, indent=2, default=repr) + "\n")
 
 
 reporter = Json

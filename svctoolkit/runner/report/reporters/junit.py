@@ -75,8 +75,8 @@ def _case(parent: ET.Element, suite: Suite, outcome: Outcome) -> None:
     elif not outcome.ok:
         why = _text(suite, explanation(outcome))
         kind = "failure" if outcome.status == "failed" else "error"
-        found = ET.SubElement(case, kind, {"message": why.partition("\n")[0], "type": outcome.status})
-        found.text = f"{_text(suite, scenario.title)}\n{why}"
+        element = ET.SubElement(case, kind, {"message": why.partition("\n")[0], "type": outcome.status})
+        element.text = f"{_text(suite, scenario.title)}\n{why}"
 
 
 def _text(suite: Suite, text: str) -> str:

@@ -24,7 +24,7 @@ class Ndjson:
         elif isinstance(notice, Covered):
             self._line("coverage", _data.coverage(notice.coverage))
         else:
-            self._line("finished", _data.finished(notice))
+            self._line("finished", _data.summary(notice))
 
     def _line(self, kind: str, values: dict[str, Any]) -> None:
         text = json.dumps({"kind": kind, **values}, ensure_ascii=False, separators=(",", ":"), default=repr)
