@@ -13,7 +13,6 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from svctoolkit import Workspace
 from svctoolkit.cli import main
@@ -21,7 +20,6 @@ from tests.notebooks.normal import FOLDER, NOTEBOOKS, normal
 
 ROOT = FOLDER.parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
-WIDGETS = "application/vnd.jupyter.widget-state+json"
 EXPLORER = re.compile(r"^(\w+Explorer|\w+Editor|LiveEvents|SdkPlayground)\(", re.MULTILINE)
 #: what a notebook's text says, and its outputs have to show
 STORIES = {
@@ -126,81 +124,78 @@ def test_commands_work(line: str, copied: Path, monkeypatch: pytest.MonkeyPatch)
     assert main(shlex.split(line.replace(" --watch", ""))) == 0
 
 
-def test_nbval(copied: Path, environment: dict[str, str]) -> None:
-    """Every cell of every notebook runs, each notebook in a new kernel."""
-    options = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", "-q"]
-    command = [sys.executable, "-m", "pytest", *options, *(notebook.name for notebook in NOTEBOOKS)]
-    done = subprocess.run(command, cwd=copied, env=environment, capture_output=True, text=True, timeout=300)
-    cells = sum(kind == "code" for notebook in NOTEBOOKS for kind, _ in sources(notebook))
+class Run:
+    """What the cells of one notebook gave, at the first time and again in the same kernel."""
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(rf"^{cells} passed", done.stdout, re.M), done.stdout
-
-
-class Executed:
-    """A notebook after two runs in one kernel, widgets included, as nbconvert would save it."""
-
-    def __init__(self, notebook: Path, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, notebook: Path, cells: list[list[dict[str, Any]]]) -> None:
         self.name = notebook.stem
-        self.nodes = nbformat.read(folder / notebook.name, as_version=4)
-        client = NotebookClient(
-            self.nodes, timeout=60, allow_errors=True, resources={"metadata": {"path": str(folder)}}
-        )
-        with client.setup_kernel(env=environment):
-            self._run(client)
-            self.first = self.outputs()
-            self._run(client)
-            self.second = self.outputs()
-            client.set_widgets_metadata()
+        self.sources = [source for kind, source in sources(notebook) if kind == "code"]
+        self.cells = cells
 
-    def _run(self, client: NotebookClient) -> None:
-        client.reset_execution_trackers()
-        for place, cell in enumerate(self.nodes.cells):
-            if cell.cell_type == "code":
-                client.execute_cell(cell, place)
-
-    def outputs(self) -> list[Any]:
-        return json.loads(json.dumps([cell.get("outputs", []) for cell in self.nodes.cells]))
-
-    @property
-    def told(self) -> str:
+    def text(self) -> str:
         """What a reader sees as text."""
-        found = [one for outputs in self.second for one in outputs]
-        return "\n".join(one.get("text") or one.get("data", {}).get("text/plain", "") for one in found)
+        outputs = [output for cell in self.cells for output in cell]
+        return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs)
 
 
-@pytest.fixture(scope="module", params=NOTEBOOKS, ids=named)
-def executed(request: pytest.FixtureRequest, copied: Path, environment: dict[str, str]) -> Executed:
-    return Executed(request.param, copied, environment)
+@pytest.fixture(scope="module")
+def nbval(copied: Path, environment: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """One run of nbval over all notebooks, each in a kernel of its own: all of its cells, then all again."""
+    for path in NOTEBOOKS:
+        node = nbformat.read(path, as_version=4)
+        node.cells += [nbformat.from_dict({**cell, "id": f"again-{n}"}) for n, cell in enumerate(node.cells)]
+        nbformat.write(node, copied / path.name)
+    outputs = copied / "outputs.json"
+    options = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", "-q"]
+    ours = ["-p", "tests.notebooks.outputs", "--outputs", str(outputs)]
+    command = [sys.executable, "-m", "pytest", *options, *ours, *(notebook.name for notebook in NOTEBOOKS)]
+    process = subprocess.run(command, cwd=copied, env=environment, capture_output=True, text=True, timeout=600)
+    return process, json.loads(outputs.read_text(encoding="utf-8"))
 
 
-def test_it_runs_again_and_again(executed: Executed) -> None:
-    """No cell raises or writes to standard error, at the first run or at the second in the same kernel."""
-    for outputs in (executed.first, executed.second):
-        found = [one for cell in outputs for one in cell]
+@pytest.mark.slow
+def test_nbval(nbval: tuple[subprocess.CompletedProcess[str], Any]) -> None:
+    """Every cell of every notebook runs, and runs again in the same kernel."""
+    process, _ = nbval
+    cells = 2 * sum(kind == "code" for notebook in NOTEBOOKS for kind, _ in sources(notebook))
 
-        assert [one for one in found if one["output_type"] == "error" or one.get("name") == "stderr"] == []
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert re.search(rf"^{cells} passed", process.stdout, re.M), process.stdout
 
 
-def test_it_shows_what_it_says(executed: Executed) -> None:
+@pytest.fixture(params=NOTEBOOKS, ids=named)
+def run(request: pytest.FixtureRequest, nbval: tuple[Any, dict[str, Any]]) -> Run:
+    return Run(request.param, nbval[1][request.param.stem])
+
+
+@pytest.mark.slow
+def test_it_is_quiet(run: Run) -> None:
+    """No cell raises or writes to standard error, neither at the first time nor again."""
+    outputs = [output for cell in run.cells for output in cell]
+
+    assert outputs
+    assert [o for o in outputs if o["output_type"] == "error" or o.get("name") == "stderr"] == []
+
+
+@pytest.mark.slow
+def test_it_shows_what_it_says(run: Run) -> None:
     """What the words between the cells claim stands in the outputs."""
-    assert [text for text in STORIES[executed.name] if text not in executed.told] == []
+    assert [text for text in STORIES[run.name] if text not in run.text()] == []
 
 
-def test_explorers_are_shown(executed: Executed) -> None:
+@pytest.mark.slow
+def test_explorers_are_shown(run: Run) -> None:
     """A cell that ends with an explorer gives its widget, and HTML and text for where there are none."""
-    for cell, outputs in zip(executed.nodes.cells, executed.second, strict=True):
-        if cell.cell_type == "code" and EXPLORER.search(cell.source):
-            shown = outputs[-1]["data"]
-
-            assert {WIDGET, "text/html", "text/plain"} <= shown.keys()
-            assert shown[WIDGET]["model_id"] in executed.nodes.metadata.widgets[WIDGETS]["state"]
+    for source, outputs in zip(run.sources * 2, run.cells, strict=True):
+        if EXPLORER.search(source):
+            assert {WIDGET, "text/html", "text/plain"} <= outputs[-1]["data"].keys()
 
 
-def test_no_secret_is_shown_or_saved(executed: Executed) -> None:
-    """Neither outputs nor the saved state of widgets have a secret of the workspace."""
+@pytest.mark.slow
+def test_no_secret_is_shown(run: Run) -> None:
+    """No output has a secret of the workspace. (What widgets save is tested with each explorer.)"""
     secrets = {*Workspace.load(FOLDER / "shop" / "workspace.yaml").secrets(), "st-stand-in-41c9"}
-    saved = json.dumps([executed.first, executed.second, executed.nodes.metadata])
+    outputs = json.dumps(run.cells)
 
     assert len(secrets) > 3
-    assert [secret for secret in secrets if secret in saved] == []
+    assert [secret for secret in secrets if secret in outputs] == []
