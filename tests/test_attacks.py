@@ -45,7 +45,7 @@ EVENT = {"type": "track", "event": "Order Completed", "messageId": "m-1", "userI
 LIMITS = Limits(time=1.5)  # seconds, not the usual four: the outcomes are the same, and there are many
 SANDBOX_HOST_SECRET = "not for transformations"
 
-pytestmark = pytest.mark.xdist_group("attacks")  # the scripts know one port
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("attacks")]  # the scripts know one port
 
 
 @pytest.fixture(scope="module")

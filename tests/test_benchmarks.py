@@ -10,6 +10,8 @@ import pytest
 
 from tests.benchmarks.__main__ import NAMES, main
 
+pytestmark = pytest.mark.slow
+
 
 def figures(file: Path) -> dict[str, list[dict[str, Any]]]:
     """What a run has written."""

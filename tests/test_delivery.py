@@ -976,6 +976,7 @@ def test_answers_are_given_once_among_threads() -> None:
 # --- curl
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "members",
     [

@@ -141,6 +141,7 @@ def test_junit_has_line_and_title(suite: pytest.Pytester) -> None:
     assert '<property name="title" value="Passes, with 2"' in report
 
 
+@pytest.mark.slow
 def test_workers_share_the_scenarios(suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Under xdist every worker collects the same ids and has a data plane of its own."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
@@ -218,6 +219,7 @@ def no_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_plugins")
 @pytest.mark.parametrize("plugins", [(), ("xdist",), ("syrupy",), ("xdist", "syrupy")], ids="-".join)
 def test_other_plugins_may_be_there_or_not(suite: pytest.Pytester, plugins: tuple[str, ...]) -> None:
@@ -225,6 +227,7 @@ def test_other_plugins_may_be_there_or_not(suite: pytest.Pytester, plugins: tupl
     alone(suite, *plugins).assert_outcomes(passed=2, failed=1, skipped=1, xfailed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_plugins")
 def test_syrupys_options_are_honoured(pytester: pytest.Pytester) -> None:
     """`--snapshot-update` writes snapshots of suites, too; `--snapshot-update-new-only` those that are not there."""
@@ -237,6 +240,7 @@ def test_syrupys_options_are_honoured(pytester: pytest.Pytester) -> None:
     alone(pytester, "syrupy", arguments=changed).assert_outcomes(passed=1, skipped=1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_plugins")
 def test_coverage_is_that_of_all_workers(suite: pytest.Pytester) -> None:
     """Under xdist it is what the workers touch together: the same table as without."""

@@ -272,6 +272,7 @@ def git(*arguments: str) -> None:
     subprocess.run(["git", *settings, *arguments], check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_what_a_change_may_have_touched(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A scenario that is written otherwise; those behind changed code; nothing if nothing changed."""
     Path("clean.py").write_text("def transformEvent(event, metadata):\n    return event\n", encoding="utf-8")

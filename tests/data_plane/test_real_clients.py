@@ -24,6 +24,8 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.server import Backoff
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent / "clients"
 CACHE = Path(__file__).parents[2] / ".cache" / "clients"
 PYTHON = ("rudder-sdk-python", "segment-analytics-python")

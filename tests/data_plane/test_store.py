@@ -204,6 +204,7 @@ def sink() -> Iterator[tuple[str, Counter[str], list[str]]]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_in_kills(tmp_path: Path) -> None:
     """A process killed with SIGKILL again and again under load: every acknowledged event arrives, in order per user.
 

@@ -77,6 +77,7 @@ def keys(name: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_events_are_flat_in_time() -> None:
     """46 MB of JSON in under 1.5 s of CPU, twice that on a machine under load."""
     many = [event(number) for number in range(100_000)]

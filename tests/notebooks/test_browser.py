@@ -15,6 +15,8 @@ from tests.notebooks import gallery
 from tests.notebooks.browser import Jupyter, Sheet, jupyter
 from tests.notebooks.visits import VISITS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:

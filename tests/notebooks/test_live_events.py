@@ -261,6 +261,7 @@ def _quiet() -> Workspace:
     return workspace
 
 
+@pytest.mark.slow
 def test_a_flood_costs_little(plane: DataPlane) -> None:
     """At well over 1,000 events a second it repaints at most 5 times a second, and keeps only what it shows."""
     others = {id(one) for one in _arrivals()}  # of other tests in this process
@@ -287,6 +288,7 @@ def _arrivals() -> list[Arrival]:
     return [thing for thing in gc.get_objects() if type(thing) is Arrival]
 
 
+@pytest.mark.slow
 def test_memory_is_flat(plane: DataPlane) -> None:
     """What the widgets hold does not grow with the number of events."""
     live = LiveEvents(plane)

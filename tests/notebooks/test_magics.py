@@ -271,6 +271,7 @@ def test_names_are_completed(shell: InteractiveShell, shop: Workspace, cell: str
     assert proposed in completed(shell, cell)
 
 
+@pytest.mark.slow
 def test_completion_in_a_magic_proposes_nothing_else(shell: InteractiveShell, shop: Workspace) -> None:
     """No Python names where a destination belongs; other cells are completed as ever."""
     assert completed(shell, "%%transform a --destination ") == ["%%transform a --destination hook"]

@@ -97,6 +97,7 @@ def test_it_says_what_to_install(
     assert "to run them, install jupyterlab: pip install jupyterlab 'svctoolkit[notebooks]'" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_fresh_install_has_them(tmp_path: Path) -> None:
     """The wheel brings the notebooks along: no checkout, the same files."""
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path / "dist"), versions=["standard"])
@@ -112,6 +113,7 @@ def test_a_fresh_install_has_them(tmp_path: Path) -> None:
     assert not (site / "svctoolkit" / "_notebooks" / "images").exists()
 
 
+@pytest.mark.slow
 def test_jupyterlab_opens(tmp_path: Path) -> None:
     """The command starts JupyterLab, which opens the first notebook in the browser."""
     opened = tmp_path / "opened"

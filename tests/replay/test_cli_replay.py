@@ -29,17 +29,23 @@ TEXT = 'def transformEvent(event, metadata):\n    event["properties"]["revenue"]
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a workspace in git, and events."""
+    """A folder with a workspace and events."""
     folder = tmp_path / "repo" / "shop"
     (folder / "code").mkdir(parents=True)
     (folder / "workspace.yaml").write_text(WORKSPACE)
     (folder / "code" / "clean.py").write_text(CODE)
     ndjson(folder / "events.ndjson", orders(5))
-    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
-        who = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
-        subprocess.run(["git", *who, *arguments], cwd=tmp_path / "repo", check=True)
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture
+def committed(project: Path) -> Path:
+    """The same folder, in git. Tests with it are slow ones: they need git."""
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        author = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
+        subprocess.run(["git", *author, *arguments], cwd=project.parent, check=True)
+    return project
 
 
 def test_a_replay_tells_what_became_of_the_events(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,9 +55,10 @@ def test_a_replay_tells_what_became_of_the_events(project: Path, capsys: pytest.
     assert (code, capsys.readouterr().out) == (0, "5 events, 1 destination: 5 delivered\n")
 
 
-def test_a_change_is_compared_with_what_was_committed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.slow
+def test_a_change_is_compared_with_what_was_committed(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--before HEAD` is the workspace of the last commit with its files; `--fail-on` makes it a check."""
-    (project / "code" / "clean.py").write_text(TEXT)
+    (committed / "code" / "clean.py").write_text(TEXT)
     code = main(["replay", "events.ndjson", "--before", "HEAD", "--fail-on", "changed"])
 
     out = capsys.readouterr().out
@@ -85,21 +92,20 @@ def test_two_paths_are_all_that_is_needed(
 
 def test_everything_can_be_written(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rows as Parquet and a page; the folder can be resumed, and is not overwritten."""
-    code = main(["replay", "events.ndjson", "--before", "HEAD", "--out", "out", "--html", "page.html"])
+    code = main(["replay", "events.ndjson", "--before", ".", "--out", "out", "--html", "page.html"])
 
     assert code == 0
     assert len(pd.read_parquet("out/rows")) == 5
     assert Path("page.html").read_text().startswith("<!doctype html>")
-    assert main(["replay", "events.ndjson", "--before", "HEAD", "--out", "out"]) == 4
+    assert main(["replay", "events.ndjson", "--before", ".", "--out", "out"]) == 4
     assert "has a replay in it" in capsys.readouterr().err
-    assert main(["replay", "events.ndjson", "--before", "HEAD", "--out", "out", "--resume"]) == 0
+    assert main(["replay", "events.ndjson", "--before", ".", "--out", "out", "--resume"]) == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
         (["gone.ndjson"], 4, "gone.ndjson: there is no such file"),
-        (["events.ndjson", "--before", "nope"], 4, "nope is neither a path nor a git revision"),
         (["events.ndjson", "--before", "--help-me"], 4, "--help-me"),
         (["events.ndjson", "--after", "HEAD"], 4, "give --before too"),
         (["events.ndjson", "--fail-on", "chnged"], 4, "nothing is called 'chnged'"),
@@ -121,6 +127,13 @@ def test_mistakes_are_told(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
+def test_a_misspelt_revision_is_told(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is git, what it does not know is named."""
+    assert main(["replay", "events.ndjson", "--before", "nope"]) == 4
+    assert "nope is neither a path nor a git revision" in capsys.readouterr().err
+
+
 def test_a_csv_needs_no_more_than_a_few_options(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--column` names what a column is."""
     (project / "orders.csv").write_text("who,amount\nu1,5\n")
@@ -130,6 +143,7 @@ def test_a_csv_needs_no_more_than_a_few_options(project: Path, capsys: pytest.Ca
     assert (code, capsys.readouterr().out) == (0, "1 event, 1 destination: 1 delivered\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_leaves_a_result_that_can_be_resumed(project: Path, workers: str) -> None:

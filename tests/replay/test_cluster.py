@@ -15,6 +15,8 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.replay import compare, replay
 from tests.replay.shops import killing_once, ndjson, order, orders, revenue_as_text, shop
 
+pytestmark = pytest.mark.slow
+
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 

@@ -83,6 +83,7 @@ def test_a_data_plane_at_work_is_an_input(plane: DataPlane) -> None:
     assert replay(plane.of_run("r1"), shop()).events == 3
 
 
+@pytest.mark.slow
 def test_a_store_is_read_while_a_data_plane_writes_to_it(plane: DataPlane, tmp_path: Path) -> None:
     """Neither waits for the other: every replay has what was there when it began, and no event is refused."""
     send(plane)

@@ -35,6 +35,7 @@ def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.slow
 @posix
 def test_no_event_is_lost_when_the_process_is_killed(gateway: Gateway, make, tmp_path: Path):
     """After kill -9 under load every event whose call returned arrives; twice only with one messageId."""
@@ -235,6 +236,7 @@ except ChildProcessError: pass"""
     assert len(gateway.names) == len(set(gateway.names)) == 4 * 200
 
 
+@pytest.mark.slow
 @posix
 def test_a_fork_in_the_middle_of_a_write_loses_nothing(make, tmp_path: Path):
     """Children that are forked while other threads write store their events on disk, and none hangs."""

@@ -48,6 +48,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return run
 
 
+@pytest.mark.slow
 def test_the_last_of_100_000_lines_has_its_place(told: Callable[..., str]) -> None:
     """A wrong key, and a bracket that is never closed, are found where they are."""
     text = HEAD + "".join(LONG.format(n=n) + "        method: POST\n" for n in range(9100))

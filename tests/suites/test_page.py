@@ -11,6 +11,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from svctoolkit.cli import main
 
+pytestmark = pytest.mark.slow
+
 SUITE = """\
 suite: Orders
 tags: [orders]
