@@ -63,10 +63,10 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         raise ConfigError("resume needs `out`, the folder of the replay that is to go on")
     job, selection = job_of(sides, options)
     if is_collection(events):
-        part, rows = run_collection(job, events, scheduler)
+        tally, rows = run_collection(job, events, scheduler)
         if out is not None:
             rows.to_parquet(str(out))
-        members: dict[str, Any] = {"part": part, "complete": True, "_dask": rows}
+        members: dict[str, Any] = {"tally": tally, "complete": True, "_dask": rows}
     else:
         members = _run_input(events, job, options)
     return {
@@ -88,7 +88,7 @@ def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
         job = dataclasses.replace(job, now=folder.header["now"])
     meter = Meter(listener(options["progress"]), source.total)
     run = pool.run(job, source, meter, folder=folder, pool=workers, width=width)
-    return {"part": run.part, "complete": run.complete, "_rows": run.rows, "_folder": folder}
+    return {"tally": run.tally, "complete": run.complete, "_rows": run.rows, "_folder": folder}
 
 
 def job_of(sides: tuple[Workspace, ...], options: Options) -> tuple[Job, Selection]:

@@ -44,7 +44,7 @@ def input_of(events: Events) -> Input:
         return Frame(events)
     if hasattr(events, "received"):  # a data plane, or what it has of one run
         return Objects(events.received)
-    if isinstance(events, Sequence) and events and all(isinstance(one, str | Path) for one in events):
+    if isinstance(events, Sequence) and events and all(isinstance(path, str | Path) for path in events):
         return Files(events)
     if isinstance(events, Iterable):
         return Objects(events)
@@ -66,7 +66,7 @@ class Files:
     unit = "bytes"
 
     def __init__(self, paths: Iterable[str | Path]) -> None:
-        self._files = [found for path in paths for found in _files_at(Path(path))]
+        self._files = [file for path in paths for file in _files_at(Path(path))]
         stdin = any(str(path) == STDIN for path, _ in self._files)
         self.total = None if stdin else sum(path.stat().st_size for path, _ in self._files)
 
@@ -105,10 +105,10 @@ def _files_at(path: Path) -> list[tuple[Path, str]]:
     if str(path) == STDIN:
         return [(path, "ndjson")]
     if path.is_dir():
-        found = [(file, name) for file in walk(path) if (name := format_by_ending(file.name))]
-        if not found:
+        files = [(file, name) for file in walk(path) if (name := format_by_ending(file.name))]
+        if not files:
             raise ConfigError("there is no file of a known format in this folder", where=str(path))
-        return found
+        return files
     if not path.exists():
         raise ConfigError("there is no such file", where=str(path))
     return [(path, format_of(str(path)))]
@@ -135,25 +135,25 @@ class Objects:
         return ["list", self.total, _digest(self)]
 
     def chunks(self) -> Iterator[Chunk | Reject]:
-        kept: list[Any] = []
+        items: list[Any] = []
         number, first = 0, 0
         for event in islice(self._events, self.total):  # what a data plane has received may grow meanwhile
-            kept.append((event.event, getattr(event, "source", "")) if hasattr(event, "event") else (event, ""))
-            if len(kept) == PIECE_RECORDS:
-                yield Chunk(number, "", "objects", Piece(first, kept), first + len(kept))
-                number, first, kept = number + 1, first + len(kept), []
-        if kept:
-            yield Chunk(number, "", "objects", Piece(first, kept), first + len(kept))
+            items.append((event.event, getattr(event, "source", "")) if hasattr(event, "event") else (event, ""))
+            if len(items) == PIECE_RECORDS:
+                yield Chunk(number, "", "objects", Piece(first, items), first + len(items))
+                number, first, items = number + 1, first + len(items), []
+        if items:
+            yield Chunk(number, "", "objects", Piece(first, items), first + len(items))
 
 
 def _objects(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
-    for index, (given, source) in enumerate(chunk.piece.data, chunk.piece.first):
-        at, value = place(chunk.name, index), given
-        if isinstance(given, str | bytes):
+    for index, (item, source) in enumerate(chunk.piece.data, chunk.piece.first):
+        at, value = place(chunk.name, index), item
+        if isinstance(item, str | bytes):
             try:
-                value = decode(given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given)
+                value = decode(item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item)
             except ValueError as error:
-                yield Reject(at, str(error), begin(given))
+                yield Reject(at, str(error), begin(item))
                 continue
         yield columns.record(at, dict(value) if isinstance(value, Mapping) else value, source)
 
@@ -172,18 +172,18 @@ class Frame:
 
     def chunks(self) -> Iterator[Chunk | Reject]:
         for number, first in enumerate(range(0, len(self._frame), PIECE_RECORDS)):
-            part = self._frame.iloc[first : first + PIECE_RECORDS]
-            rows = Piece(first, part.to_dict("records"))
-            yield Chunk(number, "", "rows", rows, first + len(part))
+            slice = self._frame.iloc[first : first + PIECE_RECORDS]
+            rows = Piece(first, slice.to_dict("records"))
+            yield Chunk(number, "", "rows", rows, first + len(slice))
 
 
-def _digest(given: Input) -> str:
+def _digest(source: Input) -> str:
     """What tells the content of an input in memory from another."""
-    made = blake2b(digest_size=16)
-    for chunk in given.chunks():
+    digest = blake2b(digest_size=16)
+    for chunk in source.chunks():
         if isinstance(chunk, Chunk):
-            made.update(repr(chunk.piece.data).encode("utf-8", "surrogatepass"))
-    return made.hexdigest()
+            digest.update(repr(chunk.piece.data).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _rows(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svctoolkit.errors import ConfigError
@@ -215,6 +215,7 @@ def test_a_wrong_mapping_is_told_before_the_first_event() -> None:
         replay([], shop(), columns={"properties.x": "x:numbr"})
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_no_bytes_end_a_replay(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     """Whatever stands in a file, the run ends with a count of rejects, and the good event behind it is there."""

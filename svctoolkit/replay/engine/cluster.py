@@ -19,7 +19,7 @@ from svctoolkit.replay.engine.sides import serialize
 from svctoolkit.replay.records.files import needs
 from svctoolkit.replay.records.record import Chunk, Reject
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, empty, frame
-from svctoolkit.replay.tally.tally import Part, Sum
+from svctoolkit.replay.tally.tally import Sum, Tally
 
 
 def pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]], int]:
@@ -66,23 +66,23 @@ def is_collection(events: Any) -> bool:
     return hasattr(events, "__dask_graph__") and hasattr(events, "to_delayed")
 
 
-def run(job: Job, collection: Any, scheduler: Any) -> tuple[Part, Any]:
+def run(job: Job, collection: Any, scheduler: Any) -> tuple[Tally, Any]:
     """The sum of all partitions, and their rows as a Dask DataFrame that stays on the cluster."""
     import dask
     import dask.dataframe as dd
 
-    token, told = secrets.token_hex(8), serialize(replace(job, rows="columns" if job.rows else ""))
+    token, payload = secrets.token_hex(8), serialize(replace(job, rows="columns" if job.rows else ""))
     kinds = REPLAY if len(job.sides) == 1 else COMPARISON
-    partition = dask.delayed(_partition, nout=2)
+    partition = dask.delayed(_run_partition, nout=2)
     with _current(scheduler):
         partitions = collection.to_delayed()
-        pairs = dask.persist(*(partition(token, told, part, number) for number, part in enumerate(partitions)))
-        parts = dask.compute(*(pair[0] for pair in pairs))
+        pairs = dask.persist(*(partition(token, payload, events, number) for number, events in enumerate(partitions)))
+        tallies = dask.compute(*(pair[0] for pair in pairs))
         rows = dd.from_delayed([pair[1] for pair in pairs], meta=frame([], kinds), verify_meta=False)
-    done = Sum()
-    for part in parts:
-        done.add(part)
-    return done.finish(), rows
+    total = Sum()
+    for events in tallies:
+        total.add(events)
+    return total.finish(), rows
 
 
 def _current(scheduler: Any) -> AbstractContextManager[Any]:
@@ -94,18 +94,18 @@ def _current(scheduler: Any) -> AbstractContextManager[Any]:
     return current
 
 
-def _partition(token: str, job: bytes, events: Any, number: int) -> tuple[Part, Any]:
+def _run_partition(token: str, job: bytes, events: Any, number: int) -> tuple[Tally, Any]:
     """One partition, in a worker."""
-    done = Sum()
+    total = Sum()
     rows: list[Columns] = []
     kinds = REPLAY
     for chunk in _chunks(events, f"partition {number}"):
-        part, made = work.run(token, job, chunk)
-        done.add(part)
-        if made is not None:
-            rows.append(made)
-            kinds = COMPARISON if "kind" in made else REPLAY
-    return done.finish(), frame(rows or [empty(kinds)], kinds)
+        tally, columns = work.run(token, job, chunk)
+        total.add(tally)
+        if columns is not None:
+            rows.append(columns)
+            kinds = COMPARISON if "kind" in columns else REPLAY
+    return total.finish(), frame(rows or [empty(kinds)], kinds)
 
 
 def _chunks(events: Any, name: str) -> Iterator[Chunk]:

@@ -23,7 +23,7 @@ from svctoolkit.replay.records.json_text import decode, encode
 from svctoolkit.replay.records.record import Chunk, Record, Reject
 from svctoolkit.replay.records.sample import sample_of
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, empty, parquet
-from svctoolkit.replay.tally.tally import Part, Sum
+from svctoolkit.replay.tally.tally import Sum, Tally
 from svctoolkit.results import EventResult
 from svctoolkit.secrets import MASK, Masker
 from svctoolkit.workspace import Workspace
@@ -73,49 +73,51 @@ class Engine:
 
     def __init__(self, job: Job, runner: Runner) -> None:
         self.job = job
-        self.sides = [Side(made, offline_transport(made, job.transport, job.stages)) for made in job.sides]
+        self.sides = [
+            Side(workspace, offline_transport(workspace, job.transport, job.stages)) for workspace in job.sides
+        ]
         self._columns = Columns(job.columns)
         self._now = datetime.fromisoformat(job.now)
         self.sum = Sum()
         self.rows = empty({})
         self._run_batch = runner(self)
 
-    def run(self, chunk: Chunk) -> tuple[Part, Any]:
+    def run(self, chunk: Chunk) -> tuple[Tally, Any]:
         """What came of a chunk: the numbers, and the rows as the job wants them."""
         with without_collector():  # it would walk over all events of the chunk again and again
             return self._run(chunk)
 
-    def _run(self, chunk: Chunk) -> tuple[Part, Any]:
+    def _run(self, chunk: Chunk) -> tuple[Tally, Any]:
         kinds = REPLAY if len(self.sides) == 1 else COMPARISON
         self.sum, self.rows = Sum(_MOST_REJECTS), empty(kinds)
         batches = self._batches(self._sample(chunk))
         while (batch := self._next(batches)) is not None:  # one at a time: what was just read is still in the cache
-            self.sum.part.events += len(batch.records)
+            self.sum.tally.events += len(batch.records)
             for destination in self.job.destinations:
                 self._run_batch(destination, batch)
-        made: Any = self.rows if self.job.rows == "columns" else None
+        rows: Any = self.rows if self.job.rows == "columns" else None
         if self.job.rows == "parquet":
             with self.timer("write"):
-                made = parquet(self.rows, kinds)
-        part = self.sum.finish()
-        part.number = chunk.number
-        part.records += part.rejected
-        return part, made
+                rows = parquet(self.rows, kinds)
+        tally = self.sum.finish()
+        tally.number = chunk.number
+        tally.records += tally.rejected
+        return tally, rows
 
     def _next(self, batches: Iterator[Batch]) -> Batch | None:
         with self.timer("read"):
             return next(batches, None)
 
     def _sample(self, chunk: Chunk) -> Iterator[Record]:
-        found = self._records(chunk)
-        return sample_of(found, self.job.sample) if self.job.sample < 1 else found
+        whole = self._records(chunk)
+        return sample_of(whole, self.job.sample) if self.job.sample < 1 else whole
 
     def _records(self, chunk: Chunk) -> Iterator[Record]:
         for record in records(chunk, self._columns):
             if isinstance(record, Reject):
                 self.sum.reject(self._hide_personal(record))
             else:
-                self.sum.part.records += 1
+                self.sum.tally.records += 1
                 yield record
 
     def _hide_personal(self, reject: Reject) -> Reject:
@@ -125,9 +127,9 @@ class Engine:
             else reject
         )
 
-    def _batches(self, found: Iterable[Record]) -> Iterator[Batch]:
+    def _batches(self, records: Iterable[Record]) -> Iterator[Batch]:
         waiting: dict[str, list[Record]] = {}
-        for record in found:
+        for record in records:
             source = self.job.source or record.source
             of_source = waiting.setdefault(source, [])
             of_source.append(record)
@@ -158,11 +160,11 @@ class Engine:
         return results
 
     def timer(self, step: str) -> _Timer:
-        return _Timer(self.sum.part.seconds, step)
+        return _Timer(self.sum.tally.seconds, step)
 
     def _spent(self, results: Results) -> None:
         """Add the time of each stage."""
-        seconds = self.sum.part.seconds
+        seconds = self.sum.tally.seconds
         for of_event in results:
             for result in of_event:
                 for stage, milliseconds in result.milliseconds.items():
@@ -213,13 +215,13 @@ class _Timer:
 
 def _time(event: Mapping[str, Any], otherwise: datetime) -> datetime:
     for name in ("receivedAt", "timestamp", "originalTimestamp"):
-        written = event.get(name)
-        if isinstance(written, str):
+        text = event.get(name)
+        if isinstance(text, str):
             try:
-                found = datetime.fromisoformat(written)
+                moment = datetime.fromisoformat(text)
             except ValueError:
                 continue
-            return found if found.tzinfo else found.replace(tzinfo=UTC)
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return otherwise
 
 

@@ -44,13 +44,13 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
         if not shared[destination] or before.identity(destination, source) != after.identity(destination, source):
             new = _outcomes(engine, after, destination, batch, events)
         with engine.timer("compare"):
-            found = [SAME if o is n else difference(o, n) for o, n in zip(old, new, strict=True)]
-        if not shared[destination] and any(d.changes for d in found):
+            differences = [SAME if o is n else difference(o, n) for o, n in zip(old, new, strict=True)]
+        if not shared[destination] and any(d.changes for d in differences):
             again = _outcomes(engine, before, destination, batch, events)
             with engine.timer("compare"):
-                found = _stable(engine, destination, found, old, again)
+                differences = _stable(engine, destination, differences, old, again)
         with engine.timer("rows"):
-            _Ledger(engine, destination).all(batch.records, zip(old, new, found, strict=True))
+            _Ledger(engine, destination).all(batch.records, zip(old, new, differences, strict=True))
 
     return run
 
@@ -63,18 +63,22 @@ def _outcomes(engine: Engine, side: Side, destination: str, batch: Batch, events
 
 
 def _stable(
-    engine: Engine, destination: str, found: Sequence[Difference], old: Sequence[Outcome], again: Sequence[Outcome]
+    engine: Engine,
+    destination: str,
+    differences: Sequence[Difference],
+    old: Sequence[Outcome],
+    again: Sequence[Outcome],
 ) -> list[Difference]:
     """The differences without those that a second run of the first pipeline shows as well: clocks, random numbers."""
-    left = []
-    for one, first, second in zip(found, old, again, strict=True):
-        noise = {change.path for change in difference(first, second).changes} if one.changes else set()
-        kept, unstable = without(one, noise)
-        left.append(kept)
-        counts = engine.sum.part.unstable.setdefault(destination, {}) if unstable else {}
+    stable = []
+    for whole, first, second in zip(differences, old, again, strict=True):
+        noise = {change.path for change in difference(first, second).changes} if whole.changes else set()
+        rest, unstable = without(whole, noise)
+        stable.append(rest)
+        counts = engine.sum.tally.unstable.setdefault(destination, {}) if unstable else {}
         for path in unstable:
             counts[path] = counts.get(path, 0) + 1
-    return left
+    return stable
 
 
 class _Ledger:
@@ -82,25 +86,25 @@ class _Ledger:
 
     def __init__(self, engine: Engine, destination: str) -> None:
         self._engine, self._destination = engine, destination
-        ways = [way for side in engine.sides if (way := side.route(destination)) is not None]
-        self._maskers: tuple[Masker, ...] = tuple(way.masker for way in ways)
+        routes = [route for side in engine.sides if (route := side.route(destination)) is not None]
+        self._maskers: tuple[Masker, ...] = tuple(route.masker for route in routes)
         self._of = {
-            "destination_id": ways[-1].destination.id if ways else destination,
-            "destination_name": ways[-1].destination.name if ways else destination,
-            "destination": ways[-1].destination.type if ways else "",
+            "destination_id": routes[-1].destination.id if routes else destination,
+            "destination_name": routes[-1].destination.name if routes else destination,
+            "destination": routes[-1].destination.type if routes else "",
         }
 
-    def all(self, records: Sequence[Record], found: Any) -> None:
-        for record, (before, after, how) in zip(records, found, strict=True):
+    def all(self, records: Sequence[Record], outcomes: Any) -> None:
+        for record, (before, after, how) in zip(records, outcomes, strict=True):
             if before.status == after.status == "off":
                 continue
             self._engine.sum.count(self._destination, how.kind)
             head = self._engine.head(record)
-            shown = [self._hide(change) for change in how.changes]
+            changes = [self._hide(change) for change in how.changes]
             if how.kind != "same":
-                self._group(head, before, after, how, shown)
+                self._group(head, before, after, how, changes)
             if self._engine.job.rows:
-                self._row(head, before, after, how, shown)
+                self._row(head, before, after, how, changes)
 
     def _hide(self, change: Change) -> Change:
         """A change without secrets and, on request, personal data."""
@@ -114,23 +118,23 @@ class _Ledger:
         return personal.replace_at(change.path, value, personal.mask) if self._engine.job.personal else value
 
     def _group(
-        self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, shown: Sequence[Change]
+        self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
     ) -> None:
         event = head["event_name"] or head["event_type"]
-        listed = [(c.path, short(c.before), short(c.after)) for c in shown[:_SHOWN]]
+        listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
         if how.kind != "changed":
             texts = [self._words(before), self._words(after)]
             old, new = (pattern(t) if side.error else t for t, side in zip(texts, (before, after), strict=True))
             self._add(head, (how.kind, event, "", old, new), texts[0], texts[1], listed)
             return
-        told = set()
-        for change, clear in zip(how.changes, shown, strict=True):
+        keys = set()
+        for change, clear in zip(how.changes, changes, strict=True):
             types = json_type(change.before), json_type(change.after)
             if change.path == "error":
                 types = pattern(str(clear.before)), pattern(str(clear.after))
             key = (how.kind, event, general(change.path), *types)
-            if key not in told:
-                told.add(key)
+            if key not in keys:
+                keys.add(key)
                 self._add(head, key, short(clear.before), short(clear.after), listed)
 
     def _words(self, side: Outcome) -> str:
@@ -142,7 +146,7 @@ class _Ledger:
             group.add(Example(head["place"], head["event_id"], before, after, listed))
 
     def _row(
-        self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, shown: Sequence[Change]
+        self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
     ) -> None:
         columns = self._engine.rows
         for name, value in (head | self._of).items():
@@ -152,7 +156,7 @@ class _Ledger:
             columns[name].append(side.status)
             error = self._engine.words(side.error, *self._maskers) if side.error else None
             columns[f"{name}_error"].append(error)
-        columns["changes"].append(self._engine.text([_plain(c) for c in shown]) if shown else None)
+        columns["changes"].append(self._engine.text([_plain(c) for c in changes]) if changes else None)
 
 
 def _plain(change: Change) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from svctoolkit.replay.inputs import Input
 from svctoolkit.replay.records.record import Chunk, Reject
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import Columns
-from svctoolkit.replay.tally.tally import Part, Sum
+from svctoolkit.replay.tally.tally import Sum, Tally
 
 _RESTARTS = 3  # of a pool whose workers were killed
 
@@ -30,7 +30,7 @@ _RESTARTS = 3  # of a pool whose workers were killed
 class Run:
     """What came of a job. `complete` is false when it was interrupted."""
 
-    part: Part
+    tally: Tally
     rows: list[Columns] = field(default_factory=list)
     complete: bool = True
 
@@ -41,8 +41,8 @@ Pool = Callable[[], AbstractContextManager[Executor]]
 def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, pool: Pool | None, width: int) -> Run:
     """Run all chunks, at most `width` at a time. Ctrl-C ends it; what is done by then stands in the result."""
     keeper = _Keeper(folder, meter)
-    done = {part.number: part for part in folder.parts()} if folder else {}
-    chunks = _missing(source, done, keeper)
+    earlier = {tally.number: tally for tally in folder.tallies()} if folder else {}
+    chunks = _missing(source, earlier, keeper)
     complete = True
     try:
         if pool is None:
@@ -55,19 +55,19 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
         complete = False
     finally:
         meter.finish()
-    made = keeper.finish()
-    return Run(made, keeper.rows, complete)
+    total = keeper.finish()
+    return Run(total, keeper.rows, complete)
 
 
-def _missing(source: Input, done: dict[int, Part], keeper: _Keeper) -> Iterator[Chunk]:
+def _missing(source: Input, earlier: dict[int, Tally], keeper: _Keeper) -> Iterator[Chunk]:
     """The chunks that are still to do."""
-    for found in source.chunks():
-        if isinstance(found, Reject):
-            keeper.reject(found)
-        elif found.number in done:
-            keeper.add_earlier(done.pop(found.number), found.position)
+    for chunk in source.chunks():
+        if isinstance(chunk, Reject):
+            keeper.reject(chunk)
+        elif chunk.number in earlier:
+            keeper.add_earlier(earlier.pop(chunk.number), chunk.position)
         else:
-            yield found
+            yield chunk
 
 
 class _Keeper:
@@ -76,43 +76,43 @@ class _Keeper:
     def __init__(self, folder: Folder | None, meter: Meter) -> None:
         self._folder, self._meter = folder, meter
         self._sum = Sum()
-        self._waiting: dict[int, tuple[Part, Any]] = {}
+        self._waiting: dict[int, tuple[Tally, Any]] = {}
         self._next = 0
         self._rejects: list[Reject] = []
         self.rows: list[Columns] = []
 
-    def add(self, part: Part, rows: Any, position: int) -> None:
+    def add(self, tally: Tally, rows: Any, position: int) -> None:
         if self._folder is not None:
-            self._folder.add(part, rows)
+            self._folder.add(tally, rows)
             rows = None
-        self._take(part, rows)
-        self._meter.add(part.events, part.rejected, position)
+        self._take(tally, rows)
+        self._meter.add(tally.events, tally.rejected, position)
 
-    def add_earlier(self, part: Part, position: int) -> None:
-        self._meter.add_earlier(part.events, part.rejected, position)
-        self._take(part, None)
+    def add_earlier(self, tally: Tally, position: int) -> None:
+        self._meter.add_earlier(tally.events, tally.rejected, position)
+        self._take(tally, None)
 
     def reject(self, reject: Reject) -> None:
         """A piece of the input that could not be cut."""
         self._rejects.append(reject)
 
-    def _take(self, part: Part, rows: Any) -> None:
-        self._waiting[part.number] = (part, rows)
+    def _take(self, tally: Tally, rows: Any) -> None:
+        self._waiting[tally.number] = (tally, rows)
         while self._next in self._waiting:
             self._put(*self._waiting.pop(self._next))
             self._next += 1
 
-    def _put(self, part: Part, rows: Any) -> None:
-        self._sum.add(part)
+    def _put(self, tally: Tally, rows: Any) -> None:
+        self._sum.add(tally)
         if rows is not None:
             self.rows.append(rows)
 
-    def finish(self) -> Part:
+    def finish(self) -> Tally:
         """The sum of what there is; an interrupted run may have gaps."""
         for number in sorted(self._waiting):
             self._put(*self._waiting.pop(number))
         self._sum.reject(*self._rejects)
-        self._sum.part.records += len(self._rejects)
+        self._sum.tally.records += len(self._rejects)
         if self._folder is not None:
             self._folder.finish(self._rejects)
         return self._sum.finish()
@@ -120,14 +120,14 @@ class _Keeper:
 
 def _spread(job: Job, chunks: Iterator[Chunk], keeper: _Keeper, pool: Pool, width: int) -> None:
     """Keep `width` chunks under way. Chunks that a pool loses with its workers go to a new one."""
-    token, told = secrets.token_hex(8), serialize(job)
+    token, payload = secrets.token_hex(8), serialize(job)
     lost: deque[Chunk] = deque()
     for attempt in range(_RESTARTS + 1):
-        under_way: dict[Future[tuple[Part, Any]], Chunk] = {}
+        under_way: dict[Future[tuple[Tally, Any]], Chunk] = {}
         try:
             with pool() as workers:
                 try:
-                    _feed(workers, (token, told), chunks, lost, under_way, keeper, width)
+                    _feed(workers, (token, payload), chunks, lost, under_way, keeper, width)
                 except BaseException:
                     for future in under_way:
                         future.cancel()
@@ -147,7 +147,7 @@ def _feed(
     task: tuple[str, bytes],
     chunks: Iterator[Chunk],
     lost: deque[Chunk],
-    under_way: dict[Future[tuple[Part, Any]], Chunk],
+    under_way: dict[Future[tuple[Tally, Any]], Chunk],
     keeper: _Keeper,
     width: int,
 ) -> None:
@@ -167,8 +167,8 @@ def _feed(
             return
         finished, _ = wait(under_way, return_when=FIRST)
         for future in finished:
-            part, rows = future.result()
-            keeper.add(part, rows, under_way.pop(future).position)
+            tally, rows = future.result()
+            keeper.add(tally, rows, under_way.pop(future).position)
 
 
 @contextmanager

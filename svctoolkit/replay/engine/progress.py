@@ -28,9 +28,9 @@ class Progress:
 
     def __str__(self) -> str:
         share = "" if self.share is None else f"{self.share:4.0%}  "
-        left = "" if self.seconds_left is None or self.done else f"  {duration(self.seconds_left)} left"
+        remaining = "" if self.seconds_left is None or self.done else f"  {duration(self.seconds_left)} left"
         rejected = f"  {self.rejected:,} rejected" if self.rejected else ""
-        return f"{share}{self.events:,} events  {self.rate:,.0f}/s  {duration(self.seconds)}{left}{rejected}"
+        return f"{share}{self.events:,} events  {self.rate:,.0f}/s  {duration(self.seconds)}{remaining}{rejected}"
 
 
 Listener = Callable[[Progress], None]
@@ -79,31 +79,31 @@ class Meter:
         seconds = self._clock() - self._started
         share = self._position / self._total if self._total else None
         fresh = self._position - self._resumed_position
-        left = None
+        remaining = None
         if self._total and fresh > 0:
-            left = (self._total - self._position) * seconds / fresh
+            remaining = (self._total - self._position) * seconds / fresh
         rate = (self._events - self._resumed_events) / seconds if seconds > 0 else 0.0
-        return Progress(self._events, self._rejected, share, seconds, rate, left, done)
+        return Progress(self._events, self._rejected, share, seconds, rate, remaining, done)
 
 
-def listener(wanted: bool | Listener | None) -> Listener | None:
+def listener(choice: bool | Listener | None) -> Listener | None:
     """What to tell: the function itself, or for True (None: if somebody watches) a line in the notebook or terminal."""
-    if callable(wanted):
-        return wanted
+    if callable(choice):
+        return choice
     shell = _shell()
-    if wanted is False:
+    if choice is False:
         return None
     if shell is not None:
         return _Notebook()
     watched = sys.stderr is not None and sys.stderr.isatty()
-    return _Terminal(sys.stderr) if watched or wanted else None
+    return _Terminal(sys.stderr) if watched or choice else None
 
 
 def _shell() -> Any:
     """The notebook that this runs in, or None; IPython in a terminal is a terminal."""
     ipython = sys.modules.get("IPython")
-    found = ipython.get_ipython() if ipython is not None else None
-    return found if found is not None and hasattr(found, "kernel") else None
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell if shell is not None and hasattr(shell, "kernel") else None
 
 
 class _Terminal:

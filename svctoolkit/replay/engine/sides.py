@@ -37,23 +37,23 @@ def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, sourc
         raise UnknownName("source", source, [key for side in sides for key in side.sources])
     for key in destinations or ():
         if not any(_has(side.destinations, key) for side in sides):
-            raise UnknownName("destination", key, [known for side in sides for known in side.destinations])
+            raise UnknownName("destination", key, [name for side in sides for name in side.destinations])
     left_out: dict[str, str] = {}
     chosen: dict[str, None] = {}
     for side in reversed(sides):
-        for made in _candidates(side, destinations, source):
+        for destination in _candidates(side, destinations, source):
             try:
-                _check(side, made)
-                chosen[made.key] = None
+                _check(side, destination)
+                chosen[destination.key] = None
             except Unsupported as error:
                 if destinations is not None:
                     raise
-                left_out[made.key] = str(error)
-    found = tuple(key for key in chosen if key not in left_out)
-    if not found:
+                left_out[destination.key] = str(error)
+    keys = tuple(key for key in chosen if key not in left_out)
+    if not keys:
         reasons = "".join(f"\n{key}: {reason}" for key, reason in left_out.items())
         raise ConfigError(f"there is no enabled destination to replay to{reasons}")
-    return Selection(found, left_out)
+    return Selection(keys, left_out)
 
 
 def _candidates(side: Workspace, destinations: Sequence[str] | None, source: str | None) -> list[Destination]:
@@ -61,19 +61,19 @@ def _candidates(side: Workspace, destinations: Sequence[str] | None, source: str
         return [side.destination(key) for key in destinations if _has(side.destinations, key)]
     if source is not None and not _has(side.sources, source):
         return []
-    found = side.connected(side.source(source)) if source is not None else side.destinations.values()
-    return [made for made in found if made.enabled]
+    candidates = side.connected(side.source(source)) if source is not None else side.destinations.values()
+    return [destination for destination in candidates if destination.enabled]
 
 
 def _has(items: Mapping[str, Any], key: str) -> bool:
     return key in items or any(item.id == key for item in items.values())
 
 
-def _check(side: Workspace, made: Destination) -> None:
+def _check(side: Workspace, destination: Destination) -> None:
     """Everything but the code: what is wrong with that is told event by event."""
-    if made.transformation is not None:
-        side.transformation(made.transformation)
-    route(side, replace(made, transformation=None), UserCode(side, Recorder(limit=0)))
+    if destination.transformation is not None:
+        side.transformation(destination.transformation)
+    route(side, replace(destination, transformation=None), UserCode(side, Recorder(limit=0)))
 
 
 def offline_transport(workspace: Workspace, transport: Transport | None, stages: Stages) -> Transport:
@@ -111,35 +111,37 @@ class Side:
     def route(self, key: str) -> Route | None:
         """The route to a destination; None where it is not there or disabled."""
         if key not in self._routes:
-            made = self.workspace.destinations.get(key)
-            self._routes[key] = route(self.workspace, made, self._code) if made and made.enabled else None
+            destination = self.workspace.destinations.get(key)
+            self._routes[key] = (
+                route(self.workspace, destination, self._code) if destination and destination.enabled else None
+            )
         return self._routes[key]
 
     def share(self, key: str, other: Side) -> bool:
         """Whether both sides have the same user code for this destination; it runs once for both from then on."""
-        mine, theirs = self.route(key), other.route(key)
-        if mine is None or theirs is None:
-            return mine is theirs
-        if _code(self.workspace, mine.transformation) != _code(other.workspace, theirs.transformation):
+        own, theirs = self.route(key), other.route(key)
+        if own is None or theirs is None:
+            return own is theirs
+        if _code(self.workspace, own.transformation) != _code(other.workspace, theirs.transformation):
             return False
-        if mine.code is not None:
-            memo = _Memo(mine.code)
-            self._routes[key], other._routes[key] = replace(mine, code=memo), replace(theirs, code=memo)
+        if own.code is not None:
+            memo = _Memo(own.code)
+            self._routes[key], other._routes[key] = replace(own, code=memo), replace(theirs, code=memo)
         return True
 
     def identity(self, key: str, source: str) -> Any:
         """What decides, beside the user's code, what becomes of an event of a source at a destination."""
-        way, origin = self.route(key), self.source(source)
-        if way is None or not self._reaches(way, source):
+        to, origin = self.route(key), self.source(source)
+        if to is None or not self._reaches(to, source):
             return None
-        return self.workspace.name, _settings(way.destination), origin and (origin.id, origin.name, origin.type)
+        return self.workspace.name, _settings(to.destination), origin and (origin.id, origin.name, origin.type)
 
-    def _reaches(self, way: Route, source: str) -> bool:
+    def _reaches(self, to: Route, source: str) -> bool:
         """Events of a source go where it is connected; in a workspace without sources they go everywhere."""
         if not source or not self.workspace.sources:
             return True
         origin = self.source(source)
-        return origin is not None and way.destination in self.workspace.connected(origin)
+        return origin is not None and to.destination in self.workspace.connected(origin)
 
     def source(self, key: str) -> Source | None:
         return self.workspace.source(key) if key and _has(self.workspace.sources, key) else None
@@ -148,11 +150,11 @@ class Side:
         self, key: str, events: Sequence[Mapping[str, Any]], stages: Stages, contexts: Sequence[Context], source: str
     ) -> list[list[EventResult]] | None:
         """The results of each event; None where events do not go to this destination."""
-        way = self.route(key)
-        if way is None or not self._reaches(way, source):
+        to = self.route(key)
+        if to is None or not self._reaches(to, source):
             return None
-        sender = self._sender(transport_of(way, self._transport))
-        return run_many(events, way, stages, sender, contexts, self.source(source))
+        sender = self._sender(transport_of(to, self._transport))
+        return run_many(events, to, stages, sender, contexts, self.source(source))
 
 
 class _Memo:
@@ -171,22 +173,30 @@ class _Memo:
         return self._outputs
 
 
-def _settings(made: Destination) -> Any:
-    return made.id, made.name, made.type, revealed(made.config)
+def _settings(destination: Destination) -> Any:
+    return destination.id, destination.name, destination.type, revealed(destination.config)
 
 
-def _code(workspace: Workspace, made: Transformation | None) -> Any:
+def _code(workspace: Workspace, transformation: Transformation | None) -> Any:
     """Everything that makes user code what it is; two that are equal behave alike."""
-    if made is None:
+    if transformation is None:
         return None
     libraries = {key: (library.language, library.code) for key, library in workspace.libraries.items()}
-    ids = (made.id, made.version_id)
-    return ids, made.function, made.language, made.code, libraries, revealed(workspace.credentials), workspace.limits
+    ids = (transformation.id, transformation.version_id)
+    return (
+        ids,
+        transformation.function,
+        transformation.language,
+        transformation.code,
+        libraries,
+        revealed(workspace.credentials),
+        workspace.limits,
+    )
 
 
 def fingerprint(workspace: Workspace) -> str:
     """What tells one workspace from another, for a replay. Secrets cannot be read from it."""
-    told = {
+    facts = {
         "name": workspace.name,
         "sources": [
             [s.id, s.name, s.enabled, [[c.destination, c.enabled] for c in s.connections]]
@@ -194,12 +204,12 @@ def fingerprint(workspace: Workspace) -> str:
         ],
         "destinations": [[d.key, d.enabled, d.transformation, *_settings(d)] for d in _all(workspace.destinations)],
         "transformations": [[t.key, t.id, t.language, t.code, _function(t)] for t in _all(workspace.transformations)],
-        "libraries": [[made.key, made.language, made.code] for made in _all(workspace.libraries)],
+        "libraries": [[library.key, library.language, library.code] for library in _all(workspace.libraries)],
         "credentials": revealed(workspace.credentials),
         "limits": repr(workspace.limits),
         "delivery": repr(workspace.delivery),
     }
-    text = json.dumps(told, sort_keys=True, default=str)
+    text = json.dumps(facts, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
@@ -207,11 +217,15 @@ def _all(items: Mapping[str, Any]) -> Iterable[Any]:
     return items.values()
 
 
-def _function(made: Transformation) -> list[str]:
-    if made.function is None:
+def _function(transformation: Transformation) -> list[str]:
+    if transformation.function is None:
         return []
-    code = getattr(made.function, "__code__", None)
-    return [getattr(made.function, "__qualname__", ""), *_constants(code)] if code else [repr(made.function)]
+    code = getattr(transformation.function, "__code__", None)
+    return (
+        [getattr(transformation.function, "__qualname__", ""), *_constants(code)]
+        if code
+        else [repr(transformation.function)]
+    )
 
 
 def _constants(code: Any) -> Iterator[str]:

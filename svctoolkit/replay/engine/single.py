@@ -21,25 +21,25 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
     (side,) = engine.sides
 
     def run(destination: str, batch: Batch) -> None:
-        results, way = engine.run_side(side, destination, batch, batch.events), side.route(destination)
-        if results is None or way is None:
+        results, route = engine.run_side(side, destination, batch, batch.events), side.route(destination)
+        if results is None or route is None:
             return
         with engine.timer("rows"):
             for record, of_event in zip(batch.records, results, strict=True):
-                _count(engine, destination, record, of_event, way.masker)
+                _count(engine, destination, record, of_event, route.masker)
                 if engine.job.rows:
-                    _rows(engine, record, of_event, way)
+                    _rows(engine, record, of_event, route)
 
     return run
 
 
 def _count(engine: Engine, destination: str, record: Record, results: Sequence[EventResult], masker: Masker) -> None:
-    found = outcome(results, engine.job.stages)
-    engine.sum.count(destination, found.status)
-    if found.status != "failed":
+    result = outcome(results, engine.job.stages)
+    engine.sum.count(destination, result.status)
+    if result.status != "failed":
         return
     head = engine.head(record)
-    error = engine.words(found.error, masker)
+    error = engine.words(result.error, masker)
     event = head["event_name"] or head["event_type"]
     group = engine.sum.group(destination, "failed", event, "", "", pattern(error))
     if group is not None:
@@ -62,5 +62,5 @@ def _rows(engine: Engine, record: Record, results: Sequence[EventResult], of: Ro
         columns[name] += [value] * added
 
 
-def _destination(made: Destination) -> dict[str, str]:
-    return {"destination_id": made.id, "destination_name": made.name, "destination": made.type}
+def _destination(destination: Destination) -> dict[str, str]:
+    return {"destination_id": destination.id, "destination_name": destination.name, "destination": destination.type}

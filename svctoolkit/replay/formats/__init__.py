@@ -27,16 +27,16 @@ def suffixes() -> dict[str, str]:
 
 def format_of(name: str) -> str:
     """The format of a file by its name. Raises `ConfigError` for an ending that no format has."""
-    found = format_by_ending(name)
-    if found is None:
+    format = format_by_ending(name)
+    if format is None:
         plain = sorted(suffix for suffix in suffixes() if not suffix.endswith(COMPRESSED))
         raise ConfigError(f"has no ending of a known format: {', '.join(plain)}", where=name)
-    return found
+    return format
 
 
 def format_by_ending(name: str) -> str | None:
     """The format of a file by its name, or None."""
     endings = suffixes()
     lower = name.lower()
-    found = max((suffix for suffix in endings if lower.endswith(suffix)), key=len, default=None)
-    return None if found is None else endings[found]
+    ending = max((suffix for suffix in endings if lower.endswith(suffix)), key=len, default=None)
+    return None if ending is None else endings[ending]

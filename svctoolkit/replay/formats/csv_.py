@@ -31,7 +31,7 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
     csv.field_size_limit(_LONGEST)
     reader = csv.reader(_lines(file), delimiter="\t" if ".tsv" in file.name.lower() else ",")
     header: list[str] = []
-    kept: list[tuple[int, list[str]]] = []
+    rows: list[tuple[int, list[str]]] = []
     size = 0
     line = 1
     try:
@@ -39,19 +39,19 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
             if not header:
                 header = [name.strip() for name in row]
             elif row:
-                kept.append((line, row))
+                rows.append((line, row))
                 size += sum(map(len, row))
             line = reader.line_num + 1
-            if size > PIECE_BYTES or len(kept) >= PIECE_RECORDS:
-                yield Piece(kept[0][0], (header, kept))
-                kept, size = [], 0
+            if size > PIECE_BYTES or len(rows) >= PIECE_RECORDS:
+                yield Piece(rows[0][0], (header, rows))
+                rows, size = [], 0
     except csv.Error as error:
-        if kept:
-            yield Piece(kept[0][0], (header, kept))
+        if rows:
+            yield Piece(rows[0][0], (header, rows))
         yield Reject(place(file.name, line), f"no CSV: {error}; the rest of the file is not read")
         return
-    if kept:
-        yield Piece(kept[0][0], (header, kept))
+    if rows:
+        yield Piece(rows[0][0], (header, rows))
 
 
 def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:

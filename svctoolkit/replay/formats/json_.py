@@ -40,8 +40,8 @@ class _Text:
     def skip(self, pattern: re.Pattern[str]) -> str:
         """Go past what matches; the character there, or an empty text at the end."""
         while True:
-            found = pattern.match(self.text, self.at)
-            self.move(found.end() if found else self.at)
+            match = pattern.match(self.text, self.at)
+            self.move(match.end() if match else self.at)
             if self.at < len(self.text):
                 return self.text[self.at]
             if not self.more():
@@ -67,32 +67,32 @@ class _Text:
             if end == len(self.text) and not self.ended:  # a number may go on
                 self.more()
                 continue
-            found = self.text[self.at : end]
+            value = self.text[self.at : end]
             self.move(end)
-            return found
+            return value
 
 
 def split(file: InputFile) -> Iterator[Piece | Reject]:
     text = _Text(file)
-    kept: list[tuple[int, str]] = []
+    values: list[tuple[int, str]] = []
     size = 0
     if text.skip(_BETWEEN) == "[":
         text.move(text.at + 1)
     while text.skip(_BETWEEN) not in ("", "]"):
         line = text.line
         try:
-            kept.append((line, text.value()))
+            values.append((line, text.value()))
         except ValueError as error:
-            yield Piece(line, kept)
-            reason, kept = str(error), []
+            yield Piece(line, values)
+            reason, values = str(error), []
             yield Reject(place(file.name, line), reason, begin(text.text[text.at : text.at + 1000]))
             break
-        size += len(kept[-1][1])
-        if size > PIECE_BYTES or len(kept) >= PIECE_RECORDS:
-            yield Piece(kept[0][0], kept)
-            kept, size = [], 0
-    if kept:
-        yield Piece(kept[0][0], kept)
+        size += len(values[-1][1])
+        if size > PIECE_BYTES or len(values) >= PIECE_RECORDS:
+            yield Piece(values[0][0], values)
+            values, size = [], 0
+    if values:
+        yield Piece(values[0][0], values)
 
 
 def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
@@ -103,8 +103,8 @@ def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reje
             yield Reject(place(name, line), str(error), begin(text))
             continue
         batch = value.get("batch") if isinstance(value, dict) and "type" not in value else None
-        for one in batch if isinstance(batch, list) else [value]:
-            yield columns.record(place(name, line), one)
+        for event in batch if isinstance(batch, list) else [value]:
+            yield columns.record(place(name, line), event)
 
 
 format = Format((".json",), split, records)

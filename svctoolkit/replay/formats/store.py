@@ -40,10 +40,10 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         with closing(_connect(file.path)) as connection:
             behind, last, total = _bounds(connection)
             behind -= 1
-            done = 0
+            read = 0
             for piece in _pieces(connection, behind, last):
-                done += sum(row[_COUNT] for row in piece.data)
-                behind, file.share = piece.data[-1][0], done / total
+                read += sum(row[_COUNT] for row in piece.data)
+                behind, file.share = piece.data[-1][0], read / total
                 yield piece
     except sqlite3.Error as error:
         yield Reject(place(file.name, behind + 1), f"no store of a data plane, or damaged from here on: {error}")
@@ -80,19 +80,19 @@ def _bounds(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def _pieces(connection: sqlite3.Connection, behind: int, last: int) -> Iterator[Piece]:
-    kept: list[tuple[Any, ...]] = []
+    waiting: list[tuple[Any, ...]] = []
     events = size = 0
     # a few at a time: a query that stays open would keep the data plane from tidying up its file
     while rows := connection.execute(_NEXT, (behind, last)).fetchall():
         behind = rows[-1][0]
         for row in rows:
-            kept.append(row)
+            waiting.append(row)
             events, size = events + row[_COUNT], size + len(row[_BODY])
             if events >= PIECE_RECORDS or size >= PIECE_BYTES:
-                yield Piece(kept[0][0], kept)
-                kept, events, size = [], 0, 0
-    if kept:
-        yield Piece(kept[0][0], kept)
+                yield Piece(waiting[0][0], waiting)
+                waiting, events, size = [], 0, 0
+    if waiting:
+        yield Piece(waiting[0][0], waiting)
 
 
 def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:

@@ -33,7 +33,7 @@ class Columns:
 
     def __init__(self, mapping: Mapping[str, str] | None = None) -> None:
         self.mapping = dict(mapping or {})
-        self._cells = [(_path(path), *_cell(path, written)) for path, written in self.mapping.items()]
+        self._cells = [(_path(path), *_cell(path, column)) for path, column in self.mapping.items()]
         self._paths: dict[str, list[str]] = {}
 
     def row(self, place: str, cells: Mapping[str, Any]) -> Record | Reject:
@@ -56,7 +56,7 @@ class Columns:
         return Record(place, value, source)
 
     def _map(self, cells: Mapping[str, Any]) -> dict[str, Any]:
-        made: dict[str, Any] = {}
+        event: dict[str, Any] = {}
         for path, column, convert in self._cells:
             if column and column not in cells:
                 continue
@@ -65,19 +65,19 @@ class Columns:
             except (ValueError, TypeError) as error:
                 raise ValueError(f"column {column}: {error}") from None
             if value is not None:
-                _put(made, path, value)
-        return made
+                _put(event, path, value)
+        return event
 
     def _unflatten(self, cells: Mapping[str, Any]) -> Any:
-        found = _json_cell(cells)
-        if found is not None:
-            return _plain(found) if isinstance(found, dict) else decode(str(found).encode("utf-8", "surrogatepass"))
-        made: dict[str, Any] = {}
+        cell = _json_cell(cells)
+        if cell is not None:
+            return _plain(cell) if isinstance(cell, dict) else decode(str(cell).encode("utf-8", "surrogatepass"))
+        event: dict[str, Any] = {}
         for column, cell in cells.items():
             value = _plain(cell)
             if value is not None:
-                _put(made, self._paths.setdefault(column, _path(str(column))), value)
-        return made
+                _put(event, self._paths.setdefault(column, _path(str(column))), value)
+        return event
 
 
 def _json_cell(cells: Mapping[str, Any]) -> Any:
@@ -89,31 +89,31 @@ def _json_cell(cells: Mapping[str, Any]) -> Any:
     return None
 
 
-def _path(written: str) -> list[str]:
-    return [step.replace("\\.", ".") for step in _DOT.split(written)]
+def _path(text: str) -> list[str]:
+    return [step.replace("\\.", ".") for step in _DOT.split(text)]
 
 
-def _put(made: dict[str, Any], path: list[str], value: Any) -> None:
+def _put(owner: dict[str, Any], path: list[str], value: Any) -> None:
     for step in path[:-1]:
-        below = made.setdefault(step, {})
+        below = owner.setdefault(step, {})
         if not isinstance(below, dict):
             raise ValueError(f"{'.'.join(path)} stands below {step}, which has a value of its own")
-        made = below
-    if isinstance(made.get(path[-1]), dict) and not isinstance(value, dict):
+        owner = below
+    if isinstance(owner.get(path[-1]), dict) and not isinstance(value, dict):
         raise ValueError(f"{'.'.join(path)} has a value, and other columns stand below it")
-    made[path[-1]] = value
+    owner[path[-1]] = value
 
 
-def _cell(path: str, written: str) -> tuple[str, Callable[[Any], Any]]:
+def _cell(path: str, text: str) -> tuple[str, Callable[[Any], Any]]:
     """Column and conversion."""
     root = _path(path)[0]
     if root not in ROOTS:
         raise ConfigError(f"an event has no member {root!r}.{did_you_mean(root, ROOTS)}", where=f"columns: {path}")
-    if written.startswith("="):
-        return "", lambda _: written[1:]
-    column, colon, name = written.rpartition(":")
+    if text.startswith("="):
+        return "", lambda _: text[1:]
+    column, colon, name = text.rpartition(":")
     if not colon:
-        return written, lambda value: value
+        return text, lambda value: value
     if name not in _CONVERSIONS:
         raise ConfigError(
             f"no conversion is called {name!r}.{did_you_mean(name, _CONVERSIONS)}", where=f"columns: {path}"
@@ -136,7 +136,7 @@ def _number(value: Any) -> Any:
 def _boolean(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
-    known = {
+    booleans = {
         "true": True,
         "1": True,
         "yes": True,
@@ -146,9 +146,9 @@ def _boolean(value: Any) -> Any:
         "no": False,
         "f": False,
     }
-    if str(value).strip().lower() not in known:
+    if str(value).strip().lower() not in booleans:
         raise ValueError(f"{value!r} is neither true nor false")
-    return known[str(value).strip().lower()]
+    return booleans[str(value).strip().lower()]
 
 
 def _parse_json(value: Any) -> Any:

@@ -55,17 +55,17 @@ class InputFile:
 
     def read(self, size: int) -> bytes:
         """The next `size` bytes, less at the end. Damage ends the file; what came before it is given."""
-        found = bytearray()
-        while len(found) < size and not self.damage:
+        data = bytearray()
+        while len(data) < size and not self.damage:
             try:
-                step = self._stream.read(min(_STEP, size - len(found)))
+                step = self._stream.read(min(_STEP, size - len(data)))
             except (OSError, EOFError, zlib.error) as error:
                 self.damage = f"the file is damaged from here on: {error}"
                 break
             if not step:
                 break
-            found += step
-        return bytes(found)
+            data += step
+        return bytes(data)
 
     def position(self) -> int:
         """Bytes of the file that are read; 0 where nobody can say."""
@@ -87,8 +87,8 @@ def _standard_input() -> BinaryIO:
 
 def walk(path: Path) -> list[Path]:
     """The files below a folder, in the order of their paths; hidden ones and those that begin with `_` are left out."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for folder, folders, files in os.walk(path):
         folders[:] = [f for f in folders if not f.startswith((".", "_"))]
-        found += (Path(folder) / file for file in files if not file.startswith((".", "_")))
-    return sorted(found, key=lambda file: file.parts)
+        paths += (Path(folder) / file for file in files if not file.startswith((".", "_")))
+    return sorted(paths, key=lambda file: file.parts)

@@ -59,5 +59,5 @@ def place(name: str, line: int) -> str:
 def begin(text: str | bytes) -> str:
     """The first characters of a record, for a reject."""
     short = text[: 4 * _SHOWN]
-    shown = short.decode("utf-8", "replace") if isinstance(short, bytes) else short
-    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+    line = short.decode("utf-8", "replace") if isinstance(short, bytes) else short
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

@@ -17,12 +17,12 @@ def sample_of(records: Iterable[Record], share: float) -> Iterator[Record]:
     The same records give the same sample. A shape is the type and name of an event, its members, and the JSON types of
     their values.
     """
-    seen: set[Any] = set()
+    forms: set[Any] = set()
     bound = int(share * 2**64)
     for record in records:
         form = (record.event.get("event"), shape(record.event))
-        if form not in seen:
-            seen.add(form)
+        if form not in forms:
+            forms.add(form)
             yield record
         elif int.from_bytes(blake2b(_key(record).encode("utf-8", "replace"), digest_size=8).digest()) < bound:
             yield record

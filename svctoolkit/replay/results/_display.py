@@ -43,14 +43,14 @@ def page(result: _Result) -> str:
 
 def body(result: _Result, *, whole: bool = True) -> Html:
     """The part of a page that a notebook shows."""
-    parts = [Html(f"<p><b>{escape(head(result))}</b></p>")] if whole else []
+    blocks = [Html(f"<p><b>{escape(head(result))}</b></p>")] if whole else []
     for destination, counts in result.counts.items():
         groups = [group for group in result.groups if group.destination == destination]
         more = f"and {len(groups) - _MOST:,} more groups" if len(groups) > _MOST else ""
         summary = [Html(f"<p>{escape(count_words(counts))}</p>"), *map(_group, groups[:_MOST]), more]
-        parts.append(display.section(destination, *summary))
-    parts += (display.message(note, "plain") for note in notes(result))
-    return display.page(*parts)
+        blocks.append(display.section(destination, *summary))
+    blocks += (display.message(note, "plain") for note in notes(result))
+    return display.page(*blocks)
 
 
 def _group(group: Group) -> Html:

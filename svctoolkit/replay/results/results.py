@@ -12,7 +12,7 @@ from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
-from svctoolkit.replay.tally.tally import Group, Part, plain
+from svctoolkit.replay.tally.tally import Group, Tally, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ class _Result:
     - `out`: the folder with the rows as Parquet, if one was given
     """
 
-    part: Part
+    tally: Tally
     complete: bool
     elapsed: float
     sample: float
@@ -44,35 +44,35 @@ class _Result:
 
     @property
     def events(self) -> int:
-        return self.part.events
+        return self.tally.events
 
     @property
     def records(self) -> int:
-        return self.part.records
+        return self.tally.records
 
     @property
     def rejected(self) -> int:
-        return self.part.rejected
+        return self.tally.rejected
 
     @property
     def rejects(self) -> Sequence[Reject]:
-        return self.part.rejects
+        return self.tally.rejects
 
     @property
     def counts(self) -> Mapping[str, Mapping[str, int]]:
-        return self.part.counts
+        return self.tally.counts
 
     @property
     def groups(self) -> Sequence[Group]:
-        return self.part.groups
+        return self.tally.groups
 
     @property
     def more_groups(self) -> int:
-        return self.part.more_groups
+        return self.tally.more_groups
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        return self.part.seconds
+        return self.tally.seconds
 
     def total(self, what: str) -> int:
         """How many events ended so, over all destinations."""
@@ -80,8 +80,8 @@ class _Result:
 
     def _frame(self, kinds: Mapping[str, str]) -> pd.DataFrame:
         if self._dask is not None:
-            made: pd.DataFrame = self._dask.compute()
-            return made.reset_index(drop=True)
+            table: pd.DataFrame = self._dask.compute()
+            return table.reset_index(drop=True)
         return frame(self._folder.columns() if self._folder is not None else self._rows, kinds)
 
     def dask(self) -> Any:
@@ -104,7 +104,7 @@ class _Result:
             "counts": {key: dict(counts) for key, counts in self.counts.items()},
             "groups": plain(self.groups),
             "more_groups": self.more_groups,
-            "unstable": plain(self.part.unstable),
+            "unstable": plain(self.tally.unstable),
             "rejects": plain(self.rejects),
             "left_out": dict(self.left_out),
             "elapsed": round(self.elapsed, 3),
@@ -167,7 +167,7 @@ class Comparison(_Result):
 
         Such is what comes from a clock or a random number in user code.
         """
-        return self.part.unstable
+        return self.tally.unstable
 
     def frame(self) -> pd.DataFrame:
         """One row per event and destination, in the order of the input.

@@ -60,8 +60,8 @@ def outcome(results: Sequence[EventResult], stages: Stages) -> Outcome:
 
 
 def _event(result: EventResult) -> Any:
-    made = result.user_transformed_payload
-    return result.event if made is ABSENT or (len(made) == 1 and isinstance(made.get("error"), str)) else made
+    event = result.user_transformed_payload
+    return result.event if event is ABSENT or (len(event) == 1 and isinstance(event.get("error"), str)) else event
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ def _same_status(before: Outcome, after: Outcome) -> Difference:
         return Difference("changed", (Change("error", before.error, after.error),))
     if encode(before.output)[0] == encode(after.output)[0]:
         return SAME
-    found = tuple(_changes(_open_batches(before.output), _open_batches(after.output)))
-    return Difference("changed", found) if found else SAME  # the order of members, or 1 and 1.0
+    changed = tuple(_changes(_open_batches(before.output), _open_batches(after.output)))
+    return Difference("changed", changed) if changed else SAME  # the order of members, or 1 and 1.0
 
 
 def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:
@@ -118,17 +118,17 @@ def _open_batch(payload: Any) -> Any:
         return payload
 
 
-def without(found: Difference, unstable: Collection[str]) -> tuple[Difference, set[str]]:
+def without(difference: Difference, unstable: Collection[str]) -> tuple[Difference, set[str]]:
     """The difference without what also differs between two runs of the same pipeline; and those paths."""
-    touched = {c.path for c in found.changes if any(_overlaps(c.path, path) for path in unstable)}
+    touched = {c.path for c in difference.changes if any(_overlaps(c.path, path) for path in unstable)}
     if not touched:
-        return found, touched
-    left = tuple(change for change in found.changes if change.path not in touched)
-    return (Difference("changed", left) if left else SAME), {general(path) for path in touched}
+        return difference, touched
+    rest = tuple(change for change in difference.changes if change.path not in touched)
+    return (Difference("changed", rest) if rest else SAME), {general(path) for path in touched}
 
 
-def _overlaps(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+def _overlaps(path: str, other: str) -> bool:
+    return path == other or path.startswith(f"{other}.") or other.startswith(f"{path}.")
 
 
 def general(path: str) -> str:

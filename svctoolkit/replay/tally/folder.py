@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.tally.rows import Columns, load_parquet
-from svctoolkit.replay.tally.tally import Part, as_json, from_json, plain
+from svctoolkit.replay.tally.tally import Tally, as_json, from_json, plain
 
 _NAME = "replay.json"
 
@@ -34,10 +34,10 @@ class Folder:
     def __init__(self, path: Path, header: Mapping[str, Any], *, resume: bool) -> None:
         self.path = path
         self.header = dict(header)
-        known = self._read_header()
-        if known is not None:
-            self._check(known, resume)
-            self.header["now"] = known.get("now", self.header["now"])
+        earlier = self._load_header()
+        if earlier is not None:
+            self._check(earlier, resume)
+            self.header["now"] = earlier.get("now", self.header["now"])
             return
         try:
             (path / "rows").mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ class Folder:
             raise ConfigError(f"cannot write there: {error.strerror}", where=str(path)) from error
         self._write(path / _NAME, json.dumps(self.header, indent=2).encode() + b"\n")
 
-    def _read_header(self) -> dict[str, Any] | None:
+    def _load_header(self) -> dict[str, Any] | None:
         file = self.path / _NAME
         if file.is_file():
             try:
@@ -57,36 +57,36 @@ class Folder:
             raise ConfigError("has something else in it: give a new or empty folder", where=str(self.path))
         return None
 
-    def _check(self, known: Mapping[str, Any], resume: bool) -> None:
+    def _check(self, earlier: Mapping[str, Any], resume: bool) -> None:
         if not resume:
             raise ConfigError(
                 "has a replay in it: resume it (resume=True, --resume), or give another folder", where=str(self.path)
             )
         for name, value in self.header.items():
-            if name != "now" and known.get(name) != json.loads(json.dumps(value)):
+            if name != "now" and earlier.get(name) != json.loads(json.dumps(value)):
                 raise ConfigError(
                     f"cannot be resumed: {_WORDS.get(name, name)} is not what it was", where=str(self.path)
                 )
 
-    def parts(self) -> Iterator[Part]:
+    def tallies(self) -> Iterator[Tally]:
         """The parts that are done already, in the order of their numbers."""
         for file in sorted((self.path / "done").glob("*.json")):
             try:
-                part = from_json(file.read_bytes())
+                tally = from_json(file.read_bytes())
             except ValueError:
                 continue  # cannot come from us; its chunk is done again
-            if self._rows(part.number).is_file():
-                yield part
+            if self._rows(tally.number).is_file():
+                yield tally
 
-    def add(self, part: Part, rows: bytes) -> None:
+    def add(self, tally: Tally, rows: bytes) -> None:
         """Keep a part. When this returns, the chunk is done."""
-        self._write(self._rows(part.number), rows)
-        self._write(self.path / "done" / f"{part.number:06d}.json", as_json(part))
+        self._write(self._rows(tally.number), rows)
+        self._write(self.path / "done" / f"{tally.number:06d}.json", as_json(tally))
 
     def finish(self, rejects: Iterable[Reject]) -> None:
         """Write the reject list: those of the parts, then `rejects`."""
         with self._writing(self.path / "rejects.ndjson") as file:
-            for reject in chain((reject for part in self.parts() for reject in part.rejects), rejects):
+            for reject in chain((reject for tally in self.tallies() for reject in tally.rejects), rejects):
                 line = json.dumps(plain(reject), ensure_ascii=False)
                 file.write(line.encode("utf-8", "replace") + b"\n")
 

@@ -36,21 +36,21 @@ def empty(kinds: Mapping[str, str]) -> Columns:
     return {name: [] for name in kinds}
 
 
-def frame(parts: Iterable[Columns], kinds: Mapping[str, str]) -> pd.DataFrame:
+def frame(blocks: Iterable[Columns], kinds: Mapping[str, str]) -> pd.DataFrame:
     """One DataFrame; texts are nullable strings, names are categories, numbers are nullable integers."""
     import pandas as pd
 
     columns = empty(kinds)
-    for part in parts:
+    for block in blocks:
         for name, values in columns.items():
-            values += part[name]
-    made: dict[str, Any] = {}
+            values += block[name]
+    arrays: dict[str, Any] = {}
     for name, kind in kinds.items():
         if kind == "name":
-            made[name] = pd.Categorical(columns.pop(name), categories=_NAMES[name])
+            arrays[name] = pd.Categorical(columns.pop(name), categories=_NAMES[name])
         else:
-            made[name] = pd.array(columns.pop(name), dtype="string" if kind == "text" else "Int64")
-    return pd.DataFrame(made)
+            arrays[name] = pd.array(columns.pop(name), dtype="string" if kind == "text" else "Int64")
+    return pd.DataFrame(arrays)
 
 
 def parquet(columns: Columns, kinds: Mapping[str, str]) -> bytes:
@@ -59,10 +59,10 @@ def parquet(columns: Columns, kinds: Mapping[str, str]) -> bytes:
     import pyarrow.parquet as pq
 
     arrow: dict[str, Any] = {"text": pa.large_string(), "name": pa.string(), "number": pa.int64()}
-    made = pa.table(columns, schema=pa.schema([(name, arrow[kind]) for name, kind in kinds.items()]))
+    table = pa.table(columns, schema=pa.schema([(name, arrow[kind]) for name, kind in kinds.items()]))
     long = {"output", "changes", "place", "event_id"}
     sink = pa.BufferOutputStream()
-    pq.write_table(made, sink, compression="zstd", use_dictionary=[name for name in kinds if name not in long])
+    pq.write_table(table, sink, compression="zstd", use_dictionary=[name for name in kinds if name not in long])
     return bytes(sink.getvalue())
 
 

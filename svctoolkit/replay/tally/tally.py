@@ -52,7 +52,7 @@ class Group(msgspec.Struct):
             self.examples = [*self.examples, example]
 
 
-class Part(msgspec.Struct):
+class Tally(msgspec.Struct):
     """What came of one chunk, or of many.
 
     `counts` has how many events ended in which status or kind, by destination. `unstable` counts events by a
@@ -76,50 +76,50 @@ class Sum:
     """Parts added up, in the order of their numbers."""
 
     def __init__(self, most_rejects: int = MOST_REJECTS) -> None:
-        self.part, self._most_rejects = Part(), most_rejects
+        self.tally, self._most_rejects = Tally(), most_rejects
         self._groups: dict[tuple[str, ...], Group] = {}
 
     def reject(self, *rejects: Reject) -> None:
-        self.part.rejected += len(rejects)
-        room = max(0, self._most_rejects - len(self.part.rejects))
-        self.part.rejects = [*self.part.rejects, *rejects[:room]]
+        self.tally.rejected += len(rejects)
+        room = max(0, self._most_rejects - len(self.tally.rejects))
+        self.tally.rejects = [*self.tally.rejects, *rejects[:room]]
 
     def count(self, destination: str, what: str) -> None:
-        of = self.part.counts.setdefault(destination, {})
+        of = self.tally.counts.setdefault(destination, {})
         of[what] = of.get(what, 0) + 1
 
     def group(self, destination: str, kind: str, event: str, path: str, before: str, after: str) -> Group | None:
         """The group with this key, a new one if need be; None where there are too many already."""
         key = (destination, kind, event, path, before, after)
-        found = self._groups.get(key)
-        if found is None:
+        group = self._groups.get(key)
+        if group is None:
             if len(self._groups) >= _MOST_GROUPS:
-                self.part.more_groups += 1
+                self.tally.more_groups += 1
                 return None
-            found = self._groups[key] = Group(*key)
-        return found
+            group = self._groups[key] = Group(*key)
+        return group
 
-    def add(self, part: Part) -> None:
-        mine = self.part
-        mine.records += part.records
-        mine.events += part.events
-        self.reject(*part.rejects)
-        mine.rejected += part.rejected - len(part.rejects)
-        mine.more_groups += part.more_groups
-        _add_counts(mine.counts, part.counts)
-        _add_counts(mine.unstable, part.unstable)
-        for step, spent in part.seconds.items():
+    def add(self, tally: Tally) -> None:
+        mine = self.tally
+        mine.records += tally.records
+        mine.events += tally.events
+        self.reject(*tally.rejects)
+        mine.rejected += tally.rejected - len(tally.rejects)
+        mine.more_groups += tally.more_groups
+        _add_counts(mine.counts, tally.counts)
+        _add_counts(mine.unstable, tally.unstable)
+        for step, spent in tally.seconds.items():
             mine.seconds[step] = mine.seconds.get(step, 0.0) + spent
-        for group in part.groups:
-            known = self.group(*group.key)
-            if known is not None:
-                known.count += group.count
-                known.examples = [*known.examples, *group.examples][:EXAMPLES]
+        for group in tally.groups:
+            own = self.group(*group.key)
+            if own is not None:
+                own.count += group.count
+                own.examples = [*own.examples, *group.examples][:EXAMPLES]
 
-    def finish(self) -> Part:
+    def finish(self) -> Tally:
         """The sum, with its groups, the largest first."""
-        self.part.groups = sorted(self._groups.values(), key=lambda group: -group.count)
-        return self.part
+        self.tally.groups = sorted(self._groups.values(), key=lambda group: -group.count)
+        return self.tally
 
 
 def _add_counts(mine: dict[str, dict[str, int]], more: dict[str, dict[str, int]]) -> None:
@@ -127,13 +127,13 @@ def _add_counts(mine: dict[str, dict[str, int]], more: dict[str, dict[str, int]]
         mine[name] = dict(Counter(mine.get(name, {})) + Counter(counts))
 
 
-def as_json(part: Part) -> bytes:
-    return msgspec.json.encode(part)
+def as_json(tally: Tally) -> bytes:
+    return msgspec.json.encode(tally)
 
 
-def from_json(text: bytes) -> Part:
+def from_json(text: bytes) -> Tally:
     """Raises `ValueError` for what is no part."""
-    return msgspec.json.decode(text, type=Part)
+    return msgspec.json.decode(text, type=Tally)
 
 
 def plain(value: Any) -> Any:
