@@ -19,6 +19,7 @@ from svctoolkit.mapping.leaves import (
     ANY_ID,
     CLIENT_TIME,
     EMAIL,
+    EMAIL_OR_EXTERNAL_ID,
     IP,
     PHONE,
     TIME,
@@ -44,6 +45,7 @@ from svctoolkit.mapping.leaves import (
     string,
     time,
     trait,
+    unix_seconds,
 )
 from svctoolkit.mapping.names import event_key, event_name, full_name, name_key, require_name
 from svctoolkit.mapping.people import (
@@ -91,6 +93,7 @@ __all__ = [
     "CLIENT_TIME",
     "COUNTRY",
     "EMAIL",
+    "EMAIL_OR_EXTERNAL_ID",
     "FIRST_NAME",
     "IP",
     "LAST_NAME",
@@ -159,6 +162,7 @@ __all__ = [
     "text",
     "time",
     "trait",
+    "unix_seconds",
     "value_of",
     "warehouse_id",
     "warehouse_row",

@@ -76,8 +76,7 @@ destination = DestinationType(
     docs="https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference",
     names=("Google Analytics 4", "GA4"),
     quirks=[
-        "What one standard event has no parameter for is sent as a parameter of the user's own; products of a name that "
-        "Google does not recommend become flat parameters such as products_0_name.",
+        "Products of an event that Google does not recommend become flat parameters, such as products_0_name.",
         "A session number in camel case is sent twice: as sessionNumber and as session_number.",
     ],
     answers=[  # 2xx whatever the body holds; only the validation server (debugMode) names mistakes, in its 200

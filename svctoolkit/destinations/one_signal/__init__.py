@@ -3,6 +3,9 @@
 With version V1 (the device model) identify adds devices or updates one, and track and group set tags on all devices of
 the user. With V2 (the user model) each event creates or updates a user: tags, purchases, subscriptions.
 Tags are texts; an empty one deletes the tag. track and group take the properties that the configuration allows.
+https://documentation.onesignal.com/reference/create-user
+
+Decisions. The names of events that are no texts are tags as JSON; those of the service are `a,b` and `[object Object]`.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     COUNTRY,
-    EMAIL,
+    EMAIL_OR_EXTERNAL_ID,
     PHONE,
     TIME,
     USER_ID,
@@ -23,18 +26,15 @@ from svctoolkit.mapping import (
     agent,
     as_object,
     compact,
-    event_key,
-    event_name,
     first,
     in_url,
     number,
-    products,
     required,
-    seconds,
-    string,
+    text,
     trait,
-    value_of,
+    unix_seconds,
 )
+from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
 
 _V1 = "https://onesignal.com/api/v1"
@@ -67,6 +67,12 @@ destination = DestinationType(
     OneSignalSettings,
     docs="https://documentation.onesignal.com/reference/create-user",
     names=("ONE_SIGNAL",),
+    quirks=[
+        "The language is sent as laguage, which OneSignal passes over.",
+        "With the user model a group sets the tag groupId alone; its traits are not sent.",
+        "A product's amount and currency are read from amount and iso, not from price and currency.",
+        "Every track event of the user model has purchases, one without products one that its properties tell of.",
+    ],
     answers=[
         Answer("success", 200, {"success": True, "id": "ffffb794-ba37-11e3-8077-031d62f86ebf"}, at="/players"),
         Answer("success", 200, {"success": True}, at="/api/v1/"),
@@ -79,111 +85,124 @@ destination = DestinationType(
 )
 
 
-_CREATED = seconds(first(trait("createdAt"), TIME))
+_CREATED = unix_seconds(first(trait("createdAt"), TIME))
 DEVICE = Table(
     {
         "device_model": "context.device.model",
         "device_os": "context.os.version",
         "timezone": "context.timezone",
-        "laguage": "context.locale",  # the service writes it so, and OneSignal, which reads `language`, passes over it
+        "laguage": "context.locale",
         "created_at": _CREATED,
         "last_active": _CREATED,
         "country": COUNTRY,
-        "external_user_id": string(USER_ID),
+        "external_user_id": USER_ID,
     }
 )
 USER = Table(
     {
+        "ip": "context.ip",
+        "lat": "context.location.latitude",
+        "long": "context.location.longitude",
         "timezone_id": "context.timezone",
         "laguage": "context.locale",
         "created_at": _CREATED,
         "last_active": _CREATED,
-        "first_active": seconds(trait("first_active")),
+        "first_active": unix_seconds(trait("firstActive")),
         "country": COUNTRY,
     }
 )
-SUBSCRIPTION = Table({"device_model": "context.device.model", "device_os": "context.os.version"})
-PURCHASE = Table(
-    {"sku": first("product_id", "sku"), "amount": "price", "iso": "currency", "count": "quantity"},
-    of="properties.products",
-)
-IDENTITY = Table({"external_id": string(USER_ID)})
-ALL_DEVICES = Table({"id": required(string(USER_ID))})
-GROUP = Table({"groupId": required("groupId")})
+#: what OneSignal calls the members of a product
+_PURCHASE = (("sku", "sku"), ("amount", "amount"), ("iso", "iso"), ("count", "quantity"))
+GROUP = Table({"groupId": required(first("groupId", trait("groupId")))})
+_user_id, _email, _phone = getter(USER_ID), getter(EMAIL_OR_EXTERNAL_ID), getter(PHONE)
+_player = getter("context.externalId.playerId")
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: OneSignalSettings) -> Iterator[Payload]:
     """V2: one user. V1: the device that `externalId.playerId` names, else a device for each way to reach the user."""
-    traits = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
+    given = event.raw.get("traits")
+    given = event.context.get("traits") if given is None else given
+    traits = as_object(given)
     tags = {key: value for key, value in traits.items() if isinstance(value, str)}
-    if event.raw.get("anonymousId"):
+    if given is not None and event.raw.get("anonymousId"):
         tags["anonymousId"] = event.raw["anonymousId"]
-    devices = list(_devices(event, settings))
+    addresses, device = _addresses(event, settings), _device(event)
     if settings.version == "V2":
         about = {**USER(event), **compact({"tags": tags})}
-        yield _user(event, settings, about, list(_subscriptions(event, traits, devices)))
+        yield _user(event, settings, about, list(_subscriptions(event, traits, [*device, *addresses])))
         return
-    device = {**DEVICE(event), "app_id": settings.app_id.reveal(), **compact({"tags": tags})}
-    player = value_of(event, "context.externalId.playerId")
-    if player:
-        yield _v1("PUT", f"/players/{in_url(player)}", device)
+    body = {**DEVICE(event), "app_id": settings.app_id.reveal(), **compact({"tags": tags})}
+    if player := _player(event.raw):
+        yield _v1("PUT", f"/players/{in_url(player)}", body)
         return
-    if not devices:
+    if not addresses and not device:
         raise MappingError(
             "needs a device: context.device.token with type ios or android, a userAgent of Chrome, Firefox or Safari "
             "and an anonymousId, or deviceType and identifier in the event's integrations",
             field="context.device.token",
         )
-    for kind, identifier in devices:
+    for kind, identifier in [*addresses, *device]:
         device_type = _KINDS[kind][0] if kind in _KINDS else _device_type(kind)
-        yield _v1("POST", "/players", {**device, "device_type": device_type, "identifier": identifier})
+        yield _v1("POST", "/players", {**body, "device_type": device_type, **compact({"identifier": identifier})})
 
 
 @destination.on("track")
 def send_event(event: Event, settings: OneSignalSettings) -> Payload:
-    """The event's name becomes a tag that is true. V2 knows the products of Order Completed as purchases too."""
-    name = event_name(event)
+    """The event's name becomes a tag that is true. V2 knows products as purchases too."""
+    name = event.raw.get("event")
+    if not name:
+        raise MappingError("event: a track event needs a name", field="event")
     own = _allow(event.properties, settings)
     if settings.event_as_tags:
-        own = {f"{name}_{key}": value for key, value in own.items()}
-    bought: dict[str, Any] = {}
-    if event_key(event) == "order_completed":
-        items = [PURCHASE(item) for item in products(event) or [event.properties]]
-        bought = {"purchases": [item for item in items if item]}
-    return _tag_user(event, settings, {name: True, **own}, bought)
+        own = {f"{text(name)}_{key}": value for key, value in own.items()}
+    return _tag_user(event, settings, {text(name): True, **own}, {"purchases": _purchases(event)})
+
+
+def _purchases(event: Event) -> list[dict[str, Any]]:
+    """The products, or the one that the properties tell of."""
+    products = event.properties.get("products")
+    if isinstance(products, list):
+        return [_purchase(product) for product in products if isinstance(product, dict)]
+    return [item for item in [_purchase(event.properties)] if item]
+
+
+def _purchase(product: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: product[key] for name, key in _PURCHASE if key in product}
 
 
 @destination.on("group")
 def send_group(event: Event, settings: OneSignalSettings) -> Payload:
-    return _tag_user(event, settings, {**_allow(event.traits, settings), **GROUP(event)}, {})
+    tags = _allow(event.traits, settings) if settings.version == "V1" else {}
+    return _tag_user(event, settings, {**tags, **GROUP(event)}, {})
 
 
 def _allow(members: Mapping[str, Any], settings: OneSignalSettings) -> dict[str, str]:
-    found = {key: members.get(key) for key in settings.allowed_properties}
-    return {key: value for key, value in found.items() if isinstance(value, str)}
+    allowed = {key: members.get(key) for key in settings.allowed_properties}
+    return {key: value for key, value in allowed.items() if isinstance(value, str)}
 
 
-def _devices(event: Event, settings: OneSignalSettings) -> Iterator[tuple[str, Any]]:
-    """Each way to reach the user: a key of `_KINDS`, or a type that the event names itself; and the address."""
-    for wanted, kind, leaf in (
-        (settings.email_device_type, "email", EMAIL),
-        (settings.sms_device_type, "phone", PHONE),
-    ):
-        address = value_of(event, leaf)
-        if wanted and address:
-            yield kind, address
+def _addresses(event: Event, settings: OneSignalSettings) -> list[tuple[str, Any]]:
+    """Where the user is reached without a device: a key of `_KINDS`, and the address."""
+    email = _email(event.raw) if settings.email_device_type else None
+    phone = _phone(event.raw) if settings.sms_device_type else None
+    return [(kind, address) for kind, address in (("email", email), ("phone", phone)) if address]
+
+
+def _device(event: Event) -> list[tuple[str, Any]]:
+    """The device, if there is one: a key of `_KINDS` or a type that the event names itself, and its token."""
     own, device = destination.options(event), as_object(event.context.get("device"))
     if own.get("deviceType") not in (None, "") and own.get("identifier"):
-        yield str(own["deviceType"]), own["identifier"]
-        return
+        return [(str(own["deviceType"]), own["identifier"])]
     kind, address = "", None
     if event.raw.get("channel") == "mobile":
         kind, address = str(device.get("type") or "").lower(), device.get("token") or device.get("id")
     elif event.raw.get("channel") == "web":
-        kind, address = agent(event.context.get("userAgent")).browser.lower(), event.raw.get("anonymousId")
-    if kind in _KINDS and address:
-        yield kind, address
+        user_agent = event.context.get("userAgent")
+        kind, address = agent(user_agent).browser.lower(), event.raw.get("anonymousId")
+        if kind == "safari" and "Mobile/" in str(user_agent):
+            kind = ""  # OneSignal has no push for it
+    return [(kind, address)] if kind in _KINDS else []
 
 
 def _device_type(written: str) -> int | float:
@@ -196,26 +215,36 @@ def _device_type(written: str) -> int | float:
 
 def _subscriptions(event: Event, traits: Mapping[str, Any], devices: list[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
     """`traits.subscriptions` may say more about each: under `email`, `phone`, or OneSignal's name of the type."""
-    details = as_object(traits.get("subscriptions"))
+    details, context = as_object(traits.get("subscriptions")), event.context
+    device, system = as_object(context.get("device")), as_object(context.get("os"))
+    about_device = {
+        **({"device_model": device["model"]} if "model" in device else {}),
+        **({"device_os": system["version"]} if "version" in system else {}),
+    }
     for kind, token in devices:
-        type_ = _KINDS[kind][1] if kind in _KINDS else kind
-        more = as_object(details.get(kind) or details.get(type_))
-        yield {**SUBSCRIPTION(event), **more, "type": type_, "token": token}
+        if token and (isinstance(token, str) or kind not in ("email", "phone")):
+            type_ = _KINDS[kind][1] if kind in _KINDS else kind
+            yield {**about_device, **as_object(details.get(kind) or details.get(type_)), "type": type_, "token": token}
 
 
 def _tag_user(event: Event, settings: OneSignalSettings, tags: Mapping[str, Any], bought: Mapping[str, Any]) -> Payload:
     """Tags for a user whom the event must name: V1 has them on the user's devices, and knows no purchases there."""
     if settings.version == "V1":
-        user = ALL_DEVICES(event)["id"]
+        user = _user_id(event.raw)
+        if user is None:
+            raise MappingError("needs a value at userId", field="userId")
         return _v1("PUT", f"/apps/{settings.app_id.reveal()}/users/{in_url(user)}", {"tags": tags})
-    if not _identity(event):
-        where = "userId or integrations.one_signal.aliases"
-        raise MappingError(f"needs a value at {where}", field=where)
     return _user(event, settings, {"tags": tags, **bought}, [])
 
 
 def _identity(event: Event) -> dict[str, Any]:
-    return {**as_object(destination.options(event).get("aliases")), **IDENTITY(event)}
+    """The user's ID, else the aliases of the event's integrations. Raises `MappingError` for an event without any."""
+    user = _user_id(event.raw)
+    aliases = as_object(destination.options(event).get("aliases"))
+    if user is None and not aliases:
+        where = "userId or integrations.one_signal.aliases"
+        raise MappingError(f"needs a value at {where}", field=where)
+    return dict(aliases) if user is None else {"external_id": user}
 
 
 def _user(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.mapping import (
-    EMAIL,
+    EMAIL_OR_EXTERNAL_ID,
     FIRST_NAME,
     IP,
     LAST_NAME,
@@ -55,7 +55,6 @@ def hash_gender(value: Any) -> str:
 as_it_is, hashed, hashed_lower = each_text(string), each_text(hash_text), each_text(hash_lower)
 hashed_digits, hashed_gender = each_text(hash_digits), each_text(hash_gender)
 
-EMAILS = first(EMAIL, "context.externalId.0.id")
 PERSON_ID = first(USER_ID, "anonymousId")
 GENDER = trait("gender")
 BIRTHDAY = first(trait("dob", "birthday", "dateOfBirth", "DOB"), "context.dateofbirth")
@@ -72,7 +71,7 @@ AS_IT_IS: Shape = {
 
 HASHED = Table(
     {
-        "em": hashed_lower(EMAILS),
+        "em": hashed_lower(EMAIL_OR_EXTERNAL_ID),
         "ph": hashed_digits(PHONE),
         "ge": hashed_gender(GENDER),
         "db": hashed(BIRTHDAY),
@@ -88,7 +87,7 @@ HASHED = Table(
 )
 PLAIN = Table(
     {
-        "em": as_it_is(EMAILS),
+        "em": as_it_is(EMAIL_OR_EXTERNAL_ID),
         "ph": as_it_is(PHONE),
         "ge": as_it_is(GENDER),
         "db": as_it_is(BIRTHDAY),

@@ -6,6 +6,7 @@ from typing import Any
 
 from svctoolkit.mapping import (
     EMAIL,
+    EMAIL_OR_EXTERNAL_ID,
     FIRST_NAME,
     IP,
     LAST_NAME,
@@ -99,7 +100,7 @@ PERSON_2 = Table(
         "hashed_city_sha": hash_lower(CITY),
         "hashed_zip": hash_lower(ZIP),
         "hashed_state_sha": hash_lower(STATE),
-        "hashed_email": hash_lower(EMAIL, "context.externalId.0.id"),
+        "hashed_email": hash_lower(EMAIL_OR_EXTERNAL_ID),
         "hashed_phone_number": hash_number(PHONE),
         "hashed_ip_address": hash_text(IP),
         "hashed_mobile_ad_id": hash_device(DEVICE),

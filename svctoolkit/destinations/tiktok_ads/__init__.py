@@ -37,9 +37,8 @@ from svctoolkit.destinations.tiktok_ads._tables import (
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, as_object, compact, event_name, moment, text
+from svctoolkit.mapping import TIME, as_object, compact, event_name, text, unix_seconds
 from svctoolkit.mapping.table import getter
-from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
 
 _API = "https://business-api.tiktok.com/open_api/v1.3"
@@ -208,14 +207,11 @@ def _contents_1(event: Event, kind: Any) -> list[Any] | None:
 
 
 def _seconds(event: Event) -> Any:
-    """A number, also as a text, is taken as it is."""
     given = _time(event.raw)
-    if type(given) in (int, float) or (isinstance(given, str) and given.isascii() and given.isdigit()):
-        return given
-    when = moment(given)
-    if when is None:
+    when = unix_seconds.of(given)
+    if when == "":
         raise MappingError(f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {given!r}", field="timestamp")
-    return microseconds(when) // 1_000_000
+    return when
 
 
 def _payload(settings: TikTokSettings, path: str, body: Mapping[str, Any]) -> Payload:
