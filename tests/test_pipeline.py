@@ -288,7 +288,8 @@ def test_look_ups_go_through_the_transport() -> None:
     workspace.destination("desk", "ZENDESK", config={"domain": "shop", "email": "a@b.example", "apiToken": "tok-12345"})
     pipeline = Pipeline(workspace)
     pipeline.recorder.answer("shop.zendesk.com", Answer(503, body={"error": "later"}))
-    result = pipeline.test_destination("desk", events.sample("identify"))
+    somebody = events.identify("u1", traits={"name": "Ada", "email": "ada@example.com", "plan": "pro"})
+    result = pipeline.test_destination("desk", somebody)
 
     assert "answers 503" in result.data[0].error
     assert [r.request.method for r in pipeline.recorder.requests] == ["GET"]

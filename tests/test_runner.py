@@ -431,7 +431,7 @@ def test_the_answer_says_why(write: Callable[..., Path]) -> None:
 
 def test_a_stage_that_failed_says_why(write: Callable[..., Path]) -> None:
     """When a payload is missing, the error of the stage before is told."""
-    event = "{type: track, appendPath: 5}"
+    event = "{type: track, appendPath: {a: 1}}"
     expect = "{send_to_destination: {status: 200}}"
     scenario = (
         f"  - {{name: a, destination: hook, stages: {{send_to_destination: true}}, event: {event}, expect: {expect}}}\n"

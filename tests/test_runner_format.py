@@ -142,9 +142,9 @@ def test_rows_from_files(write: Callable[..., Path]) -> None:
     """A CSV's cells may be padded, empty is null, quoted is text; JSON files and NDJSON are taken, too."""
     Path("r.csv").write_text('id,  zip,    n, tags\na,  "0123", 1.5, edge slow\nb,  x,     ,\n', encoding="utf-8")
     Path("r.ndjson").write_text('{"zip": "0123", "n": 1.5}\n{"id": "b", "zip": "x", "n": null}\n', encoding="utf-8")
-    event = "{type: track, zip: $(zip), n: $(n)}"
+    event = "{type: track, zip: $(zip), n: [$(n)]}"
     rows = "".join(
-        f"  - {{name: {kind}, cases: r.{kind}, event: {event}, expect: {body('{zip: {$type: string}, n: $(n)}')}}}\n"
+        f"  - {{name: {kind}, cases: r.{kind}, event: {event}, expect: {body('{zip: {$type: string}, n: [$(n)]}')}}}\n"
         for kind in ("csv", "ndjson")
     )
     found = outcomes(write(rows))

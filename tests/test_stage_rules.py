@@ -129,7 +129,7 @@ def test_several_events_are_an_entry_each() -> None:
 
 def test_one_of_several_events_may_fail() -> None:
     """A mapping error of one event is that entry's alone."""
-    first, second = Shop(lambda event: [{**event, "appendPath": 5}, event]).data()
+    first, second = Shop(lambda event: [{**event, "appendPath": {"a": 1}}, event]).data()
 
     assert "appendPath" in first["dest_transformed_payload"]["error"]
     assert first["destination_response"] == {"error": DEST_ABORT}
