@@ -1,0 +1,216 @@
+"""Marketo: leads, rows of custom objects, and what leads do as custom activities.
+
+identify updates the lead that the look-ups find by e-mail address, user ID or anonymous ID, and create where the
+configuration says so. A row of a warehouse becomes one of a custom object. track logs the custom activity that the
+configuration gives for the event's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    EMAIL,
+    TIME,
+    USER_ID,
+    ExternalId,
+    Table,
+    as_object,
+    external_ids,
+    first,
+    in_url,
+    is_empty,
+    leading_number,
+    text,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+
+class ActivityRow(msgspec.Struct, frozen=True, rename="camel"):
+    """The custom activity of an event: its number, and the property that holds its primary attribute."""
+
+    event: str = ""
+    marketo_primarykey: str = ""
+    marketo_activity_id: str = ""
+
+
+class MarketoSettings(Settings, frozen=True, kw_only=True):
+    account_id: str
+    client_id: str
+    client_secret: Secret
+    track_anonymous_events: bool = False
+    create_if_not_exist: bool = True
+    rudder_events_mapping: tuple[ActivityRow, ...] = ()
+    custom_activity_event_map: tuple[Rows, ...] = ()
+    custom_activity_primary_key_map: tuple[Rows, ...] = ()
+    custom_activity_property_map: tuple[Rows, ...] = ()
+    lead_trait_mapping: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "Marketo",
+    MarketoSettings,
+    docs="https://experienceleague.adobe.com/en/docs/marketo-developer/marketo/rest/lead-database/leads",
+    earlier=("customActivityEventMap", "customActivityPrimaryKeyMap"),
+    quirks=[
+        "Without an e-mail address the first external ID of the context is looked for as one.",
+        "A row of a warehouse whose external ID names no object of Marketo's goes to the custom object null.",
+        "An activity's time is sent as it is written, null without one.",
+    ],
+    answers=[
+        Answer("success", 200, {"requestId": "e42b#14272d07d78", "success": True, "result": [{"id": 4}]}),
+        Answer(
+            "bad key",
+            200,
+            {"requestId": "e42b", "success": False, "errors": [{"code": "601", "message": "Access token invalid"}]},
+        ),
+        Answer(
+            "rate limit",
+            200,
+            {"requestId": "e42b", "success": False, "errors": [{"code": "606", "message": "Max rate limit exceeded"}]},
+        ),
+        Answer(
+            "invalid field",
+            200,
+            {"requestId": "e42b", "success": False, "errors": [{"code": "1006", "message": "Field 'x' not found"}]},
+        ),
+    ],
+)
+
+#: of the traits: those of the event, and those of its context for an event without
+LEAD = Table(
+    {
+        "Address": first("address.street", "street"),
+        "City": first("address.city", "city"),
+        "Company": first("company.name", "company"),
+        "Country": first("address.country", "country"),
+        "DateofBirth": "birthday",
+        "Email": "email",
+        "FirstName": "firstName",
+        "Industry": "company.industry",
+        "LastName": "lastName",
+        "Phone": "phone",
+        "PostalCode": first("address.zip", "zip", "address.postalCode", "postalCode"),
+        "State": first("address.state", "state"),
+        "Title": "title",
+        "Website": "website",
+    },
+    of="traits",
+)
+ADDRESS = first(EMAIL, "context.externalId.0.id")
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: MarketoSettings, context: Context) -> Payload:
+    """The lead under the number that Marketo has for it, or the row of a custom object."""
+    traits = event.traits
+    if not isinstance(event.raw.get("traits"), dict) and not isinstance(event.context.get("traits"), dict):
+        raise MappingError("needs traits, of which a lead is made", field="traits")
+    marketo = _Marketo(settings, context)
+    if event.context.get("mappedToDestination"):
+        row = next((external for external in external_ids(event) if external.destination == "marketo"), ExternalId())
+        values = {key: value for key, value in traits.items() if key != "marketoGUID"}
+        if row.field:
+            values[row.field] = row.id
+        body = {"action": "createOrUpdate", "dedupeBy": "dedupeFields", "input": [values]}
+        return marketo.send(f"/customobjects/{in_url(row.object or 'null')}.json", body)
+    lead = {**LEAD(traits), "id": marketo.lead_id(event)}
+    user_id = value_of(event, USER_ID)
+    if user_id is not None:
+        lead["userId"] = user_id
+    lead |= {row.to: traits[row.from_] for row in settings.lead_trait_mapping if row.to and row.from_ in traits}
+    return marketo.send("/leads.json", {"action": "createOrUpdate", "input": [lead], "lookupField": "id"})
+
+
+@destination.on("track")
+def send_action(event: Event, settings: MarketoSettings, context: Context) -> Payload:
+    """The custom activity of the event's name."""
+    if not event.raw.get("userId") and not settings.track_anonymous_events:
+        raise MappingError("userId: anonymous people are tracked with trackAnonymousEvents only", field="userId")
+    activity, key = _activity(event, settings)
+    primary = event.properties.get(key)
+    if is_empty(primary):
+        raise MappingError(f"needs a value at properties.{key}, the primary attribute", field=f"properties.{key}")
+    marketo = _Marketo(settings, context)
+    names = {row.from_: row.to for row in settings.custom_activity_property_map if row.from_ != key}
+    attributes = [
+        {"name": name, "value": event.properties[source]}
+        for source, name in names.items()
+        if source in event.properties
+    ]
+    body = {
+        "activityDate": value_of(event, TIME),
+        "activityTypeId": leading_number(activity),
+        "attributes": attributes,
+        "leadId": marketo.lead_id(event),
+        "primaryAttributeValue": primary,
+    }
+    return marketo.send("/activities/external.json", {"input": [body]})
+
+
+def _activity(event: Event, settings: MarketoSettings) -> tuple[str, str]:
+    """The number of the event's activity, and the property with its primary attribute."""
+    name = event.raw.get("event")
+    for row in settings.rudder_events_mapping:
+        if row.event and row.event == name:
+            return row.marketo_activity_id, row.marketo_primarykey
+    numbers = {row.from_: row.to for row in settings.custom_activity_event_map if row.from_}
+    if not isinstance(name, str) or name not in numbers:
+        raise MappingError(f"event: rudderEventsMapping gives no custom activity for {name!r}", field="event")
+    keys = {row.from_: row.to for row in settings.custom_activity_primary_key_map}
+    return numbers[name], keys.get(name, "")
+
+
+class _Marketo:
+    """One account, after a log-in."""
+
+    def __init__(self, settings: MarketoSettings, context: Context) -> None:
+        self._settings, self._context = settings, context
+        host = f"https://{settings.account_id}.mktorest.com"
+        params = {
+            "client_id": settings.client_id,
+            "client_secret": settings.client_secret.reveal(),
+            "grant_type": "client_credentials",
+        }
+        answer = as_object(context.ask({"method": "GET", "url": f"{host}/identity/oauth/token", "params": params}))
+        if not answer.get("access_token") or not answer.get("expires_in"):
+            raise MappingError("Marketo's answer to the log-in has no access_token that is still good")
+        self._api = f"{host}/rest/v1"
+        self._headers = {"Authorization": f"Bearer {answer['access_token']}", "Content-Type": "application/json"}
+
+    def send(self, place: str, body: Mapping[str, Any]) -> Payload:
+        return Payload(endpoint=self._api + place, headers=self._headers, json=body)
+
+    def lead_id(self, event: Event) -> Any:
+        """Marketo's number of the person; a lead that it does not know is created, if it may be."""
+        ids = {
+            "email": value_of(event, ADDRESS),
+            "userId": value_of(event, USER_ID),
+            "anonymousId": event.raw.get("anonymousId"),
+        }
+        known = {name: value for name, value in ids.items() if not is_empty(value)}
+        for name, value in known.items():
+            if isinstance(value, bool | list | dict):
+                raise MappingError(f"{name}: expected a text or a number, got {text(value)}", field=name)
+            lead = self._lead("GET", params={"filterType": name, "filterValues": value})
+            if lead is not None:
+                return lead
+        if known and self._settings.create_if_not_exist:
+            name = next(iter(known))
+            lead = self._lead("POST", {"action": "createOrUpdate", "input": [known], "lookupField": name})
+            if lead is not None:
+                return lead
+        raise MappingError("Marketo neither has this lead nor creates it", field="userId or traits.email")
+
+    def _lead(self, method: str, body: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> Any:
+        url = f"{self._api}/leads.json"
+        request = {"method": method, "url": url, "headers": self._headers, "params": params or {}, "body": body}
+        found = as_object(self._context.ask(request)).get("result")
+        return as_object(found[0]).get("id") if isinstance(found, list) and found else None
