@@ -17,7 +17,7 @@ from svctoolkit.sdk.base.reporter import Stats
 from svctoolkit.sdk.base.settings import DEFAULT_DATA_PLANE_URL, Configuration, LogLevel
 from svctoolkit.sdk.base.transport import Request, Response, Transport
 from svctoolkit.sdk.client import ServiceClient
-from svctoolkit.sdk.device.mode import Factory, Integration
+from svctoolkit.sdk.device.protocol import Factory, Integration
 from svctoolkit.sdk.sending.http import HttpTransport
 
 #: The client behind the functions of this module.

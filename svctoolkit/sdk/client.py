@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 from svctoolkit.errors import DeliveryError, InvalidCall, ToolkitError
 from svctoolkit.sdk._display import mime_bundle
 from svctoolkit.sdk.base import process
+from svctoolkit.sdk.base.gate import Gate
 from svctoolkit.sdk.base.ready import Ready
-from svctoolkit.sdk.base.reporter import Reporter, Stats
-from svctoolkit.sdk.base.settings import Configuration, LogLevel, settings
+from svctoolkit.sdk.base.reporter import DROPPED, Reporter, Stats
+from svctoolkit.sdk.base.settings import Configuration, LogLevel, Settings, new_id, settings
 from svctoolkit.sdk.base.values import json_text, text
 from svctoolkit.sdk.engine import Engine
 from svctoolkit.sdk.events import lifecycle
@@ -22,6 +22,7 @@ from svctoolkit.sdk.events.event_text import Call
 from svctoolkit.sdk.events.identity import Identity
 from svctoolkit.sdk.events.options import NONE, Options
 from svctoolkit.sdk.events.options import options as checked_options
+from svctoolkit.sdk.queue.contents import Numbers
 from svctoolkit.sdk.screen_view import ScreenView
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class _Early(NamedTuple):
     """A call made before `initialize`."""
 
     is_event: bool
+    opt_out: bool | None
     work: Callable[[Engine], None]
 
 
@@ -72,7 +74,9 @@ class ServiceClient:
     | gzip | True | whether requests are compressed (never to this machine: it would only cost time) |
     | transport | HTTP | a `DataPlane` of this process, or anything with `send(request)`; see `Transport` |
     | factories | () | device mode; see `Factory` |
-    | clock, newId, backoff | time.time, random, 3 s doubling to 300 s | for tests that want no surprises |
+    | clock, newId | time.time, random | for tests that want no surprises |
+    | backoff(failures) | 3 s doubling to 300 s | seconds until the next attempt after so many failures in a row |
+    | probeAfter(pauses) | 30 s doubling to 300 s | seconds until a paused client looks whether it may send again |
     | on_error(error) | None | what went wrong, as a `ToolkitError`; called without locks, mostly in the worker |
     | on_drop(event, reason) | None | every event that is given up |
     """
@@ -86,7 +90,9 @@ class ServiceClient:
         settings(configuration)
         self._configuration = configuration
         self._reporter = Reporter()
-        self._lock = threading.RLock()
+        self._starting = Gate()
+        self._origin = new_id()
+        self._carried = 0
         self._engine: Engine | None = None
         self._early: deque[_Early] = deque()
         self._launched = False
@@ -106,25 +112,37 @@ class ServiceClient:
         """
         key, initial = text("initialize", "writeKey", write_key), checked_options("initialize", options)
         checked = settings(self._configuration, configuration)
-        with self._lock:
-            self._reporter.use(checked)
-            before, self._engine = self._engine, None
-            if before is not None:
-                before.close(1.0)
-            engine = Engine(self, checked, key, initial, self._reporter)
-            early, self._early = list(self._early), deque()
-            first_event = next((place for place, call in enumerate(early) if call.is_event), len(early))
-            for call in early[:first_event]:
-                self._safely(engine, call.work)
-            if not self._launched:
-                self._launched = True
-                self._safely(engine, lambda engine: engine.recorder.record_launch())
-            for call in early[first_event:]:
-                self._safely(engine, call.work)
-            self._engine = engine
+        if not self._starting.enter():
+            raise InvalidCall("initialize: it is under way in this very thread")
+        try:
+            engine = self._start(checked, key, initial)
+        finally:
+            self._starting.leave()
+        self._catch_up(engine)
         self._safely(engine, Engine.start)
         self._reporter.publish()
-        return engine.ready
+        return engine.dispatcher.ready
+
+    def _start(self, checked: Settings, key: str, initial: Options) -> Engine:
+        self._reporter.use(checked)
+        before, self._engine = self._engine, None
+        if before is not None:
+            before.close(1.0)
+        engine = Engine(self, checked, key, initial, self._reporter, self._origin, before)
+        numbers, counts = engine.queue.numbers()
+        self._carried += numbers.waiting + numbers.parked - _remaining(counts, self._carried)
+        early = [self._early.popleft() for _ in range(len(self._early))]
+        first_event = next((place for place, call in enumerate(early) if call.is_event), len(early))
+        opted_out = [call.opt_out for call in early if call.opt_out is not None]
+        for call in early[:first_event]:
+            self._safely(engine, call.work)
+        if not self._launched and not (opted_out and opted_out[-1]):
+            self._safely(engine, lambda engine: engine.recorder.record_launch())
+        self._launched = True
+        for call in early[first_event:]:
+            self._safely(engine, call.work)
+        self._engine = engine
+        return engine
 
     # The specified calls
 
@@ -151,14 +169,14 @@ class ServiceClient:
     def reset(self) -> None:
         """Forget user ID, traits and external IDs, as at a logout. Anonymous ID, opt-out and stored events stay."""
         scoped = self._scope.get()
-        self._do(False, lambda engine: engine.recorder.reset(scoped))
+        self._do(lambda engine: engine.recorder.reset(scoped))
 
     def opt_out(self, flag: bool) -> None:
         """True: record nothing from now on, also after a restart; what is stored still goes. False: record again."""
         if not isinstance(flag, bool):
             raise InvalidCall(f"optOut: flag must be true or false, got {type(flag).__name__}")
         scoped = self._scope.get()
-        self._do(False, lambda engine: engine.recorder.opt_out(flag, scoped))
+        self._do(lambda engine: engine.recorder.opt_out(flag, scoped), opt_out=flag)
 
     def put_anonymous_id(self, id: str) -> None:
         """Use this anonymous ID instead of the device's."""
@@ -187,7 +205,7 @@ class ServiceClient:
         engine = self._engine
         if engine is None:
             return False
-        return bool(self._guard(False, lambda: engine.worker.flush(timeout)))
+        return bool(self._guard(False, lambda: engine.flush(timeout)))
 
     async def flush_async(self, timeout: float = 10.0) -> bool:
         """`flush` without blocking the event loop."""
@@ -210,19 +228,22 @@ class ServiceClient:
 
     def stats(self) -> Stats:
         """Counts since the client was made, and the queue's state now."""
-        engine, report = self._engine, self._reporter
-        waiting, parked, in_memory = (0, 0, 0) if engine is None else engine.queue.numbers()
+        engine, early = self._engine, sum(call.is_event for call in list(self._early))
+        nothing = (Numbers(0, 0, 0), self._reporter.tally.totals())
+        numbers, counts = nothing if engine is None else engine.queue.numbers()
         return Stats(
-            recorded=report.counts["recorded"],
-            delivered=report.counts["delivered"],
-            retried=report.counts["retried"],
-            refused_fields=report.counts["refused_fields"],
-            dropped=dict(report.dropped),
-            waiting=waiting + sum(call.is_event for call in list(self._early)),
-            parked=parked,
-            in_memory=in_memory,
-            paused="" if engine is None else engine.sender.pause.value,
-            last_error=report.last_error,
+            recorded=counts.get("recorded", 0) + early,
+            carried=self._carried,
+            delivered=counts.get("delivered", 0),
+            retried=counts.get("retried", 0),
+            refused_fields=counts.get("refused_fields", 0),
+            missed=counts.get("missed", 0),
+            dropped={name.removeprefix(DROPPED): n for name, n in counts.items() if name.startswith(DROPPED)},
+            waiting=numbers.waiting + early,
+            parked=numbers.parked,
+            in_memory=numbers.in_memory,
+            paused="" if engine is None else engine.dispatcher.pause.cause.value,
+            last_error=self._reporter.last_error,
         )
 
     def frame(self) -> pd.DataFrame:
@@ -312,10 +333,10 @@ class ServiceClient:
             call = self._call(kind, name, member, content, checked)
         except Exception as error:  # noqa: BLE001 - odd objects of the host (a failing __iter__...) must not reach it
             self._fault(error)
-            self._reporter.drop("unreadable", [], 1)
+            self._reporter.drop("unreadable", [], 1, unstored=True)
             self._reporter.publish()
             return
-        self._do(True, lambda engine: engine.record(call))
+        self._do(lambda engine: engine.record(call), is_event=True)
 
     def _call(self, kind: str, name: str, member: str, content: Mapping[str, Any] | None, options: Options) -> Call:
         if kind == "screen":
@@ -328,12 +349,12 @@ class ServiceClient:
         return engine.settings.clock() if engine else settings(self._configuration).clock()
 
     def _refuse_field(self, error: ToolkitError) -> None:
-        self._reporter.counts["refused_fields"] += 1
+        self._reporter.count("refused_fields")
         self._reporter.error(error, LogLevel.WARN)
 
     def _put(self, call: str, member: str, argument: str, value: str) -> None:
         content, scoped = text(call, argument, value), self._scope.get()
-        self._do(False, lambda engine: engine.recorder.put(member, content, scoped))
+        self._do(lambda engine: engine.recorder.put(member, content, scoped))
 
     def _lifecycle(self, name: str, properties: Mapping[str, Any] | None) -> None:
         def record(engine: Engine) -> None:
@@ -342,24 +363,34 @@ class ServiceClient:
                 engine.recorder.record_lifecycle(name, properties)
                 engine.worker.wake()
 
-        self._do(True, record)
+        self._do(record, is_event=True)
 
-    def _do(self, is_event: bool, work: Callable[[Engine], None]) -> None:
+    def _do(self, work: Callable[[Engine], None], *, is_event: bool = False, opt_out: bool | None = None) -> None:
         engine = self._engine
         if engine is None:
-            engine = self._postpone(is_event, work)
-        if engine is not None:
-            self._safely(engine, work)
+            self._postpone(_Early(is_event, opt_out, work))
+        else:
+            self._run(engine, work)
         self._reporter.publish()
 
-    def _postpone(self, is_event: bool, work: Callable[[Engine], None]) -> Engine | None:
-        with self._lock:
-            if self._engine is None:
-                if len(self._early) < _EARLY_CALLS:
-                    self._early.append(_Early(is_event, work))
-                else:
-                    self._reporter.drop("too many before initialize", [], 1)
-            return self._engine
+    def _run(self, engine: Engine, work: Callable[[Engine], None]) -> None:
+        engine.turnstile.run(lambda: self._safely(engine, work))
+        self._safely(engine, Engine.deliver_embedded)
+
+    def _postpone(self, call: _Early) -> None:
+        if len(self._early) < _EARLY_CALLS:
+            self._early.append(call)
+        elif call.is_event:
+            self._reporter.drop("too many before initialize", [], 1, unstored=True)
+        engine = self._engine
+        if engine is not None:  # `initialize` was faster
+            self._catch_up(engine)
+
+    def _catch_up(self, engine: Engine) -> None:
+        """What was called in the middle of `initialize`."""
+        with suppress(IndexError):
+            while self._early:
+                self._run(engine, self._early.popleft().work)
 
     def _safely(self, engine: Engine, work: Callable[[Engine], None]) -> None:
         try:
@@ -383,7 +414,7 @@ class ServiceClient:
         engine = self._engine
         if engine is None:
             return True
-        delivered = self._guard(False, lambda: engine.worker.flush(timeout, patient=patient))
+        delivered = self._guard(False, lambda: engine.flush(timeout, patient=patient))
         self._guard(None, lambda: engine.close(1.0))
         return bool(delivered)
 
@@ -393,7 +424,13 @@ class ServiceClient:
             self._shutdown(_EXIT_SECONDS, patient=False)
 
     def _after_fork(self) -> None:
-        self._lock = threading.RLock()
+        self._starting = Gate()
+
+
+def _remaining(counts: Mapping[str, int], carried: int) -> int:
+    """How many events have to be in the queue, as far as the client knows."""
+    gone = sum(number for name, number in counts.items() if name.startswith(DROPPED) or name == "delivered")
+    return counts.get("recorded", 0) + carried - gone
 
 
 def _visitor(anonymous_id: str, user_id: str) -> Identity:

@@ -225,60 +225,6 @@ def test_a_wrong_key_pauses_until_another_one(make, gateway: Gateway):
     assert gateway.names == ["one"]
 
 
-def test_a_key_corrected_in_the_next_run_delivers_too(make, gateway: Gateway):
-    """Events stored under a refused key go out with the next key of the same application."""
-    wrong = make("WRONG", application_name="shop")
-    wrong.track("one")
-    wrong.shutdown(1)
-    client = make(application_name="shop")
-    assert client.flush()
-
-    assert gateway.names == ["one"]
-
-
-@pytest.mark.parametrize("first", ["right", "wrong"])
-def test_a_key_takes_over_nothing_of_a_client_beside_it(make, gateway: Gateway, first: str):
-    """Of two clients in one directory one has a wrong key: its events never go out under the other's, only its own."""
-    gateway.config = (404, {}, b"")
-    made = {key: make(key) for key in ((KEY, "wrong") if first == "right" else ("wrong", KEY))}
-    made["wrong"].track("of the second")
-    assert not made["wrong"].flush()
-    for client in made.values():
-        client.shutdown(0.1)
-    again = make()
-    again.track("of the first")
-    assert again.flush()
-
-    assert gateway.names == ["of the first"]
-    gateway.keys.add("corrected")
-    assert make("corrected").flush()
-    assert gateway.names == ["of the first", "of the second"]
-
-
-def test_the_key_from_before_takes_over_what_a_wrong_one_left(make, gateway: Gateway):
-    """A release with a wrong key is taken back: what it stored goes out under the key that was there before it."""
-    gateway.config = (404, {}, b"")
-    for key in (KEY, "wrong"):
-        client = make(key)
-        client.track(f"with {key}")
-        client.flush()
-        client.shutdown(0.1)
-    assert make().flush()
-
-    assert gateway.names == [f"with {KEY}", "with wrong"]
-
-
-def test_two_sources_in_one_directory_do_not_mix(make, gateway: Gateway):
-    """Each key sends its own events only."""
-    gateway.keys.add("OTHER")
-    one, two = make(), make("OTHER")
-    one.track("one")
-    two.track("two")
-    assert one.flush()
-
-    assert gateway.names == ["one"]
-
-
 def test_a_source_disabled_at_the_data_plane_is_kept_waiting(make, gateway: Gateway):
     """404: stop and keep; `flush` asks again, and delivers once the source is enabled."""
     gateway.answers = [(404, {}, b"source is disabled\n")]

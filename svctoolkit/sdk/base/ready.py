@@ -2,53 +2,60 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from typing import Any
+
+from svctoolkit.sdk.base.gate import Latch
+
+_FOREVER = float("inf")
 
 
 class Ready:
-    """Done when the source's configuration was asked for, whatever the answer: `await` it, or call `wait`.
+    """Done when the source's configuration was asked for: `await` it, or call `wait`.
 
-    Nobody has to: calls are stored from the moment `initialize` returns.
+    Nobody has to: calls are stored from the moment `initialize` returns. `problem` says what keeps the client from
+    sending, as far as is known when it is done; it is empty if nothing does.
     """
 
     def __init__(self) -> None:
-        self._event = threading.Event()
-        self._lock = threading.Lock()
+        self.problem = ""
+        self._done = False
         self._listeners: list[Callable[[], None]] = []
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Whether it was done within `timeout` seconds."""
-        return self._event.wait(timeout)
+        """Whether it was done within `timeout` seconds and nothing keeps the client from sending. See `problem`."""
+        latch = Latch()
+        self._listeners.append(latch.set)
+        if not self._done:
+            latch.wait(timeout if timeout is not None else _FOREVER)
+        return self._done and not self.problem
 
-    def set(self) -> None:
-        with self._lock:
-            self._event.set()
-            listeners, self._listeners = self._listeners, []
-        for listener in listeners:
-            listener()
+    def set(self, problem: str = "") -> None:
+        """It is done; why nothing can be sent. The first answer stays."""
+        if not self._done:
+            self.problem, self._done = problem, True
+        while self._listeners:
+            with suppress(IndexError):
+                self._listeners.pop()()
 
-    def __await__(self) -> Generator[Any, None, bool]:
-        return self._asynchronously().__await__()
+    def __await__(self) -> Generator[object, None, bool]:
+        return self._wait_in_loop().__await__()
 
-    async def _asynchronously(self) -> bool:
+    async def _wait_in_loop(self) -> bool:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[bool] = loop.create_future()
+        future: asyncio.Future[None] = loop.create_future()
 
         def settle() -> None:
             if not future.done():
-                future.set_result(True)
+                future.set_result(None)
 
         def announce() -> None:
             with suppress(RuntimeError):  # the loop is closed, nobody waits
                 loop.call_soon_threadsafe(settle)
 
-        with self._lock:
-            if self._event.is_set():
-                return True
-            self._listeners.append(announce)
-        return await future
+        self._listeners.append(announce)
+        if not self._done:
+            await future
+        return not self.problem

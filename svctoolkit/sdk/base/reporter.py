@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.sdk.base.settings import LogLevel, Settings
+from svctoolkit.sdk.base.tally import Tally
 
 logger = logging.getLogger("svctoolkit.sdk")
+#: before the reason, in the tally
+DROPPED = "dropped: "
 _STANDARD = {
     LogLevel.ERROR: logging.ERROR,
     LogLevel.WARN: logging.WARNING,
@@ -24,14 +27,19 @@ _STANDARD = {
 class Stats(NamedTuple):
     """Counts of this client in this process since it was made, and the state of its queue now.
 
-    `dropped` is by reason: `opted out`, `too large`, `queue full`, `memory full`, `too many before initialize`,
-    `refused`. `paused` says why nothing is sent, or is empty.
+    They balance: `recorded + carried == delivered + waiting + parked + sum(dropped.values())`, as long as no other
+    process sends from the same file. `recorded` is every event that was called; `carried` what waited or was parked
+    already when the client started. `dropped` is by reason: `opted out`, `too large`, `unreadable`, `before_send`,
+    `queue full`, `memory full`, `damaged file`, `too many before initialize`, `refused`. `missed` counts what device
+    mode was too slow for. `paused` says why nothing is sent, or is empty.
     """
 
     recorded: int
+    carried: int
     delivered: int
     retried: int
     refused_fields: int
+    missed: int
     dropped: Mapping[str, int]
     waiting: int
     parked: int
@@ -39,7 +47,7 @@ class Stats(NamedTuple):
     paused: str
     last_error: str
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         from svctoolkit.sdk._display import bundle
 
         return bundle(self, "Statistics of a client", repr(self))
@@ -49,12 +57,12 @@ class Reporter:
     """Counts at once; calls the callbacks in `publish`, so that none runs while a lock is held."""
 
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.dropped: Counter[str] = Counter()
+        self.tally = Tally()
         self.last_error = ""
         self._level = LogLevel.NONE
+        self._topics: set[str] = set()
         self._on_error: Callable[[ToolkitError], object] | None = None
-        self._on_drop: Callable[[dict[str, Any], str], object] | None = None
+        self._on_drop: Callable[[dict[str, object], str], object] | None = None
         self._news: deque[ToolkitError | tuple[bytes, str]] = deque(maxlen=10_000)
 
     def use(self, settings: Settings) -> None:
@@ -65,36 +73,50 @@ class Reporter:
         """Whether somebody listens to dropped events."""
         return self._on_drop is not None
 
+    def count(self, name: str, number: int = 1) -> None:
+        self.tally.add({name: number})
+
     def log(self, level: LogLevel, text: str, *values: object) -> None:
         if self._level >= level:
             logger.log(_STANDARD[level], text, *values)
 
-    def error(self, error: ToolkitError, level: LogLevel = LogLevel.ERROR) -> None:
+    def error(self, error: ToolkitError, level: LogLevel = LogLevel.ERROR, *, topic: str = "") -> None:
+        """Tell what went wrong. The first error of a topic is logged at every log level: somebody has to hear it."""
         self.last_error = str(error)
-        self.log(level, "%s", error)
+        if topic and topic not in self._topics:
+            self._topics.add(topic)
+            logger.log(_STANDARD[level], "%s", error)
+        else:
+            self.log(level, "%s", error)
         if self._on_error is not None:
             self._news.append(error)
 
-    def drop(self, reason: str, bodies: list[bytes], count: int | None = None) -> None:
-        """Count `count` dropped events (all of `bodies` by default), whose JSON is in `bodies` if anybody listens."""
+    def drop(self, reason: str, bodies: list[bytes], count: int | None = None, *, unstored: bool = False) -> None:
+        """Count `count` dropped events (all of `bodies` by default), whose JSON is in `bodies` if anybody listens.
+
+        `unstored` events were not counted as recorded before.
+        """
         number = len(bodies) if count is None else count
-        self.dropped[reason] += number
+        self.tally.add({f"{DROPPED}{reason}": number, **({"recorded": number} if unstored else {})})
         self.log(LogLevel.WARN, "%d event(s) dropped: %s", number, reason)
         if self._on_drop is not None:
             self._news.extend((body, reason) for body in bodies)
 
     def publish(self) -> None:
-        """Call the callbacks for what happened. What they raise is logged."""
-        while self._news:
+        """Call the callbacks for what happened until now. What they raise is logged, what they cause comes later."""
+        for _ in range(len(self._news)):
             try:
                 news = self._news.popleft()
             except IndexError:  # another thread took it
                 return
             try:
-                if isinstance(news, ToolkitError):
-                    if self._on_error is not None:
-                        self._on_error(news)
-                elif self._on_drop is not None:
-                    self._on_drop(json.loads(news[0]), news[1])
+                self._call_back(news)
             except Exception as error:  # noqa: BLE001 - the host's code; it must not end the worker
                 self.log(LogLevel.ERROR, "a callback failed: %s: %s", type(error).__name__, error)
+
+    def _call_back(self, news: ToolkitError | tuple[bytes, str]) -> None:
+        if isinstance(news, ToolkitError):
+            if self._on_error is not None:
+                self._on_error(news)
+        elif self._on_drop is not None:
+            self._on_drop(json.loads(news[0]), news[1])

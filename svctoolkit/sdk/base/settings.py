@@ -16,7 +16,7 @@ from svctoolkit.errors import ConfigError, Problem, ToolkitError, did_you_mean
 
 if TYPE_CHECKING:
     from svctoolkit.sdk.base.transport import Plane, Transport
-    from svctoolkit.sdk.device.mode import Factory
+    from svctoolkit.sdk.device.protocol import Factory
 
 #: Used when neither `dataPlaneUrl` nor SVCTOOLKIT_DATA_PLANE_URL says otherwise: the address of `svctoolkit serve`.
 DEFAULT_DATA_PLANE_URL = "http://127.0.0.1:8091"
@@ -40,6 +40,11 @@ def new_id() -> str:
     raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80
     text = raw.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def probe_after(pauses: int) -> float:
+    """Seconds from the `pauses`-th pause in a row to the next look whether it is over: 30, 60... at most 300."""
+    return float(min(30.0 * 2.0 ** min(pauses - 1, 10), 300.0))
 
 
 def backoff(failures: int) -> float:
@@ -73,6 +78,8 @@ class Configuration(TypedDict, total=False):
     clock: Callable[[], float]
     new_id: Callable[[], str]
     backoff: Callable[[int], float]
+    probe_after: Callable[[int], float]
+    adopt: Sequence[str]
     on_error: Callable[[ToolkitError], object] | None
     on_drop: Callable[[dict[str, Any], str], object] | None
 
@@ -103,6 +110,8 @@ class Settings:
     clock: Callable[[], float] = time.time
     new_id: Callable[[], str] = new_id
     backoff: Callable[[int], float] = backoff
+    probe_after: Callable[[int], float] = probe_after
+    adopt: tuple[str, ...] = ()
     on_error: Callable[[ToolkitError], object] | None = None
     on_drop: Callable[[dict[str, Any], str], object] | None = None
 
@@ -124,7 +133,8 @@ def settings(*given: Mapping[str, Any] | None) -> Settings:
         try:
             checked[name] = _CHECKS[name](value)
         except ValueError as error:
-            problems.append(Problem(f"{error}; got {_excerpt(value)}", _camel(name)))
+            got = "" if name == "adopt" else f"; got {_excerpt(value)}"  # a write key is no text for a log
+            problems.append(Problem(f"{error}{got}", _camel(name)))
     if problems:
         raise ConfigError(problems)
     return Settings(**checked)
@@ -242,6 +252,15 @@ def _transport(value: Any) -> Any:
 def _factories(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, Sequence) or not all(callable(getattr(f, "create", None)) for f in value):
         raise ValueError("must be a list of objects with a method create(config, client)")
+    for factory in value:
+        if not isinstance(getattr(factory, "display_name", None), str):
+            raise ValueError(f"each needs a text display_name, which {type(factory).__name__} has not")
+    return tuple(value)
+
+
+def _keys(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(key, str) and key for key in value):
+        raise ValueError("must be a list of write keys")
     return tuple(value)
 
 
@@ -268,6 +287,8 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "clock": _function,
     "new_id": _function,
     "backoff": _function,
+    "probe_after": _function,
+    "adopt": _keys,
     "on_error": _callback,
     "on_drop": _callback,
 }

@@ -1,132 +1,140 @@
-"""Device mode: events go straight to code in this process, beside the data plane."""
+"""Device mode: events go straight to code in this process, beside the data plane, at that code's own pace."""
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 
-from svctoolkit.errors import DeliveryError
+from svctoolkit.sdk.base.gate import Gate, Latch, Wakeup
 from svctoolkit.sdk.base.reporter import Reporter
-from svctoolkit.sdk.base.settings import LogLevel
+from svctoolkit.sdk.device.integrations import Integrations
 from svctoolkit.sdk.queue.claims import Row
 from svctoolkit.sdk.queue.queue import Queue
-from svctoolkit.sdk.sending.source import DeviceDestination, SourceConfig
-
-if TYPE_CHECKING:
-    from svctoolkit.sdk.client import ServiceClient
+from svctoolkit.sdk.sending.source import SourceConfig
 
 _REPLAYED = 100
-
-
-class Integration(Protocol):
-    """What a factory creates: the destination's own code."""
-
-    def dump(self, event: dict[str, Any]) -> None:
-        """Take one event, as the data plane would get it (without `sentAt`)."""
-        ...
-
-    def reset(self) -> None:
-        """The user is somebody else from now on."""
-        ...
-
-    def flush(self) -> None:
-        """Bring everything taken so far to where it belongs."""
-        ...
-
-
-class Factory(Protocol):
-    """Creates the integration of one destination.
-
-    `display_name` is the destination's name in the source configuration ("Amplitude"), exactly. An empty one means a
-    factory of the application's own: it starts at once, with an empty configuration and no event filter.
-    """
-
-    display_name: str
-
-    def create(self, config: Mapping[str, Any], client: ServiceClient) -> Integration:
-        """The integration, configured as the dashboard says."""
-        ...
+_TICK = 1.0
+_RENEWAL_SECONDS = 20.0
 
 
 class DeviceMode:
     """Hands every stored event to each integration that wants it, once, also those stored before it was ready.
 
-    An integration that raises is told to `on_error` and misses that event; the others and the data plane do not notice.
+    It has a thread, a table and a limit of its own: a slow integration delays neither calls nor the data plane. What
+    lies further behind than `dbThresholdCount` is missed by it. `inline`: no thread; `work` is called instead.
     """
 
-    def __init__(self, factories: Sequence[Factory], client: ServiceClient, reporter: Reporter) -> None:
-        self._factories, self._client, self._reporter = factories, client, reporter
-        self._running: dict[int, tuple[DeviceDestination, Integration]] = {}
-        self._failed: set[int] = set()
-        self._lock = threading.RLock()
-        self._ready = False
+    def __init__(self, integrations: Integrations, queue: Queue, reporter: Reporter, *, inline: bool) -> None:
+        self._integrations, self._queue, self._reporter, self._inline = integrations, queue, reporter, inline
+        self._is_ready = integrations.all_own
+        self._orders: deque[Callable[[], None]] = deque([integrations.start_own])
+        self.after_fork()
 
-    def __bool__(self) -> bool:
-        return bool(self._factories)
+    def after_fork(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._wakeup, self._stop = Wakeup(), Latch()
+        self._turn, self._starting = Gate(), Gate()
+
+    def wake(self) -> None:
+        """There is something to do."""
+        if self._inline:
+            self.work()
+            return
+        self._wakeup.set()
+        if self._thread is None:
+            self._start()
 
     def use(self, config: SourceConfig) -> None:
-        """Start the factories that the configuration names, stop those it names no more."""
-        named = {destination.display_name: destination for destination in config.destinations if config.enabled}
-        with self._lock:
-            for place, factory in enumerate(self._factories):
-                own = DeviceDestination("", {}, None, frozenset())
-                self._start(place, factory, named.get(factory.display_name) if factory.display_name else own)
-            self._ready = True
+        """The source's configuration: who runs, and with which settings."""
 
-    def deliver(self, queue: Queue) -> None:
-        """Hand over what waits in the queue."""
-        if not self._ready:
-            return
-        while batch := queue.claim("device", _REPLAYED):
-            self.dump(batch.rows)
-            queue.finish(batch, batch.rows)
+        def use() -> None:
+            self._integrations.use(config)
+            self._is_ready = True
 
-    def dump(self, rows: Sequence[Row]) -> None:
-        with self._lock:
-            for _, body in rows:
-                for place, (destination, integration) in self._running.items():
-                    event = json.loads(body)  # each its own: what one changes, the next does not see
-                    if _chooses(event.get("integrations"), destination) and destination.takes(event):
-                        self._isolate(place, "dump", lambda i=integration, e=event: i.dump(e))
+        self._order(use)
 
     def reset(self) -> None:
-        self._each("reset")
+        """The user is somebody else from now on: after the events so far."""
+        self._order(self._reset)
 
-    def flush(self) -> None:
-        self._each("flush")
+    def flush(self, timeout: float) -> None:
+        """Hand over what is stored and let the integrations flush; wait for it at most so long."""
+        if threading.current_thread() is self._thread:
+            return  # an integration asks its own thread
+        done = Latch()
 
-    def _each(self, action: str) -> None:
-        with self._lock:
-            for place, (_, integration) in self._running.items():
-                self._isolate(place, action, getattr(integration, action))
+        def flush() -> None:
+            self._hand_over()
+            self._integrations.flush()
+            done.set()
 
-    def _start(self, place: int, factory: Factory, destination: DeviceDestination | None) -> None:
-        running = self._running.get(place)
-        if destination is None:
-            self._running.pop(place, None)
-        elif running is not None and running[0].config == destination.config:
-            self._running[place] = (destination, running[1])
-        elif place not in self._failed:
-            self._isolate(place, "create", lambda: self._create(place, factory, destination))
+        self._order(flush)
+        done.wait(timeout)
 
-    def _create(self, place: int, factory: Factory, destination: DeviceDestination) -> None:
-        self._failed.add(place)
-        self._running[place] = (destination, factory.create(destination.config, self._client))
-        self._failed.discard(place)
+    def stop(self, timeout: float) -> None:
+        """End the thread after what it is doing."""
+        self._stop.set()
+        self._wakeup.set()
+        thread, self._thread = self._thread, None
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+        self._stop = Latch()
 
-    def _isolate(self, place: int, action: str, work: Any) -> None:
+    def work(self) -> None:
+        """Do what was ordered, then hand over what is stored."""
+        if not self._turn.enter(0):
+            return
         try:
-            work()
-        except Exception as error:  # noqa: BLE001 - the destination's code
-            name = self._factories[place].display_name or type(self._factories[place]).__name__
-            text = f"device mode, {name}: {action} failed: {type(error).__name__}: {error}"
-            self._reporter.error(DeliveryError(text, code="EDEVICE"), LogLevel.WARN)
+            with suppress(IndexError):
+                while self._orders:
+                    self._orders.popleft()()
+            self._hand_over()
+        finally:
+            self._turn.leave()
+        self._reporter.publish()
 
+    def _order(self, order: Callable[[], None]) -> None:
+        self._orders.append(order)
+        self.wake()
 
-def _chooses(integrations: Any, destination: DeviceDestination) -> bool:
-    if not isinstance(integrations, Mapping):
-        return True
-    named = integrations.get(destination.display_name) if destination.display_name else None
-    return named is True or (named is None and integrations.get("All") is True)
+    def _reset(self) -> None:
+        self._hand_over()
+        self._integrations.reset()
+
+    def _hand_over(self) -> None:
+        if not self._is_ready:
+            return
+        while not self._stop.wait(0) and (batch := self._queue.claim("device", _REPLAYED)):
+            handed: list[Row] = []
+            claimed_at = time.monotonic()
+            for row in batch.rows:
+                if self._stop.wait(0):
+                    break
+                self._integrations.dump([row])
+                handed.append(row)
+                if time.monotonic() - claimed_at > _RENEWAL_SECONDS:
+                    self._queue.renew(batch)
+                    claimed_at = time.monotonic()
+            self._queue.finish(batch, handed)
+
+    def _start(self) -> None:
+        if not self._starting.enter(0):
+            return
+        try:
+            if self._thread is None:
+                arguments = (self._stop, self._wakeup)
+                thread = threading.Thread(target=self._run, args=arguments, name="svctoolkit-sdk-device", daemon=True)
+                thread.start()
+                self._thread = thread
+        except RuntimeError:  # the interpreter ends: what is stored is handed over the next time
+            return
+        finally:
+            self._starting.leave()
+
+    def _run(self, stop: Latch, wakeup: Wakeup) -> None:
+        while not stop.wait(0):
+            self.work()
+            wakeup.wait(_TICK)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping
 from copy import copy
 
@@ -20,47 +19,42 @@ EVENT_BYTES = 32 * 1024
 
 
 class Recorder:
-    """Identity, session and opt-out of one installation, kept beside its queue. Any thread may call."""
+    """Identity, session and opt-out of one installation, kept beside its queue. One thread at a time may call."""
 
     def __init__(
         self, queue: Queue, settings: Settings, options: Options, reporter: Reporter, on_reset: Callable[[], None]
     ) -> None:
         self._queue, self._settings, self._reporter, self._on_reset = queue, settings, reporter, on_reset
-        self._lock = threading.RLock()
-        device_id = queue.state_once("device_id", settings.new_id())
-        self.identity = stored_identity(queue.state("identity"), device_id)
-        self.opted_out = queue.state("opt_out") == "true"
-        self._session = Session(queue.state("session"), settings.clock)
+        self._states = queue.states
+        device_id = self._states.write_once("device_id", settings.new_id())
+        self.identity = stored_identity(self._states.read("identity"), device_id)
+        self.opted_out = self._states.read("opt_out") == "true"
+        self._session = Session(self._states.read("session"), settings.clock)
         self._session_saved = self._session.last
-        self._unsaved = False
+        self._unsaved = self._opt_out_unsaved = False
         self._context = Context(settings, device_id)
         self._text = EventText(self._context, options, settings.new_id)
         if settings.track_lifecycle_events:
             self._session.resume()
 
-    def after_fork(self) -> None:
-        self._lock = threading.RLock()
-
     def record(self, call: Call) -> None:
         """Make the event and store it; afterwards it is safe."""
-        with self._lock:
-            identity = call.identity or self.identity
-            if self.opted_out or identity.opted_out:
-                self._reporter.drop("opted out", [], 1)
-                return
-            changed, previous = self._identity_after(call, identity)
-            body = self._text.render(call, changed, previous, "" if call.identity else self._session.context())
-            if len(body) > EVENT_BYTES:
-                self._reporter.drop("too large", [body])
-                return
-            if call.identity is None and self._session.id:
-                self._session.touch(call.at)
-            if changed is not identity:
-                self._context.forget(changed)
-                identity.take(changed)
-                self._save_identity(identity, own=call.identity is None)
-            self._queue.add(body, call.at, for_devices=bool(self._settings.factories))
-        self._reporter.counts["recorded"] += 1
+        identity = call.identity or self.identity
+        if self.opted_out or identity.opted_out:
+            self._reporter.drop("opted out", [], 1, unstored=True)
+            return
+        changed, previous = self._identity_after(call, identity)
+        body = self._text.render(call, changed, previous, "" if call.identity else self._session.context())
+        if len(body) > EVENT_BYTES:
+            self._reporter.drop("too large", [body], unstored=True)
+            return
+        if call.identity is None and self._session.id:
+            self._session.touch(call.at)
+        if changed is not identity:
+            self._context.forget(changed)
+            identity.take(changed)
+            self._save_identity(identity, own=call.identity is None)
+        self._queue.add(body, call.at, for_devices=bool(self._settings.factories))
         self._reporter.log(LogLevel.VERBOSE, "%s stored, %d bytes", call.kind, len(body))
 
     def record_lifecycle(self, name: str, properties: Mapping[str, object] | None = None) -> None:
@@ -69,63 +63,58 @@ class Recorder:
 
     def record_launch(self) -> None:
         """The events of the application's start. Its version is remembered even if nobody wants them."""
-        before = self._queue.replace_state("release", lifecycle.release(self._settings))
+        before = self._states.exchange("release", lifecycle.release(self._settings))
         if self._settings.track_lifecycle_events:
             for name, properties in lifecycle.launch_events(self._settings, before):
                 self.record_lifecycle(name, properties)
 
     def resume_session(self) -> None:
-        with self._lock:
-            self._session.resume()
+        self._session.resume()
 
     def reset(self, scoped: Identity | None) -> None:
-        with self._lock:
-            identity = scoped or self.identity
-            identity.reset()
-            if scoped is None:
-                if self._session.id:
-                    self._session.renew()
-                self._on_reset()
-            self._save_identity(identity, own=scoped is None)
+        identity = scoped or self.identity
+        identity.reset()
+        if scoped is None:
+            if self._session.id:
+                self._session.renew()
+            self._on_reset()
+        self._save_identity(identity, own=scoped is None)
 
     def put(self, member: str, value: str, scoped: Identity | None) -> None:
         """Set `anonymous_id`, `advertising_id` or `device_token`. Does nothing while tracking is off."""
-        with self._lock:
-            identity = scoped or self.identity
-            if self.opted_out or identity.opted_out:
-                return
-            setattr(identity, member, value)
-            self._save_identity(identity, own=scoped is None)
+        identity = scoped or self.identity
+        if self.opted_out or identity.opted_out:
+            return
+        setattr(identity, member, value)
+        self._save_identity(identity, own=scoped is None)
 
     def opt_out(self, flag: bool, scoped: Identity | None) -> None:
-        with self._lock:
-            if scoped is not None:
-                scoped.opted_out = flag
-                return
-            self.opted_out = flag
-            self._queue.set_state("opt_out", "true" if flag else "false")
+        if scoped is not None:
+            scoped.opted_out = flag
+            return
+        self.opted_out = flag
+        self._opt_out_unsaved = not self._states.write("opt_out", "true" if flag else "false")
 
-    def reload_opt_out(self) -> None:
-        """Another process may have changed it."""
-        with self._lock:
-            # What this process could not save is newer than what the file says.
-            self.opted_out = self._queue.state("opt_out") == "true" if not self._unsaved else self.opted_out
-
-    def save(self) -> None:
-        """Store what the disk did not take before, and the session's last moment."""
+    def synchronize(self, changed: bool) -> None:
+        """Store what the disk did not take before, and the session's last moment. `changed`: so did the file, and with
+        it perhaps whether another process wants to record."""
         if self._unsaved:
             self._save_identity(self.identity, own=True)
+        if self._opt_out_unsaved:
+            self.opt_out(self.opted_out, None)
+        elif changed:
+            self.opted_out = self._states.read("opt_out") == "true"
         self.save_session()
 
     def save_session(self) -> None:
         if self._session.id and self._session.last != self._session_saved:
             self._session_saved = self._session.last
-            self._queue.set_state("session", self._session.to_json())
+            self._states.write("session", self._session.to_json())
 
     def _save_identity(self, identity: Identity, *, own: bool) -> None:
         self._context.forget(identity)
         if own:
-            self._unsaved = not self._queue.set_state("identity", identity.to_json())
+            self._unsaved = not self._states.write("identity", identity.to_json())
 
     def _identity_after(self, call: Call, identity: Identity) -> tuple[Identity, str]:
         """The identity after the call, and for an alias the ID before it. Nothing is changed yet."""

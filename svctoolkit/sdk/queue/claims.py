@@ -1,6 +1,7 @@
 """Claims: which events a process is about to send.
 
-A claim ends when its events are settled, after a minute, or when its process is gone, so nothing gets stuck.
+A claim ends when its events are settled, after a minute, or when its process is gone, so nothing gets stuck. It names
+the last of its events; those behind it are free for others.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Literal, NamedTuple
 
 from svctoolkit.sdk.base.settings import new_id
 
+#: For whom: the data plane or the integrations of device mode. Each has a table of its own.
 Kind = Literal["cloud", "device"]
+TABLES: dict[Kind, str] = {"cloud": "events", "device": "device_events"}
 BATCH_BYTES = 500 * 1024
 SECONDS = 60.0
 _OWNERS: set[str] = set()
@@ -32,6 +35,8 @@ class Parked(NamedTuple):
 
 
 class Batch(NamedTuple):
+    """Events that one request takes. Without a `token` nobody else knows that they are being sent."""
+
     rows: Sequence[Row]
     kind: Kind
     token: str
@@ -44,29 +49,40 @@ def owner() -> str:
     return name
 
 
-def settle(connection: sqlite3.Connection, token: str, kind: Kind, ids: Sequence[int]) -> int:
-    """End the claim, mark `ids` done for `kind`, delete those with nothing left to do; how many were deleted.
+def claim(connection: sqlite3.Connection, kind: Kind, source: str, who: str, limit: int, now: float) -> Batch | None:
+    """The oldest events behind those that are claimed, as a claim of `who`. Within a transaction."""
+    end_dead(connection, now)
+    query = f"""SELECT id, body FROM {TABLES[kind]} WHERE source=? AND id >
+        (SELECT coalesce(max(last), 0) FROM claims WHERE kind=? AND source=?) ORDER BY id LIMIT ?"""
+    rows = within_size(connection.execute(query, (source, kind, source, limit)).fetchall())
+    if not rows:
+        return None
+    batch = Batch(rows, kind, new_id())
+    values = (batch.token, kind, source, rows[-1][0], who, now + SECONDS)
+    connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", values)
+    return batch
+
+
+def settle(connection: sqlite3.Connection, batch: Batch, ids: Sequence[int]) -> int:
+    """End the claim and delete the events that are done; how many were deleted. Within a transaction.
 
     If the claim had already ended, another process may have settled these events, and SQLite may have given their
     numbers to new ones: nothing is touched, and what was sent twice has the same messageId.
     """
-    ended = connection.execute("DELETE FROM claims WHERE token=?", (token,)).rowcount
+    ended = connection.execute("DELETE FROM claims WHERE token=?", (batch.token,)).rowcount
     if not ids or not ended:
         return 0
-    other = "device" if kind == "cloud" else "cloud"
     first, last = min(ids), max(ids)
     values: tuple[int, ...]
     if last - first + 1 == len(ids):  # all that lie between: found at once
         which, values = "id BETWEEN ? AND ?", (first, last)
     else:
         which, values = f"id IN ({','.join('?' * len(ids))})", tuple(ids)
-    gone = connection.execute(f"DELETE FROM events WHERE {which} AND {other}=1", values).rowcount
-    if gone < len(ids):
-        connection.execute(f"UPDATE events SET {kind}=1 WHERE {which}", values)
-    return gone
+    return connection.execute(f"DELETE FROM {TABLES[batch.kind]} WHERE {which}", values).rowcount
 
 
 def within_size(rows: list[Row]) -> list[Row]:
+    """As many of the first events as one request may hold; one at least."""
     if sum([len(body) for _, body in rows]) + 40 * len(rows) < BATCH_BYTES - 64:
         return rows
     fitting: list[Row] = []
@@ -80,8 +96,9 @@ def within_size(rows: list[Row]) -> list[Row]:
 
 
 def end_dead(connection: sqlite3.Connection, now: float) -> None:
-    for token, owner, until in connection.execute("SELECT token, owner, until FROM claims").fetchall():
-        if until < now or until > now + 2 * SECONDS or not _alive(owner):
+    """End the claims that are over: too old, of a process that is gone, or from a future that the clock took back."""
+    for token, who, until in connection.execute("SELECT token, owner, until FROM claims").fetchall():
+        if until < now or until > now + 2 * SECONDS or not _is_alive(who):
             connection.execute("DELETE FROM claims WHERE token=?", (token,))
 
 
@@ -89,12 +106,12 @@ def _host() -> str:
     return os.uname().nodename if os.name == "posix" else ""
 
 
-def _alive(owner: str) -> bool:
-    host, pid, _ = owner.split("|")
+def _is_alive(who: str) -> bool:
+    host, pid, _ = who.split("|")
     if not host or host != _host():
         return True
     if int(pid) == os.getpid():  # in a container every process may have the same number
-        return owner in _OWNERS
+        return who in _OWNERS
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

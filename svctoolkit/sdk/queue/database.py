@@ -1,4 +1,4 @@
-"""The SQLite file: opening it, sharing it, and what happens when it is damaged or cannot be written.
+"""The SQLite file: opening it, sharing it, and what happens when it is damaged, removed, or cannot be written.
 
 Durability: write-ahead log with `synchronous=NORMAL`. A committed event survives the end of the process, however it
 ends (kill -9 too). A power cut can take the last commits that the system had not written, never damage the file.
@@ -14,13 +14,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from svctoolkit.errors import StorageError
+from svctoolkit.sdk.base.gate import Gate
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import MEMORY
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS events(
-    id INTEGER PRIMARY KEY, source TEXT NOT NULL, at REAL NOT NULL,
-    cloud INTEGER NOT NULL DEFAULT 0, device INTEGER NOT NULL, body BLOB NOT NULL);
+    id INTEGER PRIMARY KEY, source TEXT NOT NULL, origin TEXT NOT NULL, at REAL NOT NULL, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS device_events(
+    id INTEGER PRIMARY KEY, source TEXT NOT NULL, origin TEXT NOT NULL, at REAL NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS parked(
     id INTEGER PRIMARY KEY, source TEXT NOT NULL, at REAL NOT NULL,
     status INTEGER NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL);
@@ -28,27 +30,31 @@ CREATE TABLE IF NOT EXISTS claims(
     token TEXT PRIMARY KEY, kind TEXT NOT NULL, source TEXT NOT NULL,
     last INTEGER NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS state(key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS refused(source TEXT PRIMARY KEY, application TEXT NOT NULL);
 """
-_BUSY_SECONDS = 2.0
+#: How long SQLite waits for another process's write lock. It is waited inside `gate`, so all of the client waits;
+#: who has more time tries again from outside.
+_BUSY_SECONDS = 0.015
+_OPENING_SECONDS = 0.5
 _FORK_SECONDS = 5.0
 _CHECKPOINT_PAGES = 2000  # of 4 KB
 _PAGES_OF_A_TRANSACTION = 4
 _LOG_BYTES = 16 << 20
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 #: Connections that a forked child got from its parent. SQLite forbids to use them, and even to close them.
 _INHERITED: list[object] = []
 
 
 class Database:
-    """One connection for all threads, used with `lock` held, and a second one for checkpoints."""
+    """One connection for all threads, used by whoever is inside `gate`, and a second one for checkpoints."""
 
-    lock: threading.Lock
-    _held: list[threading.Lock]
+    gate: Gate
+    _copy_gate: Gate
 
     def __init__(self, path: str, reporter: Reporter) -> None:
         self.path = path
-        self._new_locks()
+        self._new_gates()
+        self._held: list[Gate] = []
         self._reporter = reporter
         self._connection: sqlite3.Connection | None = None
         self._checkpointer: sqlite3.Connection | None = None
@@ -73,8 +79,9 @@ class Database:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """One write transaction. Raises `StorageError` or `sqlite3.Error`, and then nothing of it is stored."""
         connection = self.connection()
-        connection.execute("BEGIN IMMEDIATE")
+        self.gate.exclusive = True
         try:
+            connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
             self.pages += _PAGES_OF_A_TRANSACTION
@@ -82,6 +89,8 @@ class Database:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
+        finally:
+            self.gate.exclusive = False
 
     def repair(self, error: Exception) -> bool:
         """Whether it is worth trying again: `error` said the file is damaged, and a new one is in its place."""
@@ -91,12 +100,10 @@ class Database:
         self._set_aside()
         return True
 
-    def close_if_moved(self) -> bool:
-        """Whether the file was replaced or removed by somebody else. It is opened again on the next use."""
-        if self.path == MEMORY or self._connection is None or _inode(self.path) == self._inode:
-            return False
-        self.close()
-        return True
+    @property
+    def is_moved(self) -> bool:
+        """Whether the file was replaced or removed by somebody else. The open connection still has the old one."""
+        return self.path != MEMORY and self._connection is not None and _inode(self.path) != self._inode
 
     def checkpoint(self) -> None:
         """Copy the log into the file when it is long, so that it starts over. No call of the host waits for the disk.
@@ -106,7 +113,7 @@ class Database:
         if self.path == MEMORY or self.pages < _CHECKPOINT_PAGES:
             return
         if self._copying is None:
-            copying = threading.Thread(target=self._copy, name="svctoolkit-sdk-disk")
+            copying = threading.Thread(target=self._copy, name="svctoolkit-sdk-copy")
             try:
                 copying.start()
             except RuntimeError:  # the interpreter ends: no new threads
@@ -118,45 +125,55 @@ class Database:
             self._copy()
 
     def _copy(self) -> None:
-        with self._copy_lock:
+        if not self._copy_gate.enter(_FORK_SECONDS):
+            return
+        try:
             if self._connection is None:
                 return
-            try:
-                if self._checkpointer is None:
-                    self._checkpointer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-                self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            except sqlite3.Error:
-                return  # the writer's own checkpoint at 32 MB takes over
+            if self._checkpointer is None:
+                self._checkpointer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except sqlite3.Error:
+            return  # the writer's own checkpoint at 32 MB takes over
+        finally:
+            self._copy_gate.leave()
 
     def close(self) -> None:
-        with self._copy_lock:
+        """Close the file. It opens again on the next use."""
+        if not self._copy_gate.enter(_FORK_SECONDS):
+            return
+        try:
             for connection in (self._checkpointer, self._connection):
                 if connection is not None:
                     with suppress(sqlite3.Error):
                         connection.close()
             self._connection = self._checkpointer = None
+        finally:
+            self._copy_gate.leave()
 
     def hold(self) -> None:
         """Keep every thread out of SQLite, which a fork would copy with its locks taken, for good in the child."""
-        self._held = [lock for lock in (self.lock, self._copy_lock) if lock.acquire(timeout=_FORK_SECONDS)]
+        self._held = [gate for gate in (self.gate, self._copy_gate) if gate.enter(_FORK_SECONDS)]
 
     def let_go(self) -> None:
-        for lock in self._held:
-            lock.release()
+        for gate in self._held:
+            gate.leave()
         self._held = []
 
     def after_fork(self) -> None:
         _INHERITED.extend((self._connection, self._checkpointer))
         self._connection = self._checkpointer = self._copying = None
-        self._new_locks()
-
-    def _new_locks(self) -> None:
-        self.lock, self._copy_lock = threading.Lock(), threading.Lock()
         self._held = []
+        self._new_gates()
+
+    def _new_gates(self) -> None:
+        self.gate, self._copy_gate = Gate(), Gate()
 
     def _open(self) -> sqlite3.Connection:
         if self.path != MEMORY:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            # SQLite would make a file that everybody may read; its log gets the rights of the file.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         try:
             return self._connect()
         except sqlite3.DatabaseError as error:
@@ -186,8 +203,13 @@ class Database:
         self._reporter.error(StorageError(f"{self.path} is damaged; it is kept as {aside}, and a new one was started"))
 
 
+def is_busy(error: Exception) -> bool:
+    """Whether only another process stands in the way, for now."""
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+
+
 def _set_up(connection: sqlite3.Connection) -> None:
-    give_up = time.monotonic() + _BUSY_SECONDS
+    give_up = time.monotonic() + _OPENING_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode=WAL").fetchall()
@@ -202,7 +224,18 @@ def _set_up(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete=FAST").fetchall()
     connection.execute("PRAGMA wal_autocheckpoint=8000")
     connection.execute(f"PRAGMA journal_size_limit={_LOG_BYTES}")
-    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("SELECT count(*) FROM sqlite_master WHERE name='state'").fetchone() == (0,):
+        _create(connection, give_up)
+
+
+def _create(connection: sqlite3.Connection, give_up: float) -> None:
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            break
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > give_up:
+                raise
     for statement in _SCHEMA.split(";"):
         connection.execute(statement)
     connection.execute("COMMIT")

@@ -1,406 +1,417 @@
-"""The events that wait, on disk: stored, claimed, finished, parked, counted.
+"""The events that wait: stored, claimed, finished, parked, counted.
 
-Several processes share one file. A process claims the events it is about to send; the others take later ones.
+Several processes share one file. A process claims the events it is about to send; the others take later ones. What the
+disk does not take at once waits in memory, in its order, and a call never waits longer than a moment.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
-from weakref import WeakSet
+import time
+from collections.abc import Callable, Sequence
 
 from svctoolkit.errors import StorageError
+from svctoolkit.sdk.base.gate import Latch
 from svctoolkit.sdk.base.reporter import Reporter
-from svctoolkit.sdk.base.settings import MEMORY, LogLevel, new_id
-from svctoolkit.sdk.queue.claims import SECONDS as CLAIM_SECONDS
-from svctoolkit.sdk.queue.claims import Batch, Kind, Parked, Row, end_dead, owner, settle, within_size
-from svctoolkit.sdk.queue.database import Database
+from svctoolkit.sdk.base.settings import MEMORY, LogLevel
+from svctoolkit.sdk.queue import claims, contents
+from svctoolkit.sdk.queue.access import FAILURES, MOMENT, PATIENCE, Access
+from svctoolkit.sdk.queue.claims import TABLES, Batch, Kind, Parked, Row
+from svctoolkit.sdk.queue.contents import Listed, Numbers
+from svctoolkit.sdk.queue.database import Database, is_busy
+from svctoolkit.sdk.queue.memory import Memory, MemoryEvent
+from svctoolkit.sdk.queue.parking import park, unpark
+from svctoolkit.sdk.queue.rescue import Rescue
+from svctoolkit.sdk.queue.sources import Sources
+from svctoolkit.sdk.queue.states import States
 
-MEMORY_EVENTS = 1000
+_SLOW_SECONDS = 0.025
 _PAGE = 4096
-_FAILURES = (sqlite3.Error, StorageError)
-_T = TypeVar("_T")
-_UNFINISHED: Batch | None = Batch((), "cloud", "")
-_IN_USE: WeakSet[Queue] = WeakSet()
-
-
-class _MemoryEvent:
-    """An event in memory; `cloud` and `device` as in the table."""
-
-    __slots__ = ("at", "body", "cloud", "device", "id")
-
-    def __init__(self, id: int, at: float, device: int, body: bytes) -> None:
-        self.id, self.at, self.device, self.body, self.cloud = id, at, device, body, 0
+_UNSETTLED: Batch | None = Batch((), "cloud", "")
+_INSERTS = {kind: f"INSERT INTO {table}(source, origin, at, body) VALUES(?,?,?,?)" for kind, table in TABLES.items()}
+#: Device mode has no claim to events that lie too far behind.
+_FORGET = "DELETE FROM device_events WHERE id <= ? - ?"
 
 
 class Queue:
-    """The queue of one source. `limit` events are kept; over it the oldest go. No method raises for the disk's sake."""
+    """The queue of one source. `limit` events are kept; over it the oldest go. No method raises for the disk's sake.
+
+    `origin` names the client: events know who recorded them.
+    """
 
     def __init__(
-        self, database: Database, reporter: Reporter, *, source: str, limit: int, clock: Callable[[], float]
+        self,
+        database: Database,
+        reporter: Reporter,
+        *,
+        source: str,
+        origin: str,
+        limit: int,
+        clock: Callable[[], float],
     ) -> None:
         self.source = source
-        self.count = 0
+        self.count = 0  # events on disk
+        self._origin, self._owner = origin, claims.owner()
         self._database, self._reporter, self._limit, self._clock = database, reporter, limit, clock
-        self._memory: deque[_MemoryEvent] = deque()
-        self._last_memory_id = 0
-        self._sent: dict[str, set[int]] = {}  # by claim: delivered, but the disk would not let us delete them
+        self._access = Access(database, reporter, self._count_loss, self._sort_inbox)
+        self.states = States(self._access, source)
+        self.sources = Sources(self._access, self.states, source)
+        self._memory = Memory()
+        self._rescue = Rescue(self._write_for_others)
+        self._is_slow = False
+        #: Delivered, but the disk did not let us delete them: with their JSON, for SQLite may give numbers again.
+        self._undeleted: dict[int, bytes] = {}
+        self._unended: list[str] = []
         self._version = -1
-        self._troubled = False
-        self._enlist()
 
     def close(self) -> None:
         """Close the file. It opens again when the queue is used again. A queue in memory stays until it is empty."""
-        with self._database.lock:
-            self._to_disk_if_possible()
+
+        def close(_: sqlite3.Connection) -> None:
+            self._to_disk()
             if self._database.path != MEMORY or not self.count:
                 self._database.close()
 
+        self._access.run(close, None)
+
     def after_fork(self) -> None:
-        self._memory.clear()  # they are the parent's
-        self._sent.clear()
-        self._enlist()
+        self._memory.forget()  # they are the parent's
+        self._undeleted.clear()
+        self._unended.clear()
+        self._rescue.after_fork()
+        self._is_slow = False
+        self._owner = claims.owner()
         self._version = -1
 
+    # Storing
+
     def add(self, body: bytes, at: float, *, for_devices: bool) -> None:
-        """Store one event. When this returns it survives the process - or, if the disk is full, waits in memory."""
-        device = 0 if for_devices else 1
-        database = self._database
-        with database.lock:
+        """Store one event. When this returns it survives the process - or, if the disk takes none, waits in memory."""
+        gate = self._database.gate
+        if self._is_slow or not gate.enter(MOMENT):
+            self._hand_in(MemoryEvent(at, body, for_devices=for_devices))
+        else:
             try:
-                if self._memory:
-                    self._to_disk()
-                self._insert(at, device, body)
-            except _FAILURES as error:
-                try:
-                    if not database.repair(error):
-                        raise
-                    self._insert(at, device, body)
-                except _FAILURES as again:
-                    self._keep(at, device, body, again)
-            if self.count > self._limit:
-                self._delete_oldest()
+                self._store(body, at, for_devices)
+                if self.count > self._limit:
+                    self._delete_oldest()
+            finally:
+                gate.leave()
+        if self._memory.unsorted:
+            self._sort_inbox()
+
+    def _hand_in(self, event: MemoryEvent) -> None:
+        """Somebody else is inside, or the disk is slow: whoever leaves next, or the rescuer, stores it."""
+        is_slow = self._is_slow
+        if is_slow:
+            event.stored = Latch()
+        surplus = self._memory.hand_in(event)
+        if surplus is not None:
+            self._reporter.drop("memory full", [surplus], unstored=True)
+        if event.stored is not None:
+            self._rescue.wake()
+            event.stored.wait(MOMENT)
+
+    def _sort_inbox(self) -> None:
+        while self._memory.unsorted and not self._is_slow and self._database.gate.enter(0):
+            try:
+                self._try_to_disk()
+            finally:
+                self._database.gate.leave()
+
+    def _write_for_others(self) -> bool:
+        """What the rescuer does, again and again until it is true: nothing is left to write."""
+        if not self._database.gate.enter(PATIENCE):
+            return False
+        began = time.monotonic()
+        try:
+            self._try_to_disk()
+            is_done = self._memory.is_empty and not self._memory.unsorted
+            if is_done and time.monotonic() - began < _SLOW_SECONDS:
+                self._is_slow = False
+        finally:
+            self._database.gate.leave()
+        return is_done
+
+    # Sending
 
     def claim(self, kind: Kind, limit: int) -> Batch | None:
         """The oldest events that nobody else is sending: up to `limit`, up to 500 KB. None when there are none."""
-        with self._database.lock:
-            batch = self._guard(lambda: self._claim_stored(kind, limit), None)
-            return batch or self._from_memory(kind, limit)
+
+        def claim(connection: sqlite3.Connection) -> Batch | None:
+            self._try_to_disk()
+            try:
+                with self._database.transaction():
+                    self._delete_undeleted(connection)
+                    return claims.claim(connection, kind, self.source, self._owner, limit, self._clock())
+            except FAILURES as error:
+                if is_busy(error):
+                    raise
+                self._access.tell(error)
+            # Nothing can be written. What can be read is sent all the same: it is older than what is in memory.
+            rows = contents.oldest(connection, kind, self.source, self._undeleted, limit)
+            return Batch(claims.within_size(rows), kind, "") if rows else None
+
+        batch = self._access.run(claim, None, patience=PATIENCE)
+        if batch is None and (rows := self._memory.rows(kind)):
+            batch = Batch(claims.within_size(rows[:limit]), kind, "")
+        return batch
 
     def renew(self, batch: Batch) -> None:
         """Keep the claim for another minute."""
         if batch.token:
-            with self._database.lock:
-                until = self._clock() + CLAIM_SECONDS
-                self._guard(
-                    lambda: self._execute("UPDATE claims SET until=? WHERE token=?", (until, batch.token)), None
-                )
+            values = (self._clock() + claims.SECONDS, batch.token)
+            self._access.run(lambda c: c.execute("UPDATE claims SET until=? WHERE token=?", values), None)
 
     def finish(
-        self, batch: Batch, done: Iterable[Row], parked: Sequence[Parked] = (), *, then: int = 0
+        self, batch: Batch, delivered: Sequence[Row], parked: Sequence[Parked] = (), *, then: int = 0
     ) -> Batch | None:
-        """`done` is delivered and `parked` is set aside; the rest of the batch waits for the next attempt.
+        """`delivered` is done and `parked` is set aside; the rest of the batch waits for the next attempt.
 
         With `then`, also what `claim` would give with this limit: the same transaction does both.
         """
-        ids = [id for id, _ in done] + [p.id for p in parked]
-        with self._database.lock:
-            if self._memory:
-                self._finish_in_memory(batch.kind, set(ids))
-            answer = self._guard(lambda: self._settle_stored(batch, ids, parked, then), _UNFINISHED)
-            if answer is not _UNFINISHED:
-                return answer
-            if batch.kind == "cloud" and batch.token:
-                self._sent[batch.token] = set(ids)
-            if parked:
-                self._reporter.drop("refused", [p.body for p in parked if p.id < 0])
-            return None
+        rows = [*delivered, *((event.id, event.body) for event in parked)]
+
+        def finish(_: sqlite3.Connection) -> Batch | None:
+            with self._database.transaction() as connection:
+                self._delete_undeleted(connection)
+                deleted = self._settle(connection, batch, rows)
+                surplus = park(connection, self.source, parked, self._clock(), self._limit)
+                claim = (connection, batch.kind, self.source, self._owner, then, self._clock())
+                following = claims.claim(*claim) if then else None
+            self.count -= deleted
+            self._database.pages += sum([len(body) for _, body in batch.rows]) // _PAGE
+            self._conclude(batch, rows, len(delivered), surplus)
+            return following
+
+        following = self._access.run(finish, _UNSETTLED, patience=PATIENCE)
+        if following is not _UNSETTLED:
+            return following
+        # The disk does not take it. It must not be sent again, and what would be parked has no place to be.
+        self._undeleted |= {id: body for id, body in rows if id > 0}
+        self._unended += [batch.token] if batch.token else []
+        self._conclude(batch, rows, len(delivered), [event.body for event in parked])
+        return None
+
+    def _settle(self, connection: sqlite3.Connection, batch: Batch, rows: Sequence[Row]) -> int:
+        """End the claim and delete what is done; how many of `events` that were."""
+        stored = [id for id, _ in rows if id > 0]
+        if batch.token or not stored:
+            deleted = claims.settle(connection, batch, stored)
+        else:
+            deleted = _delete_exactly(connection, TABLES[batch.kind], {id: body for id, body in rows if id > 0})
+        return deleted if batch.kind == "cloud" else 0
+
+    def _conclude(self, batch: Batch, rows: Sequence[Row], delivered: int, refused: list[bytes]) -> None:
+        self._memory.finish(batch.kind, (id for id, _ in rows))
+        if batch.kind == "cloud":
+            self._reporter.count("delivered", delivered)
+        if refused:
+            self._reporter.drop("refused", refused)
+
+    def retry_parked(self) -> int:
+        """Put every parked event back into the queue; their number."""
+        number = self._access.transact(lambda c: unpark(c, self.source, self._origin), 0, patience=PATIENCE)
+        self.count += number
+        return number
+
+    # Looking
 
     @property
     def waiting(self) -> int:
         """How many events wait, without asking the disk."""
-        return self.count + len(self._memory)
-
-    def retry_parked(self) -> int:
-        """Put every parked event back into the queue; their number."""
-        with self._database.lock:
-            return self._guard(self._unpark, 0)
+        return self.count - len(self._undeleted) + len(self._memory) + self._memory.unsorted
 
     def last_id(self) -> int:
         """The number of the newest event, as a mark for `pending`."""
-        with self._database.lock:
-            return self._guard(lambda: self._value("SELECT coalesce(max(id), 0) FROM events"), 0)
+        return self._access.run(contents.last_id, 0, patience=PATIENCE)
 
     def pending(self, upto: int) -> bool:
         """Whether an event not newer than `upto` still has to be sent."""
-        query = "SELECT id FROM events WHERE source=? AND cloud=0 AND id<=? ORDER BY id LIMIT ?"
-        with self._database.lock:
-            if any(not event.cloud for event in self._memory):
-                return True
-            sent = {id for ids in self._sent.values() for id in ids}
-            values = (self.source, upto, len(sent) + 1)
-            ids: list[Any] = self._guard(lambda: self._execute(query, values).fetchall(), [])
-            return any(id not in sent for (id,) in ids)
+        if len(self._memory) or self._memory.unsorted:
+            return True
+        return self._access.run(
+            lambda c: contents.is_pending(c, self.source, upto, self._undeleted), False, patience=PATIENCE
+        )
 
-    def numbers(self) -> tuple[int, int, int]:
-        """How many events wait (on disk and in memory), are parked, and are in memory."""
-        with self._database.lock:
-            waiting = self._guard(
-                lambda: self._value("SELECT count(*) FROM events WHERE source=? AND cloud=0", self.source), 0
-            )
-            parked = self._guard(lambda: self._value("SELECT count(*) FROM parked WHERE source=?", self.source), 0)
-            return waiting + len(self._memory), parked, len(self._memory)
+    def numbers(self) -> tuple[Numbers, dict[str, int]]:
+        """The queue's numbers and the client's counts, as of one moment."""
 
-    def listing(self) -> list[tuple[int, float, str, int, str, bytes]]:
-        """Every event of the queue: id, time stored, state, status, reason, JSON."""
-        waiting = "SELECT id, at, CASE cloud WHEN 0 THEN 'waiting' ELSE 'device' END, 0, '', body FROM events"
-        parked = "SELECT id, at, 'parked', status, reason, body FROM parked"
-        with self._database.lock:
-            rows: list[Any] = self._guard(
-                lambda: [
-                    row
-                    for query in (waiting, parked)
-                    for row in self._execute(f"{query} WHERE source=? ORDER BY id", (self.source,))
-                ],
-                [],
-            )
-            return rows + [(k.id, k.at, "memory", 0, "", k.body) for k in self._memory]
+        def numbers(connection: sqlite3.Connection | None) -> tuple[Numbers, dict[str, int]]:
+            stored = contents.count(connection, self.source) if connection else self.count
+            parked = contents.count(connection, self.source, "parked") if connection else 0
+            unsorted = self._memory.unsorted
+            in_memory = len(self._memory) + unsorted
+            counts = self._reporter.tally.totals()
+            counts["recorded"] = counts.get("recorded", 0) + unsorted
+            return Numbers(stored - len(self._undeleted) + in_memory, parked, in_memory), counts
+
+        return self._access.run(numbers, None, patience=1.0) or numbers(None)
+
+    def listing(self) -> list[Listed]:
+        """Every event of the queue, oldest first."""
+        nothing: list[Listed] = []
+        stored = self._access.run(lambda c: contents.listing(c, self.source), nothing, patience=PATIENCE)
+        gone = self._undeleted
+        memory = [Listed(event.id, event.at, "memory", 0, "", event.body) for event in self._memory.all()]
+        return [event for event in stored if event.state != "waiting" or event.id not in gone] + memory
 
     def refresh(self) -> bool:
         """Notice what other processes did: a replaced file, other events. True when anything changed."""
-        with self._database.lock:
-            self._to_disk_if_possible()
-            moved = self._database.close_if_moved()
-            version = self._guard(lambda: self._value("PRAGMA data_version"), self._version)
-            if not moved and version == self._version:
+
+        def refresh(connection: sqlite3.Connection) -> bool:
+            is_moved = self._database.is_moved
+            if is_moved:
+                self._move(connection)
+            self._to_disk()
+            connection = self._database.connection()
+            version = contents.version(connection)
+            if not is_moved and version == self._version:
                 return False
             self._version = version
-            self.count = self._guard(self._count_events, self.count)
+            self.count = contents.count(connection, self.source)
             return True
+
+        return self._access.run(refresh, False, patience=PATIENCE)
 
     def checkpoint(self) -> None:
         self._database.checkpoint()
 
-    def state(self, key: str) -> str | None:
-        """A text that is kept beside the events."""
-        with self._database.lock:
-            query = "SELECT value FROM state WHERE key=?"
-            row = self._guard(lambda: self._execute(query, (key,)).fetchone(), None)
-            return None if row is None else str(row[0])
+    def take_memory(self, other: Queue) -> None:
+        """What another queue of the same client could not store."""
 
-    def set_state(self, key: str, value: str) -> bool:
-        """Keep the text; whether the disk took it."""
-        with self._database.lock:
-            statement = "INSERT OR REPLACE INTO state VALUES(?,?)"
-            return self._guard(lambda: bool(self._execute(statement, (key, value))), False)
-
-    def state_once(self, key: str, value: str) -> str:
-        """What is kept under `key`; `value` if nothing was. Processes that start together get the same."""
-
-        def insert_or_read() -> str:
-            self._execute("INSERT OR IGNORE INTO state VALUES(?,?)", (key, value))
-            return str(self._execute("SELECT value FROM state WHERE key=?", (key,)).fetchone()[0])
-
-        with self._database.lock:
-            return self._guard(insert_or_read, value)
-
-    def replace_state(self, key: str, value: str) -> str | None:
-        """Set it and give what stood there, in one step: of several processes only one sees the old value."""
-
-        def exchange() -> str | None:
-            with self._database.transaction() as connection:
-                row = connection.execute("SELECT value FROM state WHERE key=?", (key,)).fetchone()
-                connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", (key, value))
-                return None if row is None else str(row[0])
-
-        with self._database.lock:
-            return self._guard(exchange, None)
-
-    def leave(self) -> None:
-        """No client uses it from now on: see `adopt`."""
-        _IN_USE.discard(self)
-
-    def refuse_key(self, application: str) -> None:
-        """Remember that the data plane does not know this write key, and which others this process uses beside it."""
-
-        def store() -> None:
-            neighbours = (f"beside {self.source}", " ".join(self._neighbours()))
-            with self._database.transaction() as connection:
-                connection.execute("INSERT OR REPLACE INTO refused VALUES(?,?)", (self.source, application))
-                connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", neighbours)
-
-        with self._database.lock:
-            self._guard(store, None)
-
-    def adopt(self, application: str) -> None:
-        """Take over what this application stored under write keys that were refused: a corrected key sends it.
-
-        A key that is in use beside the refused one, now or when that was refused, belongs to another source.
-        """
-        with self._database.lock:
-            self._guard(lambda: self._adopt_refused(application), None)
-            self.count = self._guard(self._count_events, self.count)
-
-    # Below: with the lock held.
-
-    def _enlist(self) -> None:
-        self._owner = owner()
-        _IN_USE.add(self)
-
-    def _neighbours(self) -> set[str]:
-        """The sources of other queues that clients in this process keep in the same file."""
-        path = self._database.path
-        return {queue.source for queue in list(_IN_USE) if queue is not self and queue._database.path == path}
-
-    def _adopt_refused(self, application: str) -> None:
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM refused WHERE source=?", (self.source,))
-            query = """SELECT source, coalesce(value, '') FROM refused LEFT JOIN state ON key = 'beside ' || source
-                WHERE application=?"""
-            for source, neighbours in connection.execute(query, (application,)).fetchall():
-                if source not in self._neighbours() and self.source not in neighbours.split():
-                    connection.execute("UPDATE events SET source=? WHERE source=?", (self.source, source))
-                    connection.execute("DELETE FROM refused WHERE source=?", (source,))
-
-    def _guard(self, work: Callable[[], _T], otherwise: _T) -> _T:
-        try:
+        if self._database.gate.enter(PATIENCE):
             try:
-                answer = work()
-            except _FAILURES as error:
-                if not self._database.repair(error):
-                    raise
-                answer = work()
-        except _FAILURES as error:
-            self._trouble(error)
-            return otherwise
-        return answer
+                other._sort_in()
+                for event in other._memory.all():
+                    self._memory.append(event)
+                other._memory.forget()
+                self._try_to_disk()
+            finally:
+                self._database.gate.leave()
 
-    def _trouble(self, error: Exception) -> None:
-        # One report per trouble, not one per event.
-        level = LogLevel.DEBUG if self._troubled else LogLevel.ERROR
-        if not self._troubled:
-            self._reporter.error(StorageError(f"the queue cannot be written: {error}"), level)
-        self._troubled = True
+    # Below: inside the gate.
 
-    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
-        return self._database.connection().execute(statement, values)
+    def _store(self, body: bytes, at: float, for_devices: bool) -> None:
+        began = time.monotonic()
+        self._reporter.count("recorded")
+        try:
+            self._to_disk()
+            self._access.attempt(lambda c: self._insert(c, body, at, for_devices))
+            self._access.recover()
+        except FAILURES as error:
+            self._access.tell(error)
+            self._memory.append(MemoryEvent(at, body, for_devices=for_devices))
+            self._drop_surplus()
+            if is_busy(error):
+                self._slow_down()
+        if time.monotonic() - began > _SLOW_SECONDS:
+            self._slow_down()
 
-    def _value(self, statement: str, *values: Any) -> int:
-        return int(self._execute(statement, values).fetchone()[0])
-
-    def _count_events(self) -> int:
-        return self._value("SELECT count(*) FROM events WHERE source=?", self.source)
-
-    def _insert(self, at: float, device: int, body: bytes) -> None:
-        self._execute("INSERT INTO events(source, at, device, body) VALUES(?,?,?,?)", (self.source, at, device, body))
+    def _insert(self, connection: sqlite3.Connection, body: bytes, at: float, for_devices: bool) -> None:
+        values = (self.source, self._origin, at, body)
+        if for_devices:
+            with self._database.transaction():
+                connection.execute(_INSERTS["cloud"], values)
+                last = connection.execute(_INSERTS["device"], values).lastrowid
+                missed = connection.execute(_FORGET, (last, self._limit)).rowcount
+            self._reporter.count("missed", missed)
+        else:
+            connection.execute(_INSERTS["cloud"], values)
         self._database.pages += 1
         self.count += 1
-        self._troubled = False
 
-    def _keep(self, at: float, device: int, body: bytes, error: Exception) -> None:
-        self._trouble(error)
-        self._last_memory_id -= 1
-        self._memory.append(_MemoryEvent(self._last_memory_id, at, device, body))
-        if len(self._memory) > MEMORY_EVENTS:
-            self._reporter.drop("memory full", [self._memory.popleft().body])
+    def _slow_down(self) -> None:
+        """From now on the rescuer writes, until it finds the disk quick again; calls wait for it for a moment only."""
+        self._is_slow = True
+        self._rescue.start()
 
-    def _from_memory(self, kind: Kind, limit: int) -> Batch | None:
-        rows = within_size([(k.id, k.body) for k in self._memory if not getattr(k, kind)][:limit])
-        return Batch(rows, kind, "") if rows else None
+    def _sort_in(self) -> None:
+        number, surplus = self._memory.take_inbox()
+        if number:
+            self._reporter.count("recorded", number)
+        if surplus:
+            self._reporter.drop("memory full", surplus)
 
-    def _finish_in_memory(self, kind: Kind, ids: set[int]) -> None:
-        for event in self._memory:
-            if event.id in ids:
-                setattr(event, kind, 1)
-        self._memory = deque(k for k in self._memory if not (k.cloud and k.device))
+    def _drop_surplus(self) -> None:
+        surplus = self._memory.trim()
+        if surplus:
+            self._reporter.drop("memory full", surplus)
 
     def _to_disk(self) -> None:
-        with self._database.transaction() as connection:
-            connection.executemany(
-                "INSERT INTO events(source, at, cloud, device, body) VALUES(?,?,?,?,?)",
-                [(self.source, k.at, k.cloud, k.device, k.body) for k in self._memory],
-            )
-        self.count += len(self._memory)
-        self._reporter.log(LogLevel.INFO, "the queue can be written again; %d event(s) stored", len(self._memory))
-        self._memory.clear()
-        self._troubled = False
+        """Store what is in memory. Raises what the disk says."""
+        if self._memory.unsorted:
+            self._sort_in()
+        if not self._memory.is_empty:
+            self._access.attempt(self._write_memory)
+            self._access.recover()
 
-    def _to_disk_if_possible(self) -> None:
-        if self._memory:
-            self._guard(self._to_disk, None)
+    def _write_memory(self, _: sqlite3.Connection) -> None:
+        events = self._memory.all()
+        rows: dict[Kind, list[tuple[str, str, float, bytes]]] = {
+            "cloud": [(self.source, self._origin, e.at, e.body) for e in events if e.cloud],
+            "device": [(self.source, self._origin, e.at, e.body) for e in events if e.device],
+        }
+        with self._database.transaction() as connection:
+            for kind, values in rows.items():
+                connection.executemany(_INSERTS[kind], values)
+        self.count += len(rows["cloud"])
+        self._reporter.log(LogLevel.INFO, "%d event(s) are on disk that waited in memory", len(events))
+        self._memory.clear()
+
+    def _try_to_disk(self) -> None:
+        try:
+            self._to_disk()
+        except FAILURES as error:
+            self._access.tell(error)
 
     def _delete_oldest(self) -> None:
+        """In one statement, so that a signal handler finds no transaction half done."""
         surplus = self.count - self._limit
-        bodies = self._guard(lambda: self._remove_oldest(surplus), None)
-        if bodies is not None:
-            self.count -= surplus
-            self._reporter.drop("queue full", bodies if self._reporter.wants_bodies else [], surplus)
+        statement = """DELETE FROM events WHERE id IN (SELECT id FROM events WHERE source=? ORDER BY id LIMIT ?)
+            RETURNING body"""
+        try:
+            rows = self._database.connection().execute(statement, (self.source, surplus)).fetchall()
+        except FAILURES as error:
+            self._access.tell(error)
+            return
+        self.count -= len(rows)
+        bodies = [body for (body,) in rows]
+        self._reporter.drop("queue full", bodies if self._reporter.wants_bodies else [], len(rows))
 
-    def _remove_oldest(self, number: int) -> list[bytes]:
-        oldest = "SELECT id FROM events WHERE source=? ORDER BY id LIMIT ?"
-        values = (self.source, number)
-        bodies: list[bytes] = []
-        with self._database.transaction() as connection:
-            if self._reporter.wants_bodies:
-                bodies = [b for (b,) in connection.execute(f"SELECT body FROM events WHERE id IN ({oldest})", values)]
-            connection.execute(f"DELETE FROM events WHERE id IN ({oldest})", values)
-        return bodies
+    def _delete_undeleted(self, connection: sqlite3.Connection) -> None:
+        """Within a transaction: what could not be deleted before."""
+        if self._undeleted or self._unended:
+            self.count -= _delete_exactly(connection, "events", self._undeleted)
+            connection.executemany("DELETE FROM claims WHERE token=?", [(token,) for token in self._unended])
+            self._undeleted.clear()
+            self._unended.clear()
 
-    def _claim_stored(self, kind: Kind, limit: int) -> Batch | None:
-        if self._memory:
-            self._to_disk()
-        with self._database.transaction() as connection:
-            self._forget_sent(connection)
-            return self._claim_in(connection, kind, limit)
+    def _count_loss(self) -> None:
+        """A damaged file was set aside, with all that was in it."""
+        if self.count:
+            self._reporter.drop("damaged file", [], self.count)
+        self.count = 0
+        self._undeleted.clear()
 
-    def _claim_in(self, connection: sqlite3.Connection, kind: Kind, limit: int) -> Batch | None:
-        now = self._clock()
-        end_dead(connection, now)
-        query = f"""SELECT id, body FROM events WHERE source=? AND {kind}=0 AND id >
-            (SELECT coalesce(max(last), 0) FROM claims WHERE kind=? AND source=?) ORDER BY id LIMIT ?"""
-        rows = within_size(connection.execute(query, (self.source, kind, self.source, limit)).fetchall())
-        if not rows:
-            return None
-        batch = Batch(rows, kind, new_id())
-        claim = (batch.token, kind, self.source, rows[-1][0], self._owner, now + CLAIM_SECONDS)
-        connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", claim)
-        return batch
+    def _move(self, connection: sqlite3.Connection) -> None:
+        """The file is gone, but the system keeps it as long as it is open: carry everything over into a new one."""
+        try:
+            rows = contents.everything(connection, self.source)
+        except FAILURES:
+            rows = []
+        lost = self.count - len(rows)
+        if lost > 0:
+            self._reporter.drop("damaged file", [], lost)
+        text = f"{self._database.path} was removed; {len(rows)} event(s) that waited go into a new file"
+        self._reporter.error(StorageError(text), topic="removed")
+        self._database.close()
+        self.count = 0
+        for at, body in rows:
+            self._memory.append(MemoryEvent(at, body, for_devices=False))
 
-    def _forget_sent(self, connection: sqlite3.Connection) -> None:
-        for token, ids in self._sent.items():
-            self.count -= settle(connection, token, "cloud", list(ids))
-        self._sent.clear()
 
-    def _settle_stored(self, batch: Batch, ids: Sequence[int], parked: Sequence[Parked], then: int) -> Batch | None:
-        with self._database.transaction() as connection:
-            gone = settle(connection, batch.token, batch.kind, ids if batch.token else ())
-            if parked:
-                self._park(connection, parked)
-            following = self._claim_in(connection, batch.kind, then) if then else None
-        self.count -= gone
-        self._database.pages += sum([len(body) for _, body in batch.rows]) // _PAGE
-        return following
-
-    def _park(self, connection: sqlite3.Connection, parked: Sequence[Parked]) -> None:
-        now = self._clock()
-        connection.executemany(
-            "INSERT INTO parked(source, at, status, reason, body) VALUES(?,?,?,?,?)",
-            [(self.source, now, p.status, p.reason, p.body) for p in parked],
-        )
-        statement = """DELETE FROM parked WHERE source=? AND id NOT IN
-            (SELECT id FROM parked WHERE source=? ORDER BY id DESC LIMIT ?) RETURNING body"""
-        bodies = [body for (body,) in connection.execute(statement, (self.source, self.source, self._limit))]
-        if bodies:
-            self._reporter.drop("refused", bodies)
-
-    def _unpark(self) -> int:
-        with self._database.transaction() as connection:
-            number = connection.execute(
-                "INSERT INTO events(source, at, device, body) SELECT source, at, 1, body FROM parked WHERE source=?",
-                (self.source,),
-            ).rowcount
-            connection.execute("DELETE FROM parked WHERE source=?", (self.source,))
-        self.count += number
-        return number
+def _delete_exactly(connection: sqlite3.Connection, table: str, rows: dict[int, bytes]) -> int:
+    """Delete these events, but not younger ones that have got their numbers; how many."""
+    statement = f"DELETE FROM {table} WHERE id=? AND body=?"
+    return sum(connection.execute(statement, (id, body)).rowcount for id, body in rows.items())

@@ -2,11 +2,11 @@
 
 | answer | what happens |
 |---|---|
-| 2xx | delivered |
+| 2xx | delivered; not if it is an HTML page, which no data plane sends: then as in the last line |
 | 400, 413, 422 | the batch is halved until the refused events are alone; those are parked with the reason |
-| 401, 403, any error that says "invalid write key" | nothing is sent until `initialize` gives another key |
-| 404, 410 | the source is disabled: nothing is sent until its configuration says otherwise, or `flush` asks again |
-| 429, 5xx, anything else, no answer | again later: after `Retry-After` (at most a day), else with back-off |
+| 401 with the text "invalid write key" | a pause: see `pause` |
+| 404 with the text "source is disabled" | a pause, too |
+| anything else, no answer | again later: after `Retry-After` (at most a day), else with back-off |
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from svctoolkit import retries
 from svctoolkit.sdk.base.transport import Response
 
 _LONGEST_WAIT = 86_400.0
+_WRONG_KEY, _DISABLED = b"invalid write key", b"source is disabled"
 
 
 class Verdict(Enum):
@@ -31,6 +32,8 @@ class Verdict(Enum):
 
 
 class Answer(NamedTuple):
+    """An answer and what it means. `text` says it to people; `retry_after` is in seconds."""
+
     verdict: Verdict
     status: int
     text: str
@@ -39,14 +42,34 @@ class Answer(NamedTuple):
 
 def verdict(response: Response) -> Verdict:
     """What the answer means; the table is at the top of this module."""
-    status = response.status
+    status, text = response.status, response.body[:1000].lower()
+    if status == 401 and _WRONG_KEY in text:
+        return Verdict.KEY
+    if status == 404 and _DISABLED in text:
+        return Verdict.SOURCE
+    if _WRONG_KEY in text or (is_page(response) and status != 413):
+        return Verdict.LATER  # a proxy, a login page, a moved host: none of them has read the events
     if 200 <= status < 300:
         return Verdict.DONE
-    if status in (401, 403) or b"invalid write key" in response.body[:1000].lower():
-        return Verdict.KEY
-    if status in (404, 410):
-        return Verdict.SOURCE
     return Verdict.REFUSED if status in (400, 413, 422) else Verdict.LATER
+
+
+def is_page(response: Response) -> bool:
+    """Whether it is an HTML page."""
+    return response.body[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))
+
+
+def describe(response: Response) -> str:
+    """The answer in a line: status, where it points to, what it says."""
+    location = response.headers.get("location", "")
+    target = f"to {location[:200]}" if 300 <= response.status < 400 and location else ""
+    text = "an HTML page" if is_page(response) else response.body[:200].decode("utf-8", "replace").strip()
+    return " ".join(word for word in (str(response.status), target, text) if word)
+
+
+def says_wrong_key(response: Response) -> bool:
+    """Whether a control plane says that it does not know the write key."""
+    return response.status in (400, 401) and _WRONG_KEY in response.body[:1000].lower()
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
@@ -56,4 +79,5 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def basic(write_key: str) -> str:
+    """The `Authorization` of a write key."""
     return "Basic " + base64.b64encode(f"{write_key}:".encode()).decode()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, unquote, urlsplit
 
+from svctoolkit import __version__
 from svctoolkit.errors import DeliveryError
 from svctoolkit.sdk.base.transport import Answering, Request, Response
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
 
+USER_AGENT = f"svctoolkit/{__version__} Python/{'.'.join(map(str, sys.version_info[:3]))}"
 _LONGEST_ANSWER = 4 << 20
 Place = tuple[str, str]  # scheme, and host with port
 
@@ -22,6 +27,8 @@ class HttpTransport:
 
     def __init__(self) -> None:
         self._connections: dict[Place, HTTPConnection] = {}
+        #: by place: what stands before the path, and the proxy's credentials, where there is a proxy without a tunnel
+        self._proxied: dict[Place, tuple[str, dict[str, str]]] = {}
 
     def send(self, request: Request) -> Response:
         """The answer. Raises `DeliveryError` when there is none."""
@@ -30,7 +37,6 @@ class HttpTransport:
     def begin(self, request: Request) -> Answering:
         """Send the request, and do not wait for its answer. One request at a time is under way to a place."""
         from http.client import HTTPException
-        from urllib.parse import urlsplit
 
         address = urlsplit(request.url)
         place = (address.scheme, address.netloc)
@@ -48,7 +54,7 @@ class HttpTransport:
                     if failure is not None:
                         raise failure
                     return self._receive(place)
-                except (HTTPException, ConnectionError):
+                except ConnectionError:
                     if not reused:
                         raise
                     self._write(place, target, request)  # the server had closed the kept connection
@@ -73,19 +79,22 @@ class HttpTransport:
         connection.timeout = request.timeout
         if connection.sock is not None:
             connection.sock.settimeout(request.timeout)
-        proxied = getattr(connection, "absolute", "")
+        absolute, authorization = self._proxied.get(place, ("", {}))
+        headers = {"User-Agent": USER_AGENT, **authorization, **request.headers}
         try:
-            connection.request(
-                request.method, proxied + target, body=request.body or None, headers=dict(request.headers)
-            )
+            connection.request(request.method, absolute + target, body=request.body or None, headers=headers)
         except BaseException:
             self._drop(place)
             raise
 
     def _receive(self, place: Place) -> Response:
+        from http.client import IncompleteRead
+
         try:
             answer = self._connections[place].getresponse()
             body = answer.read(_LONGEST_ANSWER)
+            if answer.length and len(body) < _LONGEST_ANSWER:
+                raise IncompleteRead(body, answer.length)
             got = {name.lower(): value for name, value in answer.getheaders()}
             if answer.will_close or not answer.isclosed():
                 self._drop(place)
@@ -96,21 +105,24 @@ class HttpTransport:
 
     def _connect(self, place: Place, timeout: float) -> HTTPConnection:
         from http.client import HTTPConnection, HTTPSConnection
-        from urllib.parse import urlsplit
         from urllib.request import getproxies, proxy_bypass
 
         scheme, netloc = place
         host = urlsplit(f"//{netloc}")
         proxy = None if proxy_bypass(host.hostname or "") else getproxies().get(scheme)
-        kind = HTTPSConnection if scheme == "https" else HTTPConnection
         if proxy:
             through = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-            connection = kind(through.hostname or "", through.port or 80, timeout=timeout)
-            if scheme == "https":
-                connection.set_tunnel(host.hostname or "", host.port or 443)
+            credentials = _proxy_authorization(through)
+            if scheme == "https":  # the proxy gets its credentials with CONNECT, and never sees the write key
+                connection: HTTPConnection = HTTPSConnection(
+                    through.hostname or "", through.port or 80, timeout=timeout
+                )
+                connection.set_tunnel(host.hostname or "", host.port or 443, headers=credentials)
             else:
-                connection.absolute = f"{scheme}://{netloc}"  # type: ignore[attr-defined]
+                connection = HTTPConnection(through.hostname or "", through.port or 80, timeout=timeout)
+                self._proxied[place] = (f"{scheme}://{netloc}", credentials)
         else:
+            kind = HTTPSConnection if scheme == "https" else HTTPConnection
             connection = kind(host.hostname or "", host.port, timeout=timeout)
         self._connections[place] = connection
         return connection
@@ -120,3 +132,10 @@ class HttpTransport:
         if connection is not None:
             with suppress(OSError):
                 connection.close()
+
+
+def _proxy_authorization(proxy: SplitResult) -> dict[str, str]:
+    if not proxy.username:
+        return {}
+    credentials = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return {"Proxy-Authorization": "Basic " + base64.b64encode(credentials.encode()).decode()}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
-import time
 from collections.abc import Sequence
 from enum import Enum
 from functools import partial
@@ -13,23 +13,17 @@ from typing import NamedTuple
 from svctoolkit.errors import DeliveryError
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel, Settings
+from svctoolkit.sdk.base.timing import Alarm
 from svctoolkit.sdk.base.transport import Answering, Request, Transport
 from svctoolkit.sdk.base.values import iso
 from svctoolkit.sdk.queue.claims import Batch, Parked, Row
 from svctoolkit.sdk.queue.queue import Queue
-from svctoolkit.sdk.sending.answers import Answer, Verdict, basic, retry_after, verdict
+from svctoolkit.sdk.sending.answers import Answer, Verdict, basic, describe, retry_after, verdict
 from svctoolkit.sdk.sending.http import HttpTransport
+from svctoolkit.sdk.sending.pause import Cause, Pause
 
 TIMEOUT = 15.0
 _LOOPBACK = re.compile(r"https?://(localhost|127\.[\d.]+|\[::1\])(:|/|$)")
-
-
-class Pause(Enum):
-    """Why nothing is sent."""
-
-    NO = ""
-    KEY = "the write key was refused; initialize with another one"
-    SOURCE = "the source is disabled"
 
 
 class Step(Enum):
@@ -50,18 +44,23 @@ class _Outcome(NamedTuple):
 
 
 class Sender:
-    """Sends the waiting events. `not_before` (monotonic) is when the next attempt is due after a failure."""
+    """Sends the waiting events. `retry` rings when the next attempt is due after a failure."""
 
     def __init__(
-        self, queue: Queue, transport: Transport, reporter: Reporter, settings: Settings, write_key: str
+        self,
+        queue: Queue,
+        transport: Transport,
+        reporter: Reporter,
+        settings: Settings,
+        write_key: str,
+        pause: Pause,
     ) -> None:
         self.url = settings.data_plane_url
-        self.pause = Pause.NO
-        self.not_before = 0.0
+        self.retry = Alarm(settings.clock)
         self.asked_to_wait = False
         self.anonymous_id = ""
         self._queue, self._transport, self._reporter = queue, transport, reporter
-        self._settings, self._key = settings, write_key
+        self._settings, self._key, self._pause = settings, write_key, pause
         self._failures = 0
         self._following: Batch | None = None
         self._last: _Outcome | None = None
@@ -72,7 +71,7 @@ class Sender:
         In a run of full batches the disk works while the data plane does: with a batch on its way, what came of the
         one before is stored and the one behind is claimed. `release` stores the last and gives back what is claimed.
         """
-        if self.pause is not Pause.NO:
+        if self._pause.blocks:
             return Step.PAUSED
         size = self._settings.flush_queue_size
         following, self._following = self._following, None
@@ -111,9 +110,7 @@ class Sender:
         then = size if self._queue.waiting >= before + under_way + size else 0
         if last is None:
             return self._queue.claim("cloud", then) if then else None
-        following = self._queue.finish(last.batch, last.delivered, last.parked, then=then)
-        self._reporter.counts["delivered"] += len(last.delivered)
-        return following
+        return self._queue.finish(last.batch, last.delivered, last.parked, then=then)
 
     def _settle(self, outcome: _Outcome, answering: Answering, timeout: float) -> Answer:
         """Wait for the answer; halve the batch as long as something in it is refused. The last answer."""
@@ -125,8 +122,7 @@ class Sender:
                 outcome.delivered.extend(rows)
             elif answer.verdict is Verdict.REFUSED and len(rows) == 1:
                 outcome.parked.append(Parked(*rows[0], answer.status, answer.text))
-                text = f"the data plane refuses an event ({answer.status} {answer.text}); it is parked"
-                self._reporter.error(DeliveryError(text, code="EREFUSED", status=answer.status), LogLevel.WARN)
+                self._tell_parked(rows[0][1], answer)
             elif answer.verdict is Verdict.REFUSED:
                 half = len(rows) // 2
                 halves += [rows[half:], rows[:half]]
@@ -141,27 +137,41 @@ class Sender:
     def _conclude(self, answer: Answer, left: int) -> Step:
         if answer.verdict in (Verdict.DONE, Verdict.REFUSED):
             self._failures = 0
+            self._pause.forget()
             return Step.SENT
         if answer.verdict is Verdict.LATER:
             self._failures += 1
-            self._reporter.counts["retried"] += left
+            self._reporter.count("retried", left)
             wait = self._settings.backoff(self._failures) if answer.retry_after is None else answer.retry_after
             self.asked_to_wait = answer.retry_after is not None
-            self.not_before = time.monotonic() + wait
-            text = f"the data plane did not take {left} event(s): {answer.text}; next attempt in {wait:.1f} s"
-            self._reporter.error(DeliveryError(text, code="ERETRY", status=answer.status or 500), LogLevel.WARN)
+            self.retry.set(wait)
+            self._pause.lift()  # whoever answers something else has got over what the pause was for
+            text = f"{self._where} did not take {left} event(s): {answer.text}; next attempt in {wait:.1f} s"
+            error = DeliveryError(text, code="ERETRY", status=answer.status or 500)
+            self._reporter.error(error, LogLevel.WARN, topic="not taken")
             return Step.LATER
-        self.pause_for(Pause.KEY if answer.verdict is Verdict.KEY else Pause.SOURCE, answer.text, answer.status)
+        self.pause_for(Cause.KEY if answer.verdict is Verdict.KEY else Cause.SOURCE, answer.text, answer.status)
         return Step.PAUSED
 
-    def pause_for(self, pause: Pause, why: str, status: int) -> None:
+    def pause_for(self, cause: Cause, why: str, status: int) -> None:
         """Send nothing for now. The events are kept."""
-        if self.pause is pause:
-            return
-        self.pause = pause
-        if pause is Pause.KEY:
-            self._queue.refuse_key(self._settings.application_name)
-        self._reporter.error(DeliveryError(f"{pause.value} ({status} {why})", code="EPAUSED", status=status))
+        text = f"{cause.value}, says {self._where} ({why})"
+        if self._pause.begin(cause, text):
+            error = DeliveryError(
+                f"{text}; looking again in {self._pause.remaining:.0f} s", code="EPAUSED", status=status
+            )
+            self._reporter.error(error, topic=cause.value)
+
+    @property
+    def _where(self) -> str:
+        scheme, _, rest = self.url.partition("://")
+        return f"{scheme}://{rest.rpartition('@')[2]}"
+
+    def _tell_parked(self, body: bytes, answer: Answer) -> None:
+        id = json.loads(body).get("messageId", "")
+        text = f"{self._where} refuses event {id} ({answer.text}); it is parked"
+        error = DeliveryError(text, code="EREFUSED", status=answer.status)
+        self._reporter.error(error, LogLevel.WARN, topic="refused")
 
     def _begin(self, rows: Sequence[Row], timeout: float) -> Answering:
         body = _envelope([body for _, body in rows], self._settings.clock())
@@ -186,10 +196,9 @@ class Sender:
             response = answering()
         except Exception as error:  # noqa: BLE001 - whatever a transport raises, there was no answer
             return Answer(Verdict.LATER, 0, str(error) or type(error).__name__, None)
-        text = f"{response.status} {response.body[:200].decode('utf-8', 'replace').strip()}".strip()
         wait = retry_after(response.headers, self._settings.clock())
         self._reporter.log(LogLevel.VERBOSE, "answer %d", response.status)
-        return Answer(verdict(response), response.status, text, wait)
+        return Answer(verdict(response), response.status, describe(response), wait)
 
 
 def _envelope(events: list[bytes], now: float) -> bytes:

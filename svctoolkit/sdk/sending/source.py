@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from svctoolkit import __version__
 from svctoolkit.errors import DeliveryError
 from svctoolkit.sdk.base.settings import Settings
 from svctoolkit.sdk.base.transport import Request, Transport
 from svctoolkit.sdk.queue.queue import Queue
-from svctoolkit.sdk.sending.answers import Verdict, basic, verdict
+from svctoolkit.sdk.sending.answers import basic, describe, says_wrong_key
 
 _STATE = "source_config"
 _TIMEOUT = 5.0
@@ -22,11 +22,11 @@ class DeviceDestination(NamedTuple):
     """A destination as device mode needs it. `allowed` is None without a list; `denied` is then what is left out."""
 
     display_name: str
-    config: Mapping[str, Any]
+    config: Mapping[str, object]
     allowed: frozenset[str] | None
     denied: frozenset[str]
 
-    def takes(self, event: Mapping[str, Any]) -> bool:
+    def takes(self, event: Mapping[str, object]) -> bool:
         """Whether the event filter lets it through. Only track events with a name are filtered."""
         name = str(event.get("event") or "").strip()
         if event.get("type") != "track" or not name:
@@ -52,7 +52,7 @@ def source_config(text: str | bytes) -> SourceConfig:
     if not isinstance(source, Mapping):
         raise ValueError("it has no source")
     planes = {
-        region: plane["url"].rstrip("/")
+        region: str(plane["url"]).rstrip("/")
         for region, listed in _object(source.get("dataplanes")).items()
         for plane in _objects(listed)
         if plane.get("default") is True and str(plane.get("url", "")).startswith(("https://", "http://"))
@@ -64,7 +64,7 @@ def source_config(text: str | bytes) -> SourceConfig:
     )
 
 
-def _destinations(given: list[Mapping[str, Any]]) -> list[DeviceDestination]:
+def _destinations(given: list[Mapping[str, object]]) -> list[DeviceDestination]:
     by_name: dict[str, DeviceDestination] = {}
     for destination in given:
         name = _object(destination.get("destinationDefinition")).get("displayName")
@@ -83,15 +83,15 @@ def _destinations(given: list[Mapping[str, Any]]) -> list[DeviceDestination]:
     return list(by_name.values())
 
 
-def _names(listed: Any) -> frozenset[str]:
+def _names(listed: object) -> frozenset[str]:
     return frozenset(str(entry.get("eventName") or "").strip() for entry in _objects(listed)) - {""}
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _object(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _objects(value: Any) -> list[Mapping[str, Any]]:
+def _objects(value: object) -> list[Mapping[str, object]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
@@ -103,7 +103,7 @@ class SourceConfigs:
 
     def cache(self) -> SourceConfig | None:
         """The copy on disk, if it belongs to this source."""
-        text = self._queue.state(f"{_STATE}:{self._queue.source}")
+        text = self._queue.states.read(_STATE)
         try:
             return source_config(text) if text else None
         except ValueError:
@@ -119,13 +119,13 @@ class SourceConfigs:
             response = self._transport.send(request)
         except Exception as error:
             raise DeliveryError(f"no source configuration: {error}", code="ENOCONFIG") from error
-        if verdict(response) is Verdict.KEY:
-            raise DeliveryError("the control plane does not know the write key", code="EKEY", status=response.status)
+        if says_wrong_key(response):
+            raise DeliveryError(describe(response), code="EKEY", status=response.status)
         if response.status != 200:
-            raise DeliveryError(f"no source configuration: answer {response.status}", code="ENOCONFIG")
+            raise DeliveryError(f"no source configuration from {control}: {describe(response)}", code="ENOCONFIG")
         try:
             config = source_config(response.body)
         except ValueError as error:
             raise DeliveryError(f"the source configuration cannot be read: {error}", code="ENOCONFIG") from error
-        self._queue.set_state(f"{_STATE}:{self._queue.source}", response.body.decode("utf-8", "replace"))
+        self._queue.states.write(_STATE, response.body.decode("utf-8", "replace"))
         return config

@@ -6,49 +6,68 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from svctoolkit.errors import DeliveryError
+from svctoolkit.sdk.base.gate import Gate, Latch, Wakeup
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.sending.sender import TIMEOUT, Step
 
 _TICK = 1.0
+_OTHERS_SECONDS = 0.05
 
 
 class Work(Protocol):
-    """What the worker does; `Running` implements it."""
+    """What the worker does."""
 
-    def tick(self) -> None: ...
-    def due(self, since_success: float) -> bool: ...
-    def send(self, timeout: float, *, asked: bool) -> Step: ...
-    def release(self) -> None: ...
-    def wait(self) -> float: ...
-    def mark(self) -> int: ...
-    def pending(self, upto: int) -> bool: ...
-    def flush_devices(self) -> None: ...
+    def tick(self) -> None:
+        """What has to be done now and then."""
+
+    def due(self) -> bool:
+        """Whether something has to be sent."""
+
+    def send(self, timeout: float, *, asked: bool) -> Step:
+        """Send a batch. `asked`: somebody waits for it."""
+
+    def release(self) -> None:
+        """Nothing more is sent for now."""
+
+    def wait(self) -> float:
+        """Seconds until the next attempt."""
+
+    def mark(self) -> int:
+        """The newest event."""
+
+    def pending(self, upto: int) -> bool:
+        """Whether an event up to this mark waits."""
 
 
 class _Flush:
+    """Somebody waits until all up to a mark is sent."""
+
     def __init__(self, upto: int, timeout: float, patient: bool) -> None:
         self.upto, self.deadline, self.patient = upto, time.monotonic() + timeout, patient
-        self.done, self.delivered = threading.Event(), False
+        self.done, self.delivered = Latch(), False
 
 
 class Worker:
-    """A daemon thread, started when it is first needed, again after a fork, and after `stop`."""
+    """A daemon thread, started when it is first needed, again after a fork, and after `stop`.
 
-    def __init__(self, work: Work, reporter: Reporter, *, embedded: bool) -> None:
-        self._work, self._reporter, self._embedded = work, reporter, embedded
-        self._turn = threading.RLock()
+    `lend` lets it at the queue while the thread that waits for it stands, in a signal handler, in the middle of a call.
+    """
+
+    def __init__(
+        self, work: Work, reporter: Reporter, lend: Callable[[], AbstractContextManager[None]], *, embedded: bool
+    ) -> None:
+        self._work, self._reporter, self._lend, self._embedded = work, reporter, lend, embedded
         self.after_fork()
 
     def after_fork(self) -> None:
         self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
-        self._wake = threading.Event()
-        self._turn = threading.RLock()
+        self._stop, self._wakeup = Latch(), Wakeup()
+        self._starting, self._turn = Gate(), Gate()
         self._flushes: deque[_Flush] = deque()
-        self._last_success = time.monotonic()
 
     @property
     def alive(self) -> bool:
@@ -56,69 +75,73 @@ class Worker:
 
     def start(self) -> None:
         """Make sure that it runs. Where no thread can be started (the interpreter ends) the events stay on disk."""
-        if self._thread is not None or self._embedded:
+        if self._thread is not None or self._embedded or not self._starting.enter(0):
             return
-        self._stop = threading.Event()
-        thread = threading.Thread(target=self._run, args=(self._stop,), name="svctoolkit-sdk", daemon=True)
         try:
-            thread.start()
+            if self._thread is None:
+                self._stop = Latch()
+                thread = threading.Thread(target=self._run, args=(self._stop,), name="svctoolkit-sdk", daemon=True)
+                thread.start()
+                self._thread = thread
         except RuntimeError:
             return
-        self._thread = thread
+        finally:
+            self._starting.leave()
 
     def wake(self) -> None:
-        if not self._wake.is_set():
-            self._wake.set()
+        self._wakeup.set()
 
     def flush(self, timeout: float, *, patient: bool = True) -> bool:
         """Send what waits now; whether all of it is settled. `patient` tries again within the timeout."""
-        flush = _Flush(self._work.mark(), timeout, patient)
         if threading.current_thread() is self._thread:
-            return False  # a callback or an integration asks its own thread: there is nobody to wait for
-        if self._embedded or not self.alive:
-            self._serve(flush)
-        else:
-            self._flushes.append(flush)
-            self._wake.set()
-            flush.done.wait(timeout + 0.1)
+            return False  # a callback asks its own thread: there is nobody to wait for
+        with self._lend():
+            flush = _Flush(self._work.mark(), timeout, patient)
+            if self._embedded or not self.alive:
+                self._serve(flush)
+            else:
+                self._flushes.append(flush)
+                self._wakeup.set()
+                flush.done.wait(timeout + 0.1)
         self._reporter.publish()
         return flush.delivered
 
     def stop(self, timeout: float) -> bool:
         """End the thread after what it is doing; whether it has ended within `timeout` seconds."""
         self._stop.set()
-        self._wake.set()
+        self._wakeup.set()
         thread, self._thread = self._thread, None
         if thread is None or thread is threading.current_thread():
             return True
-        thread.join(timeout)
+        with self._lend():
+            thread.join(timeout)
         return not thread.is_alive()
 
-    def _run(self, stop: threading.Event) -> None:
-        self._last_success = time.monotonic()
-        while not stop.is_set():
+    def _run(self, stop: Latch) -> None:
+        while not stop.wait(0):
             self._safely(lambda: self._once(stop))
             self._reporter.publish()
-            if not self._flushes and not stop.is_set():
-                self._wake.wait(_TICK)
-            self._wake.clear()
+            if not self._flushes and not stop.wait(0):
+                self._wakeup.wait(_TICK)
 
-    def _once(self, stop: threading.Event) -> None:
-        with self._turn:
-            if not self._flushes:
-                self._work.tick()
+    def _once(self, stop: Latch) -> None:
+        if self._turn.enter(TIMEOUT):
             try:
-                while not self._flushes and not stop.is_set() and self._due():
-                    if self._work.send(TIMEOUT, asked=False) is not Step.SENT:
-                        break
-                    self._last_success = time.monotonic()
+                if not self._flushes:
+                    self._work.tick()
+                self._send_due(stop)
             finally:
-                self._work.release()
+                self._turn.leave()
         while self._flushes:
             self._serve(self._flushes.popleft())
 
-    def _due(self) -> bool:
-        return self._work.due(time.monotonic() - self._last_success)
+    def _send_due(self, stop: Latch) -> None:
+        try:
+            while not self._flushes and self._work.due() and not stop.wait(0):
+                if self._work.send(TIMEOUT, asked=False) is not Step.SENT:
+                    break
+        finally:
+            self._work.release()
 
     def _safely(self, work: Callable[[], None]) -> None:
         try:
@@ -127,14 +150,17 @@ class Worker:
             self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
 
     def _serve(self, flush: _Flush) -> None:
-        with self._turn:
-            try:
-                self._safely(self._work.tick)
-                self._safely(lambda: self._send_all(flush))
-                self._safely(self._work.release)
-                self._safely(self._work.flush_devices)
-            finally:
-                flush.done.set()
+        # Two may ask at once where there is no thread; and one, in a signal handler, in the middle of its own asking.
+        if not self._turn.enter(max(0.0, flush.deadline - time.monotonic())):
+            flush.done.set()
+            return
+        try:
+            self._safely(self._work.tick)
+            self._safely(lambda: self._send_all(flush))
+            self._safely(self._work.release)
+        finally:
+            self._turn.leave()
+            flush.done.set()
 
     def _send_all(self, flush: _Flush) -> None:
         while self._work.pending(flush.upto):
@@ -143,12 +169,11 @@ class Worker:
                 return
             step = self._work.send(min(remaining, TIMEOUT), asked=True)
             if step is Step.SENT:
-                self._last_success = time.monotonic()
                 continue
             if step is Step.PAUSED or not flush.patient:
                 return
             # Refused for now, or another process is sending them.
-            wait = self._work.wait() if step is Step.LATER else 0.05
-            if self._stop.wait(max(0.0, min(wait, flush.deadline - time.monotonic()))):
+            wait = self._work.wait() if step is Step.LATER else _OTHERS_SECONDS
+            if self._stop.wait(min(wait, flush.deadline - time.monotonic())):
                 return
         flush.delivered = True

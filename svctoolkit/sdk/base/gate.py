@@ -1,0 +1,131 @@
+"""Locks for code that a signal handler, `__del__` or a callback may interrupt anywhere."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+
+class Gate:
+    """Lets in one at a time, and makes nobody wait for himself.
+
+    A signal handler runs in the middle of whatever its thread is doing; where that is inside already, `enter` says no
+    instead of waiting for ever. The lock underneath is re-entrant: who holds it is known at any moment.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._inside = False
+        #: Set while what happens inside must not be shared even by `lent`: within a transaction.
+        self.exclusive = False
+
+    def enter(self, timeout: float = -1) -> bool:
+        """Whether it was let in within `timeout` seconds (-1: however long it takes). Who was calls `leave`."""
+        lock = self._lock
+        if not lock.acquire(blocking=False) and not lock.acquire(timeout=timeout):
+            return False
+        if self._inside:
+            lock.release()
+            return False
+        self._inside = True
+        return True
+
+    def leave(self) -> None:
+        self._inside = False
+        self._lock.release()
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Within the `with`, others may enter although the interrupted code of this thread is inside.
+
+        For a signal handler that waits for another thread, which has to enter. What was interrupted stands between two
+        statements then, never within a transaction.
+        """
+        if not self._lock.acquire(blocking=False):
+            yield
+            return
+        interrupted = self._inside and not self.exclusive
+        self._lock.release()
+        if not interrupted:
+            yield
+            return
+        self.leave()
+        try:
+            yield
+        finally:
+            self._lock.acquire()
+            self._inside = True
+
+
+class Turnstile:
+    """Does one thing after the other, at once if it can; else whoever is inside does it when he is done.
+
+    So no call waits longer than a moment, none waits for itself, and none is lost.
+    """
+
+    def __init__(self, patience: float) -> None:
+        self._gate, self._patience = Gate(), patience
+        self._postponed: deque[Callable[[], None]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._postponed)
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Have it done. `work` must not raise."""
+        if not self._gate.enter(self._patience):
+            self._postponed.append(work)
+        else:
+            try:
+                self._catch_up()
+                work()
+            finally:
+                self._gate.leave()
+        # What came meanwhile, or what whoever was inside has missed by a moment.
+        while self._postponed and self._gate.enter(0):
+            try:
+                self._catch_up()
+            finally:
+                self._gate.leave()
+
+    def try_run(self, work: Callable[[], None]) -> None:
+        """Do it, unless somebody is inside."""
+        if self._gate.enter(0):
+            try:
+                self._catch_up()
+                work()
+            finally:
+                self._gate.leave()
+
+    def _catch_up(self) -> None:
+        with suppress(IndexError):
+            while self._postponed:
+                self._postponed.popleft()()
+
+
+class Wakeup:
+    """Wakes one thread. Unlike `threading.Event`, `set` may interrupt another `set` of its own thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        with suppress(RuntimeError):  # it is set already
+            self._lock.release()
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it was set within `timeout` seconds. It is not any more afterwards."""
+        return self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX))
+
+
+class Latch(Wakeup):
+    """Stays set."""
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it was set within `timeout` seconds."""
+        is_set = super().wait(timeout)
+        if is_set:
+            self.set()
+        return is_set

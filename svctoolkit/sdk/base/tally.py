@@ -1,0 +1,34 @@
+"""Counts that never wait for a lock."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from svctoolkit.sdk.base.gate import Gate
+
+_FOLD_AT = 1000
+_MOMENT = 0.05
+
+
+class Tally:
+    """Counts by name. `add` may interrupt another `add`; what one `add` counts is seen together or not at all."""
+
+    def __init__(self) -> None:
+        self._news: deque[dict[str, int]] = deque()
+        self._totals: Counter[str] = Counter()
+        self._gate = Gate()
+
+    def add(self, counts: dict[str, int]) -> None:
+        self._news.append(counts)
+        if len(self._news) > _FOLD_AT:
+            self.totals()
+
+    def totals(self) -> dict[str, int]:
+        """Everything counted so far. (Inside an interrupted `totals`, what it had summed up.)"""
+        if self._gate.enter(_MOMENT):
+            try:
+                for _ in range(len(self._news)):
+                    self._totals.update(self._news.popleft())
+            finally:
+                self._gate.leave()
+        return dict(self._totals)

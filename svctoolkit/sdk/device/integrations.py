@@ -1,0 +1,92 @@
+"""The integrations that run: who gets which event, and what happens when one fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from svctoolkit.errors import DeliveryError
+from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.base.settings import LogLevel
+from svctoolkit.sdk.device.protocol import Factory, Integration
+from svctoolkit.sdk.queue.claims import Row
+from svctoolkit.sdk.sending.source import DeviceDestination, SourceConfig
+
+if TYPE_CHECKING:
+    from svctoolkit.sdk.client import ServiceClient
+
+_OWN = DeviceDestination("", {}, None, frozenset())
+
+
+class Integrations:
+    """Used by one thread at a time. One that raises is told to `on_error` and misses that event; the others do not."""
+
+    def __init__(self, factories: Sequence[Factory], client: ServiceClient, reporter: Reporter) -> None:
+        self._factories, self._client, self._reporter = factories, client, reporter
+        self._active: dict[int, tuple[DeviceDestination, Integration]] = {}
+        self._failed: set[int] = set()
+
+    def start_own(self) -> None:
+        """Start the factories of the application's own: no configuration has to name them."""
+        for place, factory in enumerate(self._factories):
+            if not factory.display_name:
+                self._start(place, factory, _OWN)
+
+    def use(self, config: SourceConfig) -> None:
+        """Start the factories that the configuration names, stop those it names no more."""
+        named = {destination.display_name: destination for destination in config.destinations if config.enabled}
+        for place, factory in enumerate(self._factories):
+            if factory.display_name:
+                self._start(place, factory, named.get(factory.display_name))
+
+    @property
+    def all_own(self) -> bool:
+        """Whether no factory waits for the source configuration."""
+        return not any(factory.display_name for factory in self._factories)
+
+    def dump(self, rows: Sequence[Row]) -> None:
+        """Hand each event to each integration that wants it."""
+        for _, body in rows:
+            for place, (destination, integration) in list(self._active.items()):
+                event = json.loads(body)  # each its own: what one changes, the next does not see
+                if _chooses(event.get("integrations"), destination) and destination.takes(event):
+                    self._isolate(place, "dump", partial(integration.dump, event))
+
+    def reset(self) -> None:
+        for place, (_, integration) in list(self._active.items()):
+            self._isolate(place, "reset", integration.reset)
+
+    def flush(self) -> None:
+        for place, (_, integration) in list(self._active.items()):
+            self._isolate(place, "flush", integration.flush)
+
+    def _start(self, place: int, factory: Factory, destination: DeviceDestination | None) -> None:
+        active = self._active.get(place)
+        if destination is None:
+            self._active.pop(place, None)
+        elif active is not None and active[0].config == destination.config:
+            self._active[place] = (destination, active[1])
+        elif place not in self._failed:
+            self._isolate(place, "create", lambda: self._create(place, factory, destination))
+
+    def _create(self, place: int, factory: Factory, destination: DeviceDestination) -> None:
+        self._failed.add(place)
+        self._active[place] = (destination, factory.create(destination.config, self._client))
+        self._failed.discard(place)
+
+    def _isolate(self, place: int, action: str, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - the destination's code
+            name = self._factories[place].display_name or type(self._factories[place]).__name__
+            text = f"device mode, {name}: {action} failed: {type(error).__name__}: {error}"
+            self._reporter.error(DeliveryError(text, code="EDEVICE"), LogLevel.WARN)
+
+
+def _chooses(integrations: object, destination: DeviceDestination) -> bool:
+    if not isinstance(integrations, Mapping):
+        return True
+    choice = integrations.get(destination.display_name) if destination.display_name else None
+    return choice is True or (choice is None and integrations.get("All") is True)

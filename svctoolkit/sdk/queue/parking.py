@@ -1,0 +1,29 @@
+"""Events that the data plane refuses: set aside with the reason, until somebody lets them try again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from svctoolkit.sdk.queue.claims import Parked
+
+
+def park(connection: sqlite3.Connection, source: str, parked: Sequence[Parked], now: float, limit: int) -> list[bytes]:
+    """Within a transaction: set them aside; the JSON of the oldest that have to go, as there are more than `limit`."""
+    if not parked:
+        return []
+    connection.executemany(
+        "INSERT INTO parked(source, at, status, reason, body) VALUES(?,?,?,?,?)",
+        [(source, now, event.status, event.reason, event.body) for event in parked],
+    )
+    statement = """DELETE FROM parked WHERE source=? AND id NOT IN
+        (SELECT id FROM parked WHERE source=? ORDER BY id DESC LIMIT ?) RETURNING body"""
+    return [body for (body,) in connection.execute(statement, (source, source, limit)).fetchall()]
+
+
+def unpark(connection: sqlite3.Connection, source: str, origin: str) -> int:
+    """Within a transaction: put every parked event back into the queue; their number."""
+    statement = "INSERT INTO events(source, origin, at, body) SELECT source, ?, at, body FROM parked WHERE source=?"
+    number = connection.execute(statement, (origin, source)).rowcount
+    connection.execute("DELETE FROM parked WHERE source=?", (source,))
+    return number

@@ -1,0 +1,37 @@
+"""Other sources in the same file. A stored event's source never changes by itself."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from svctoolkit.sdk.queue.access import PATIENCE, Access
+from svctoolkit.sdk.queue.claims import TABLES
+from svctoolkit.sdk.queue.states import States
+
+
+class Sources:
+    """What one source has to do with the others."""
+
+    def __init__(self, access: Access, states: States, source: str) -> None:
+        self._access, self._states, self._source = access, states, source
+
+    def waiting_elsewhere(self) -> int:
+        """How many events of other sources wait in the same file."""
+        query = "SELECT count(*) FROM events WHERE source<>?"
+        return self._access.run(lambda c: int(c.execute(query, (self._source,)).fetchone()[0]), 0, patience=PATIENCE)
+
+    def adopt(self, sources: Iterable[str], *, origin: str = "") -> None:
+        """Take over what waits under other sources, and the identity that goes with it; with `origin`, only what that
+        client recorded."""
+
+        def adopt(connection: sqlite3.Connection) -> None:
+            for source in set(sources) - {self._source}:
+                self._states.inherit(connection, source)
+                for table in TABLES.values():
+                    statement = f"UPDATE {table} SET source=? WHERE source=? AND (?='' OR origin=?)"
+                    connection.execute(statement, (self._source, source, origin, origin))
+                if not origin:
+                    connection.execute("UPDATE parked SET source=? WHERE source=?", (self._source, source))
+
+        self._access.transact(adopt, None, patience=PATIENCE)

@@ -1,0 +1,118 @@
+"""What the worker does: when to send, when to ask for the source configuration, and what that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from svctoolkit.errors import DeliveryError
+from svctoolkit.sdk.base.ready import Ready
+from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.base.settings import LogLevel, Settings
+from svctoolkit.sdk.base.timing import Alarm
+from svctoolkit.sdk.base.transport import Transport
+from svctoolkit.sdk.queue.queue import Queue
+from svctoolkit.sdk.sending.pause import Cause, Pause
+from svctoolkit.sdk.sending.sender import Sender, Step
+from svctoolkit.sdk.sending.source import SourceConfig, SourceConfigs
+
+_CONFIG_RETRY_SECONDS = 60.0
+
+
+class Dispatcher:
+    """The worker's work. `synchronize` brings the recorder and the file together and gives the anonymous ID;
+    `on_config` hears each source configuration."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        transport: Transport,
+        reporter: Reporter,
+        settings: Settings,
+        write_key: str,
+        *,
+        synchronize: Callable[[bool], str],
+        on_config: Callable[[SourceConfig], None],
+    ) -> None:
+        self.ready = Ready()
+        self.pause = Pause(settings.probe_after, settings.clock)
+        self.configs = SourceConfigs(queue, transport, settings, write_key)
+        self._queue, self._settings, self._reporter = queue, settings, reporter
+        self._synchronize, self._on_config = synchronize, on_config
+        self._sender = Sender(queue, transport, reporter, settings, write_key, self.pause)
+        self._refresh, self._quiet = Alarm(settings.clock), Alarm(settings.clock)
+        self._quiet.set(settings.sleep_timeout)
+
+    def use_cache(self) -> None:
+        """What the control plane said the last time holds until it says something else."""
+        config = self.configs.cache()
+        if config is not None:
+            self._use(config)
+
+    def tick(self) -> None:
+        self._sender.anonymous_id = self._synchronize(self._queue.refresh())
+        if self.pause.probe_due:
+            self._fetch_config(trial=True)
+        elif not self._refresh.remaining:
+            self._fetch_config()
+        self._queue.checkpoint()
+
+    def due(self) -> bool:
+        waiting = self._queue.waiting
+        if not waiting or self.pause.blocks or self._sender.retry.remaining:
+            return False
+        return self.pause.trial or waiting >= self._settings.flush_queue_size or not self._quiet.remaining
+
+    def is_batch_due(self) -> bool:
+        """Whether so much waits that the worker should be woken."""
+        enough = self._queue.waiting >= self._settings.flush_queue_size
+        return enough and not self.pause.blocks and not self._sender.retry.remaining
+
+    def send(self, timeout: float, *, asked: bool) -> Step:
+        if asked:
+            if self.pause.blocks and self.pause.cause is Cause.SOURCE:
+                self._fetch_config(trial=True)
+            if self._sender.asked_to_wait and self.wait():
+                return Step.LATER
+        step = self._sender.step(timeout)
+        if step is Step.SENT:
+            self._quiet.set(self._settings.sleep_timeout)
+        return step
+
+    def release(self) -> None:
+        self._sender.release()
+
+    def wait(self) -> float:
+        return self._sender.retry.remaining
+
+    def mark(self) -> int:
+        return self._queue.last_id()
+
+    def pending(self, upto: int) -> bool:
+        return self._sender.will_send(upto) or self._queue.pending(upto)
+
+    def after_fork(self) -> None:
+        self._sender.after_fork()
+        self.ready.set()
+
+    def _fetch_config(self, *, trial: bool = False) -> None:
+        """Ask the control plane. `trial`: if it says nothing, one batch shall find out whether the pause is over."""
+        self._refresh.set(self._settings.config_refresh_interval * 3600.0)
+        try:
+            self._use(self.configs.fetch())
+        except DeliveryError as error:
+            self._refresh.set(_CONFIG_RETRY_SECONDS)
+            self._reporter.log(LogLevel.WARN, "%s", error)
+            if error.code == "EKEY":
+                self._sender.pause_for(Cause.KEY, str(error), error.status)
+            else:
+                self.pause.trial = trial
+        finally:
+            self.ready.set(self.pause.text if self.pause.blocks else "")
+
+    def _use(self, config: SourceConfig) -> None:
+        self._sender.url = config.url(self._settings.data_residency, self._settings.data_plane_url)
+        self._on_config(config)
+        if not config.enabled:
+            self._sender.pause_for(Cause.SOURCE, "its configuration says so", 200)
+        else:
+            self.pause.lift()

@@ -1,0 +1,184 @@
+"""Nobody sends for another: events, identity and opt-out belong to a write key, and to a program."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.sdk import ServiceClient
+
+from .gateway import KEY, Gateway
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_stored_event_never_changes_its_key(make, gateway: Gateway):
+    """After a refusal another key in the same directory sends nothing of the refused one, and says that it waits."""
+    gateway.keys = {"KEY_BLOG"}
+    shop = make("KEY_SHOP")
+    shop.track("secret of shop")
+    assert not shop.flush()
+    shop.shutdown(0.1)
+    errors: list[Exception] = []
+    blog = make("KEY_BLOG", on_error=errors.append)
+    blog.track("of blog")
+    assert blog.flush()
+
+    assert gateway.names == ["of blog"]
+    (error,) = errors
+    assert "1 event(s) wait in" in str(error)
+    assert "under another write key" in str(error)
+    assert "KEY_" not in str(error)
+    gateway.keys.add("KEY_SHOP")
+    assert make("KEY_SHOP").flush()
+    assert gateway.names == ["of blog", "secret of shop"]
+
+
+def test_the_same_client_may_take_its_events_to_another_key(make, gateway: Gateway):
+    """Initialized again with another key it sends what it recorded itself; what others recorded keeps its key."""
+    other = make("WRONG")
+    other.track("of another client")
+    other.shutdown(0.1)
+    client = make("WRONG")
+    client.identify("u-1")
+    client.track("one")
+    assert not client.flush()
+    client.initialize(KEY)
+    client.track("two")
+    assert client.flush()
+
+    assert gateway.names == ["identify", "one", "two"]
+    assert gateway.events[-1]["userId"] == "u-1"
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_events_in_memory_go_along_too(make, gateway: Gateway, memory: bool, tmp_path: Path):
+    """Also without a file, and with one that cannot be written, initializing again loses nothing."""
+    (tmp_path / "file").write_text("")
+    client = make("WRONG", data_directory=":memory:" if memory else tmp_path / "file" / "data")
+    client.track("one")
+    assert not client.flush()
+    client.initialize(KEY)
+
+    assert client.flush()
+    assert gateway.names == ["one"]
+    stats = client.stats()
+    assert (stats.recorded, stats.delivered, stats.waiting, stats.carried) == (1, 1, 0, 0)
+
+
+def test_adopt_takes_over_what_waits_under_an_old_key(make, gateway: Gateway):
+    """`adopt=[old]` sends the old key's events with the new one, and keeps user and opt-out."""
+    gateway.keys = {"NEW"}
+    old = make("OLD")
+    old.identify("u-1")
+    old.track("one")
+    old.flush()
+    old.shutdown(0.1)
+    new = ServiceClient(**old._configuration)  # the same settings, another object
+    new.initialize("NEW", {"adopt": ["OLD"]})
+    new.track("two")
+    assert new.flush()
+
+    assert gateway.names == ["identify", "one", "two"]
+    assert {event["userId"] for event in gateway.events} == {"u-1"}
+    new.shutdown()
+
+
+def test_adopt_says_what_it_wants():
+    """Anything but a list of keys is an error, which does not show them."""
+    with pytest.raises(Exception, match="adopt") as caught:
+        ServiceClient(adopt="SECRET_KEY")  # type: ignore[arg-type]
+
+    assert "must be a list of write keys" in str(caught.value)
+    assert "SECRET_KEY" not in str(caught.value)
+
+
+def test_identity_and_opt_out_belong_to_the_key(make, gateway: Gateway):
+    """Two keys in one directory know different users, and one's opt-out does not silence the other."""
+    gateway.keys.add("OTHER")
+    one = make()
+    one.identify("alice", {"email": "alice@example.com"})
+    one.opt_out(True)
+    other = make("OTHER")
+    other.track("two")
+    assert other.flush()
+
+    assert [event.get("userId") for event in gateway.events if event["event"] == "two"] == [None]
+    assert "alice" not in json.dumps(gateway.events[-1])
+
+
+PROGRAM = """
+import sys
+from svctoolkit.sdk import ServiceClient
+c = ServiceClient(data_plane_url="http://127.0.0.1:9", track_lifecycle_events=False)
+c.initialize(sys.argv[1])
+if len(sys.argv) > 2: c.identify(sys.argv[2])
+c.track("one")
+print(c._engine.database.path)
+print(c._engine.recorder.identity.user_id)
+"""
+
+
+def _run(home: Path, *arguments: str, cwd: Path | None = None) -> tuple[str, str]:
+    environment = {**os.environ, "XDG_DATA_HOME": str(home), "HOME": str(home), "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(
+        [sys.executable, *arguments], env=environment, cwd=cwd, capture_output=True, text=True, check=True
+    )
+    path, user = result.stdout.split("\n")[:2]
+    return path, user
+
+
+def test_programs_of_one_name_share_nothing(tmp_path: Path):
+    """Two `manage.py` in different folders have files of their own; a link to one is that one."""
+    scripts = [tmp_path / name / "manage.py" for name in ("shop", "blog")]
+    for script in scripts:
+        script.parent.mkdir()
+        script.write_text(PROGRAM)
+    (tmp_path / "link.py").symlink_to(scripts[0])
+    shop = _run(tmp_path / "home", str(scripts[0]), "K", "alice")
+    blog = _run(tmp_path / "home", str(scripts[1]), "K")
+    again = _run(tmp_path / "home", str(tmp_path / "link.py"), "K")
+
+    assert shop[1] == "alice"
+    assert (blog[1], again[1]) == ("", "alice")
+    assert again[0] == shop[0] != blog[0]
+    assert Path(shop[0]).parent.name.startswith("manage-")
+
+
+@pytest.mark.parametrize("how", ["-c", "-m", "stdin"])
+def test_what_is_no_script_keeps_events_in_memory(tmp_path: Path, how: str):
+    """`-c`, `-m` and a pipe say nothing about whose program it is: nothing is shared, unless it has a name."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    named = PROGRAM.replace('"http://127.0.0.1:9"', '"http://127.0.0.1:9", application_name="shop"')
+    arguments = {"-c": ["-c", PROGRAM], "-m": ["-m", "program"], "stdin": ["-c", named]}[how]
+    path, _ = _run(tmp_path / "home", *arguments, "K", cwd=tmp_path)
+
+    assert (path == ":memory:") == (how != "stdin")
+    assert how != "stdin" or Path(path).parent.name == "shop"
+
+
+def test_tests_keep_events_in_memory(gateway: Gateway):
+    """Under pytest a client without a directory writes no file: parallel runs do not meet."""
+    client = ServiceClient(data_plane_url=gateway.url)
+    client.initialize(KEY)
+    client.opt_out(True)
+    path = client._engine.database.path
+    client.shutdown()
+
+    assert path == ":memory:"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX rights")
+def test_only_the_owner_may_read_the_file(make, tmp_path: Path):
+    """The queue holds personal data: its files have mode 0600, its directory 0700."""
+    client = make()
+    client.track("one")
+
+    modes = {file.name: oct(file.stat().st_mode & 0o777) for file in (tmp_path / "data").iterdir()}
+    assert set(modes.values()) == {"0o600"}
+    assert oct((tmp_path / "data").stat().st_mode & 0o777) == "0o700"
