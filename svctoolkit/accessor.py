@@ -59,25 +59,27 @@ class FrameAccessor:
         if workspace is None:
             workspace = Workspace("frame")
             destination = workspace.destination(destination.lower(), destination, config=config).key
-        done = replay(self._frame, workspace, destinations=[destination], stages=stages, columns=columns)
-        if done.rejects:
-            first = done.rejects[0]
-            said = f"{done.rejected} of {done.records} rows are no events; the first is {first.place}: {first.reason}"
+        result = replay(self._frame, workspace, destinations=[destination], stages=stages, columns=columns)
+        if result.rejects:
+            first = result.rejects[0]
+            said = (
+                f"{result.rejected} of {result.records} rows are no events; the first is {first.place}: {first.reason}"
+            )
             warnings.warn(said, stacklevel=2)
-        table = done.frame()
+        table = result.frame()
         outputs = [None if pd.isna(text) else json.loads(text) for text in table.pop("output")]
         return pd.concat([table, flatten(outputs, "output", empty=False)], axis="columns")
 
     def flatten(self) -> pd.DataFrame:
         """Every column of JSON objects as one column per leaf, with dotted names; the others as they are."""
-        parts: list[pd.DataFrame | pd.Series[Any]] = []
+        columns: list[pd.DataFrame | pd.Series[Any]] = []
         for name, column in self._frame.items():
             if column.map(lambda value: isinstance(value, Mapping)).any():
                 values = [None if _is_missing(value) else value for value in column]
-                parts.append(flatten(values, str(name)).set_axis(self._frame.index, axis="index"))
+                columns.append(flatten(values, str(name)).set_axis(self._frame.index, axis="index"))
             else:
-                parts.append(column)
-        return pd.concat(parts, axis="columns") if parts else self._frame.copy()
+                columns.append(column)
+        return pd.concat(columns, axis="columns") if columns else self._frame.copy()
 
     def diff(self, other: pd.DataFrame) -> pd.DataFrame:
         """What is different in `other`: one row per cell, with the columns of the key, `column`, `before`, `after`.
@@ -88,11 +90,11 @@ class FrameAccessor:
         """
         keys = next((k for k in _KEYS if {*k} <= {*self._frame.columns} and {*k} <= {*other.columns}), [])
         old, new = _keyed(self._frame, keys), _keyed(other, keys)
-        found = [_alone(old.index.difference(new.index), "before"), _alone(new.index.difference(old.index), "after")]
+        tables = [_alone(old.index.difference(new.index), "before"), _alone(new.index.difference(old.index), "after")]
         both = old.index.intersection(new.index)
         names = [name for name in dict.fromkeys([*old.columns, *new.columns]) if name not in _UNLIKE]
-        found += [_cells(name, old.reindex(both, columns=names), new.reindex(both, columns=names)) for name in names]
-        table = pd.concat([part for part in found if len(part)] or found[:1])
+        tables += [_cells(name, old.reindex(both, columns=names), new.reindex(both, columns=names)) for name in names]
+        table = pd.concat([piece for piece in tables if len(piece)] or tables[:1])
         labels = table.index.to_frame(index=False).iloc[:, : len(keys) or 1]
         labels.columns = keys or ["row"]
         return pd.concat([labels, table.reset_index(drop=True)], axis="columns")
@@ -102,29 +104,29 @@ def _keyed(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """The rows by their key; equal keys are numbered, in their order."""
     if not keys:
         return frame.set_axis(pd.MultiIndex.from_arrays([range(len(frame)), [0] * len(frame)]), axis="index")
-    parts = [frame[key].astype(object) for key in keys]
+    levels = [frame[key].astype(object) for key in keys]
     repeated = frame.groupby(keys, observed=True, dropna=False, sort=False).cumcount()
     rest = frame.drop(columns=keys)
-    return rest.set_axis(pd.MultiIndex.from_arrays([*parts, repeated], names=[*keys, None]), axis="index")
+    return rest.set_axis(pd.MultiIndex.from_arrays([*levels, repeated], names=[*keys, None]), axis="index")
 
 
 def _alone(index: pd.Index[Any], side: str) -> pd.DataFrame:
-    told = pd.DataFrame({"column": "", "before": None, "after": None}, index=index, dtype=object)
-    told[side] = "only here"
-    return told
+    table = pd.DataFrame({"column": "", "before": None, "after": None}, index=index, dtype=object)
+    table[side] = "only here"
+    return table
 
 
 def _cells(name: str, old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
     before, after = old[name].astype(object), new[name].astype(object)
     pairs = zip(before, after, strict=True)
-    differs = [not _alike(left, right) for left, right in pairs]
+    differs = [not _alike(old_cell, new_cell) for old_cell, new_cell in pairs]
     return pd.DataFrame({"column": name, "before": before[differs], "after": after[differs]}, dtype=object)
 
 
-def _alike(left: Any, right: Any) -> bool:
-    if _is_missing(left) or _is_missing(right):
-        return _is_missing(left) and _is_missing(right)
-    return bool(left == right)
+def _alike(old: Any, new: Any) -> bool:
+    if _is_missing(old) or _is_missing(new):
+        return _is_missing(old) and _is_missing(new)
+    return bool(old == new)
 
 
 def _is_missing(value: Any) -> bool:

@@ -107,22 +107,22 @@ class Magics:
             YAML file; may be repeated. Default: track
         --destination: let this destination use the transformation; may be repeated
         """
-        given = _transform_options().of(line)
+        options = _transform_options().of(line)
         if not cell.strip():
             raise UsageError("%%transform: the cell is empty; write the code below the first line")
         workspace = self.workspace()
-        destinations = [workspace.destination(key) for key in given.destination]
-        events = {name: event for text in given.event or ["track"] for name, event in self._events(text)}
-        if given.language and given.language not in _LANGUAGES:
-            near = did_you_mean(given.language, _LANGUAGES)
-            raise UsageError(f"%%transform: no language is called {given.language!r}; expected js or python.{near}")
-        language: Any = _LANGUAGES[given.language] if given.language else language_of(cell)
-        replace_code(workspace, given.name, cell, language)
+        destinations = [workspace.destination(key) for key in options.destination]
+        events = {name: event for text in options.event or ["track"] for name, event in self._events(text)}
+        if options.language and options.language not in _LANGUAGES:
+            near = did_you_mean(options.language, _LANGUAGES)
+            raise UsageError(f"%%transform: no language is called {options.language!r}; expected js or python.{near}")
+        language: Any = _LANGUAGES[options.language] if options.language else language_of(cell)
+        replace_code(workspace, options.name, cell, language)
         for destination in destinations:
-            destination.transformation = given.name
+            destination.transformation = options.name
         if self._bench is None or self._bench.workspace is not workspace:
             self._bench = Bench(workspace)
-        return self._bench.run(workspace.transformation(given.name), events, offset=_BEFORE)
+        return self._bench.run(workspace.transformation(options.name), events, offset=_BEFORE)
 
     def suite(self, line: str, cell: str) -> Results:
         """The cell is a suite in YAML; running it runs the scenarios and shows what became of them.
@@ -136,19 +136,19 @@ class Magics:
         --coverage: what no scenario touches
         --fail-fast: stop at the first failure
         """
-        given = _suite_options().of(line)
+        options = _suite_options().of(line)
         if not cell.strip():
             raise UsageError("%%suite: the cell is empty; write the suite below the first line")
         suite = runner.loads("\n" * _BEFORE + cell, self.workspace(), name="cell")
-        chosen = runner.select(suite.scenarios, tags=given.tags, words=given.words)
+        chosen = runner.select(suite.scenarios, tags=options.tags, words=options.words)
         if not chosen:
-            known = sorted({tag for scenario in suite.scenarios for tag in scenario.tags})
-            near = did_you_mean(given.tags, known)
+            tags = sorted({tag for scenario in suite.scenarios for tag in scenario.tags})
+            near = did_you_mean(options.tags, tags)
             raise UsageError(f"%%suite: none of {len(suite.scenarios)} scenarios is selected.{near}")
         results, progress = Results(), _Progress(self._shell)
-        planes = runner.Planes(coverage=given.coverage)
+        planes = runner.Planes(coverage=options.coverage)
         try:
-            for notice in runner.run(chosen, planes, coverage=given.coverage, fail_fast=given.fail_fast):
+            for notice in runner.run(chosen, planes, coverage=options.coverage, fail_fast=options.fail_fast):
                 results(notice)
                 progress.show(results)
         finally:
@@ -175,13 +175,13 @@ class Magics:
     def workspace(self) -> Workspace:
         """The workspace in the variable that `%svc` chose, or in `workspace`; a new one, if that is not there."""
         name = self._chosen or "workspace"
-        found = self._shell.user_ns.get(name)
-        if isinstance(found, Workspace):
-            return found
-        if self._chosen or found is not None:
+        value = self._shell.user_ns.get(name)
+        if isinstance(value, Workspace):
+            return value
+        if self._chosen or value is not None:
             raise UsageError(f"the variable {name} holds no workspace: choose another with %svc NAME")
-        made = self._shell.user_ns["workspace"] = Workspace("notebook")
-        return made
+        fresh = self._shell.user_ns["workspace"] = Workspace("notebook")
+        return fresh
 
     def workspaces(self) -> list[str]:
         """The variables with a workspace."""
@@ -189,9 +189,9 @@ class Magics:
 
     def _events(self, text: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
         """The events that `--event` names, each with what it is called."""
-        held = self._shell.user_ns.get(text)
-        if _holds_events(held):
-            return [(text, held)] if isinstance(held, Mapping) else named_events(held)
+        value = self._shell.user_ns.get(text)
+        if _holds_events(value):
+            return [(text, value)] if isinstance(value, Mapping) else named_events(value)
         if text.lower() in samples():
             return [(text.lower(), samples()[text.lower()])]
         if Path(text).suffix not in _FILES:
@@ -203,8 +203,8 @@ class Magics:
 
     def event_names(self) -> list[str]:
         """What `--event` takes beside files: sample events, and variables with events."""
-        held = self._shell.user_ns.items()
-        return [*samples(), *(name for name, value in held if not name.startswith("_") and _holds_events(value))]
+        variables = self._shell.user_ns.items()
+        return [*samples(), *(name for name, value in variables if not name.startswith("_") and _holds_events(value))]
 
     def complete(self, context: Any) -> dict[str, Any]:
         """A matcher for IPython: names in the lines of the magics, and in the YAML of a suite."""
@@ -216,8 +216,8 @@ class Magics:
             return _matches(text, self._arguments(words, text), files=words[-1] == "--event")
         if not in_suite or context.cursor_line == 0:
             return _matches("", [])
-        if found := _VALUE.search(before):
-            return _matches(found[2], self._values(found[1]))
+        if match := _VALUE.search(before):
+            return _matches(match[2], self._values(match[1]))
         key = _KEY.match(before)
         return _matches(key[2], _keys(inside=bool(key[1]))) if key else _matches("", [])
 
@@ -243,18 +243,18 @@ class Magics:
     def _values(self, key: str) -> list[str]:
         """What can stand behind a key of a suite."""
         workspace = self._seen()
-        known: dict[str, Callable[[], Iterable[str]]] = {
+        choices: dict[str, Callable[[], Iterable[str]]] = {
             "destination": workspace.destinations.keys,
             "source": workspace.sources.keys,
             "transformation": workspace.transformations.keys,
             "type": lambda: [*EVENT_TYPES, *CATALOGUE.names()],
         }
-        return list(known[key]())
+        return list(choices[key]())
 
     def _seen(self) -> Workspace:
         """The workspace for completion, which makes none."""
-        found = self._shell.user_ns.get(self._chosen or "workspace")
-        return found if isinstance(found, Workspace) else Workspace()
+        value = self._shell.user_ns.get(self._chosen or "workspace")
+        return value if isinstance(value, Workspace) else Workspace()
 
 
 class _Progress:
@@ -270,11 +270,11 @@ class _Progress:
         self._next = monotonic() + _PATIENCE / 5
         self._put(page(message(f"{results.done} of {results.total} scenarios have run", "info")))
 
-    def _put(self, shown: str) -> None:
+    def _put(self, text: str) -> None:
         if self._handle is None:
-            self._handle = display(HTML(shown), display_id=True)
+            self._handle = display(HTML(text), display_id=True)
         else:
-            self._handle.update(HTML(shown))
+            self._handle.update(HTML(text))
 
     def end(self) -> None:
         if self._handle is not None:
@@ -292,8 +292,8 @@ def _holds_events(value: Any) -> bool:
 
 def _split(before: str) -> tuple[list[str], str]:
     """The words in front of the one that is being written, and that one, with its quote."""
-    found = _ARGUMENT.search(before)
-    text = found[0] if found else ""
+    match = _ARGUMENT.search(before)
+    text = match[0] if match else ""
     return before[: len(before) - len(text)].split(), text
 
 
@@ -306,9 +306,9 @@ def _keys(*, inside: bool) -> list[str]:
 def _matches(text: str, names: Iterable[str], *, files: bool = False) -> dict[str, Any]:
     """The names that begin with `text`, for IPython. Where there are any, nothing else is proposed but `files`."""
     bare = text.strip("'\"").lower()
-    found = [name for name in names if name.strip("'").lower().startswith(bare)]
+    matches = [name for name in names if name.strip("'").lower().startswith(bare)]
     return {
-        "completions": [SimpleCompletion(name, type="svctoolkit") for name in found],
+        "completions": [SimpleCompletion(name, type="svctoolkit") for name in matches],
         "matched_fragment": text,
         "suppress": True,
         "do_not_suppress": {"IPCompleter.file_matcher"} if files else set(),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svctoolkit.delivery import HttpRequest, Sender
-from svctoolkit.delivery.live import LiveTransport, shared
+from svctoolkit.delivery.live import LiveTransport, transport_for
 from svctoolkit.delivery.policy import METADATA_ADDRESSES, NetworkPolicy, resolve
 from svctoolkit.errors import ConfigError, DeliveryError, Forbidden
 
@@ -347,14 +347,14 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_shared_transport_is_one_per_arguments() -> None:
-    """`shared` gives the same transport for the same arguments, and one of its own for others."""
-    here = shared(("10.0.0.5",))
+    """`transport_for` gives the same transport for the same arguments, and one of its own for others."""
+    here = transport_for(("10.0.0.5",))
 
-    assert here is shared(("10.0.0.5",))
-    assert here is not shared(("10.0.0.5",), loopback=False)
+    assert here is transport_for(("10.0.0.5",))
+    assert here is not transport_for(("10.0.0.5",), loopback=False)
 
 
 def test_the_shared_transport_off_loopback_refuses_loopback() -> None:
     """`loopback=False` is the policy of a server that others can reach."""
     with pytest.raises(Forbidden):
-        shared((), loopback=False)(HttpRequest("GET", "http://127.0.0.1:9/"), timeout=5)
+        transport_for((), loopback=False)(HttpRequest("GET", "http://127.0.0.1:9/"), timeout=5)

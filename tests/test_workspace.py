@@ -88,7 +88,7 @@ def test_load(shop: Workspace, folder: Path):
     assert shop.source("src1").write_key == "wk1"
     assert shop.source("web").connections == [Connection("hook"), Connection("spare", enabled=False)]
     assert shop.destination("dst1").name == "Orders hook"
-    assert shop.connected(shop.source("web")) == [shop.destination("hook")]
+    assert shop.destinations_of(shop.source("web")) == [shop.destination("hook")]
     assert shop.transformation("clean").code.startswith("def transformEvent")
     assert shop.transformation("clean").file == Path("clean.py")
     assert shop.libraries["helpers"].code == "export const one = 1;\n"
@@ -429,7 +429,7 @@ def test_checks_of_objects():
     with pytest.raises(InvalidWorkspace, match="stands under"):
         workspace.check()
     with pytest.raises(UnknownName, match="no destination is called 'hok'"):
-        workspace.connected(web)
+        workspace.destinations_of(web)
 
 
 def test_check_accepts(shop: Workspace):

@@ -22,28 +22,28 @@ def event(file: str | None, sample: str | None) -> dict[str, Any]:
 
         return events.sample(sample, at=datetime.now(UTC))
     name, text = ("standard input", _stdin()) if file == "-" else (str(file), _file(str(file)))
-    found = parsed(text, name)
-    if not isinstance(found, dict):
+    value = parsed(text, name)
+    if not isinstance(value, dict):
         raise ConfigError("an event is a JSON object, {...}", where=name)
-    return found
+    return value
 
 
 def settings(assignments: Sequence[str]) -> dict[str, Any]:
     """The configuration in `KEY=VALUE` (text) and `KEY:=JSON` options. Raises `ConfigError`."""
-    found = {}
+    values = {}
     for text in assignments:
         key, value = assignment("--config", text, "KEY=VALUE")
-        found[key.removesuffix(":")] = parsed(value, f"--config {key}=") if key.endswith(":") else value
-    return found
+        values[key.removesuffix(":")] = parsed(value, f"--config {key}=") if key.endswith(":") else value
+    return values
 
 
-def assignment(option: str, text: str, form: str, known: Sequence[str] = ()) -> tuple[str, str]:
+def assignment(option: str, text: str, form: str, names: Sequence[str] = ()) -> tuple[str, str]:
     """The two sides of `NAME=VALUE`. Raises `UsageError`."""
     name, equals, value = text.partition("=")
     if not name.rstrip(":") or not equals:
         raise UsageError(f"{option} {text}: expected {form}")
-    if known and name not in known:
-        raise UsageError(f"{option}: no stage is called {name!r}.{did_you_mean(name, known)}")
+    if names and name not in names:
+        raise UsageError(f"{option}: no stage is called {name!r}.{did_you_mean(name, names)}")
     return name, value
 
 

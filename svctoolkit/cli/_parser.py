@@ -26,13 +26,13 @@ class Parser(argparse.ArgumentParser):
 
     def _check_options(self, arguments: Sequence[str]) -> None:
         """argparse reports a misspelt option last, as an unrecognised argument; here it comes first."""
-        known = self._option_string_actions
+        actions = self._option_string_actions
         for argument in arguments:
             if argument == "--":
                 return
             name = argument.partition("=")[0] if argument.startswith("--") else argument[:2]
-            if name.startswith("-") and name != "-" and name not in known and not name[1:].isdigit():
-                options = [option for option in known if option.startswith("--")]
+            if name.startswith("-") and name != "-" and name not in actions and not name[1:].isdigit():
+                options = [option for option in actions if option.startswith("--")]
                 raise UsageError(f"{self.prog} has no option {name}.{did_you_mean(name, options)}")
 
 
@@ -60,13 +60,13 @@ def wrapped(text: str) -> str:
     return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.strip().split("\n\n"))
 
 
-def one_of(what: str, known: Sequence[str]) -> Callable[[str], str]:
+def one_of(what: str, choices: Sequence[str]) -> Callable[[str], str]:
     """A `type=` for an argument that takes one of a few words, with the nearest one for a misspelt word."""
 
     def check(text: str) -> str:
-        if text not in known:
-            expected = f"expected {' or '.join(known)}"
-            raise argparse.ArgumentTypeError(f"no {what} is called {text!r}; {expected}.{did_you_mean(text, known)}")
+        if text not in choices:
+            expected = f"expected {' or '.join(choices)}"
+            raise argparse.ArgumentTypeError(f"no {what} is called {text!r}; {expected}.{did_you_mean(text, choices)}")
         return text
 
     return check

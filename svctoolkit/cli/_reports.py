@@ -15,13 +15,13 @@ from svctoolkit.runner import REPORTERS, Output, Reporter
 
 
 @contextmanager
-def opened(wanted: Sequence[str], environ: Mapping[str, str] = os.environ) -> Iterator[list[Reporter]]:
+def opened(names: Sequence[str], environ: Mapping[str, str] = os.environ) -> Iterator[list[Reporter]]:
     """The reporters that were asked for: `console` unless another one writes to standard output.
 
     In GitHub Actions annotations come on top. Raises `UsageError` before anything runs: for a name that is not there,
     two reports for one place, or a file that cannot be written.
     """
-    named = [(name, file) for name, _, file in (text.partition("=") for text in wanted)]
+    named = [(name, file) for name, _, file in (text.partition("=") for text in names)]
     if not any(not file for _, file in named):
         named.insert(0, ("console", ""))
     if environ.get("GITHUB_ACTIONS") == "true" and not any(name == "github" for name, _ in named):
@@ -32,10 +32,10 @@ def opened(wanted: Sequence[str], environ: Mapping[str, str] = os.environ) -> It
 
 
 def _check(named: Sequence[tuple[str, str]]) -> None:
-    known = REPORTERS.names()
+    names = REPORTERS.names()
     for name, _ in named:
-        if name not in known:
-            near = did_you_mean(name, known) or f" There are {', '.join(known)}."
+        if name not in names:
+            near = did_you_mean(name, names) or f" There are {', '.join(names)}."
             raise UsageError(f"--report: no reporter is called {name!r}.{near}")
     places = [os.path.abspath(file) for _, file in named if file]
     for place in places:

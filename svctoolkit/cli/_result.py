@@ -55,12 +55,17 @@ def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:
     for row in rows([result]):
         by_stage.setdefault(row.stage, []).append(row)
     for stage in stages.__slots__:
-        found = by_stage.get(stage, [])
+        rows_of_stage = by_stage.get(stage, [])
         if not getattr(stages, stage):
             yield _line(stage, "off", None, "--send switches it on" if stage == "send_to_destination" else "")
-        elif found:
-            worst = next((row for row in found if row.status == "failed"), found[0])
-            yield _line(stage, worst.status, found[0].milliseconds, result.masker.masked(_said(stage, found, worst)))
+        elif rows_of_stage:
+            worst = next((row for row in rows_of_stage if row.status == "failed"), rows_of_stage[0])
+            yield _line(
+                stage,
+                worst.status,
+                rows_of_stage[0].milliseconds,
+                result.masker.masked(_said(stage, rows_of_stage, worst)),
+            )
         elif stage == "dest_transform":
             yield _line(stage, "ok", result.data[0].milliseconds.get(stage), "no payload: nothing to send")
         else:
@@ -74,14 +79,14 @@ def _line(stage: str, status: str, milliseconds: float | None, said: str) -> str
     return rest.replace(status, styled(status, *styles), 1) if rest.find(status) == 23 else rest
 
 
-def _said(stage: str, found: Sequence[Row], worst: Row) -> str:
+def _said(stage: str, rows_of_stage: Sequence[Row], worst: Row) -> str:
     if worst.status == "none":
         return "no user transformation; the event goes on as it is"
     if worst.error:
         return plain(worst.error)
     if stage == "dest_transform":
-        return "1 payload" if len(found) == 1 else f"{len(found)} payloads"
-    return ", ".join(str(row.http_status) for row in found if row.http_status is not None)
+        return "1 payload" if len(rows_of_stage) == 1 else f"{len(rows_of_stage)} payloads"
+    return ", ".join(str(row.http_status) for row in rows_of_stage if row.http_status is not None)
 
 
 def _transformed(result: DestinationResult, entry: EventResult) -> Iterator[str]:
@@ -107,15 +112,15 @@ def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
             yield from _body(result.masker.masked(answers[number]))
 
 
-def _request(result: DestinationResult, given: Any) -> Iterator[str]:
+def _request(result: DestinationResult, payload: Any) -> Iterator[str]:
     """The HTTP request of a payload, or the payload where it makes none."""
     from svctoolkit import delivery
 
     try:
-        request: HttpRequest = delivery.request(given) if isinstance(given, Mapping) else given
+        request: HttpRequest = delivery.request(payload) if isinstance(payload, Mapping) else payload
     except ToolkitError as error:
         yield f"    {styled(plain(result.masker.masked(str(error))), 'yellow')}"
-        yield from _body(result.masker.masked(given))
+        yield from _body(result.masker.masked(payload))
         return
     masked = result.masker.masked
     yield f"    {styled(request.method, 'bold', 'cyan')} {styled(plain(masked(request.url)), 'cyan')}"
@@ -135,11 +140,11 @@ def _parsed(body: bytes) -> Any:
 
 def _body(value: Any) -> Iterator[str]:
     lines = (value if isinstance(value, str) else laid_out(value, width() - 4)).splitlines()
-    shown = lines[:_LINES] if sys.stdout is not None and sys.stdout.isatty() else lines
-    for line in shown:
+    visible = lines[:_LINES] if sys.stdout is not None and sys.stdout.isatty() else lines
+    for line in visible:
         yield f"    {plain(line)}"
-    if len(lines) > len(shown):
-        yield styled(f"    … {len(lines) - len(shown)} more lines; --json shows all of them", "dim")
+    if len(lines) > len(visible):
+        yield styled(f"    … {len(lines) - len(visible)} more lines; --json shows all of them", "dim")
 
 
 def laid_out(value: Any, columns: int, indent: int = 0, before: int = 0) -> str:

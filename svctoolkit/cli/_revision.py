@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _FILE = "workspace.yaml"
 
 
-def file_of(given: str) -> Path | None:
+def file_of(ref: str) -> Path | None:
     """The workspace file that a path names: itself, or `workspace.yaml` in it; None where there is no such path."""
-    path = Path(given)
+    path = Path(ref)
     if path.is_dir():
         return path / _FILE
     return path if path.exists() else None
@@ -37,9 +37,9 @@ def workspace_at(revision: str, file: Path) -> Workspace:
     with _checked_out(revision, file.parent) as folder:
         if not (folder / file.name).is_file():
             raise UsageError(f"in revision {revision} there is no {file}")
-        made = Workspace.load(folder / file.name)
-    made.folder = file.parent  # the other one is gone; a cassette is looked for here
-    return made
+        workspace = Workspace.load(folder / file.name)
+    workspace.folder = file.parent  # the other one is gone; a cassette is looked for here
+    return workspace
 
 
 @contextmanager
@@ -52,9 +52,12 @@ def _checked_out(revision: str, folder: Path) -> Iterator[Path]:
     prefix = _git(folder, revision, "rev-parse", "--show-prefix").decode().strip()
     commit = _git(folder, revision, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     archive = _git(top, revision, "archive", "--format=tar", commit.decode().strip())
-    with tempfile.TemporaryDirectory(prefix="svctoolkit-") as made, tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(made, filter="data")
-        yield Path(made) / prefix
+    with (
+        tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary,
+        tarfile.open(fileobj=io.BytesIO(archive)) as tar,
+    ):
+        tar.extractall(temporary, filter="data")
+        yield Path(temporary) / prefix
 
 
 def _git(folder: Path, revision: str, *arguments: str) -> bytes:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="one destination type, such as WEBHOOK")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--json", action="store_true", help="print what GET /destination-definitions answers")
-    shown.add_argument("--markdown", action="store_true", help="print a Markdown table of the types that can be tested")
-    shown.add_argument("--example", metavar="TEXT", help="print the examples of NAME that have TEXT in their name")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="print what GET /destination-definitions answers")
+    forms.add_argument("--markdown", action="store_true", help="print a Markdown table of the types that can be tested")
+    forms.add_argument("--example", metavar="TEXT", help="print the examples of NAME that have TEXT in their name")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -36,24 +36,28 @@ def _run(args: argparse.Namespace) -> int:
     elif args.example is not None:
         text = "\n\n".join(_examples(args.name.upper(), args.example))
     elif args.name is None:
-        found = definitions.all()
-        text = json.dumps([d.to_dict() for d in found], indent=2) if args.json else "\n".join(_listed(found))
+        types = definitions.all()
+        text = json.dumps([d.to_dict() for d in types], indent=2) if args.json else "\n".join(_listed(types))
     else:
-        one = definitions.get(args.name.upper())
-        text = json.dumps(one.to_dict(), ensure_ascii=False, indent=2) if args.json else "\n".join(_described(one))
+        definition = definitions.get(args.name.upper())
+        text = (
+            json.dumps(definition.to_dict(), ensure_ascii=False, indent=2)
+            if args.json
+            else "\n".join(_described(definition))
+        )
     _terminal.out(text)
     return Exit.OK
 
 
-def _listed(found: list[Definition]) -> Iterator[str]:
+def _listed(types: list[Definition]) -> Iterator[str]:
     from svctoolkit.cli._terminal import styled
     from svctoolkit.destinations import CATALOGUE
 
-    rows = [(d.name, d.display_name, ", ".join(d.modes), _tested(d)) for d in found]
+    rows = [(d.name, d.display_name, ", ".join(d.modes), _tested(d)) for d in types]
     yield from table(("type", "name", "modes", "tests"), rows)
     yield ""
-    can = sum(d.name in CATALOGUE for d in found)
-    yield styled(f"{len(found)} types, {can} can be tested. `svctoolkit definitions NAME` shows one.", "dim")
+    can = sum(d.name in CATALOGUE for d in types)
+    yield styled(f"{len(types)} types, {can} can be tested. `svctoolkit definitions NAME` shows one.", "dim")
 
 
 def _tested(definition: Definition) -> str:
@@ -64,16 +68,19 @@ def _tested(definition: Definition) -> str:
     return "yes" if definition.name in CATALOGUE else "no mapping yet"
 
 
-def _described(one: Definition) -> Iterator[str]:
+def _described(definition: Definition) -> Iterator[str]:
     from svctoolkit.cli._terminal import styled, width
     from svctoolkit.destinations import CATALOGUE, examples
 
-    marks = [mark for mark, is_so in (("beta", one.is_beta), ("deprecated", one.deprecated)) if is_so]
-    yield " ".join([styled(one.name, "bold"), one.display_name, *(f"({mark})" for mark in marks)])
-    facts = [("tests", _tested(one)), ("modes", ", ".join(one.modes))]
-    facts += [("sources", ", ".join(one.supported_source_types)), *(("events", line) for line in _event_types(one))]
-    if one.name in CATALOGUE:
-        mapping = CATALOGUE[one.name]
+    marks = [mark for mark, is_so in (("beta", definition.is_beta), ("deprecated", definition.deprecated)) if is_so]
+    yield " ".join([styled(definition.name, "bold"), definition.display_name, *(f"({mark})" for mark in marks)])
+    facts = [("tests", _tested(definition)), ("modes", ", ".join(definition.modes))]
+    facts += [
+        ("sources", ", ".join(definition.supported_source_types)),
+        *(("events", line) for line in _event_types(definition)),
+    ]
+    if definition.name in CATALOGUE:
+        mapping = CATALOGUE[definition.name]
         facts += [("mapping", ", ".join(mapping.handlers)), ("docs", mapping.docs)]
         facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
         facts += [("quirk", quirk) for quirk in mapping.quirks]
@@ -81,13 +88,13 @@ def _described(one: Definition) -> Iterator[str]:
         yield textwrap.fill(text, width(), initial_indent=f"  {name:<7}  ", subsequent_indent=" " * 11)
     yield ""
     head = ("variable", "kind", "required", "default", "label")
-    yield from table(head, [_row(name, variable, one) for name, variable in one.variables.items()])
-    if one.name in CATALOGUE and examples(one.name):
+    yield from table(head, [_row(name, variable, definition) for name, variable in definition.variables.items()])
+    if definition.name in CATALOGUE and examples(definition.name):
         yield ""
-        found = [(e.event.get("type", ""), _outcome(e), e.name) for e in examples(one.name)]
-        yield from table(("event", "gives", "example"), found)
+        outcomes = [(e.event.get("type", ""), _outcome(e), e.name) for e in examples(definition.name)]
+        yield from table(("event", "gives", "example"), outcomes)
         yield ""
-        hint = f"`svctoolkit definitions {one.name} --example TEXT` shows an example in full."
+        hint = f"`svctoolkit definitions {definition.name} --example TEXT` shows an example in full."
         yield styled(textwrap.fill(hint, width()), "dim")
 
 
@@ -104,13 +111,13 @@ def _examples(name: str, text: str) -> Iterator[str]:
     from svctoolkit.destinations import examples
     from svctoolkit.errors import UnknownName
 
-    known = examples(name)
-    found = [example for example in known if text.lower() in example.name.lower()]
-    if not found:
-        raise UnknownName(f"example of {name}", text, [example.name for example in known])
-    for example in found:
-        shown = {key: value for key, value in msgspec.to_builtins(example).items() if value}
-        yield json.dumps(shown, ensure_ascii=False, indent=2)
+    all_examples = examples(name)
+    matches = [example for example in all_examples if text.lower() in example.name.lower()]
+    if not matches:
+        raise UnknownName(f"example of {name}", text, [example.name for example in all_examples])
+    for example in matches:
+        members = {key: value for key, value in msgspec.to_builtins(example).items() if value}
+        yield json.dumps(members, ensure_ascii=False, indent=2)
 
 
 def _markdown() -> Iterator[str]:
@@ -122,20 +129,20 @@ def _markdown() -> Iterator[str]:
     for name in CATALOGUE.names():
         kind = CATALOGUE[name]
         title = f"[{kind.title}]({kind.docs})" if kind.docs else kind.title
-        taken = ", ".join(event for event in EVENT_TYPES if event in kind.handlers)
-        yield f"| {name} | {title} | {taken} | {len(examples(name))} |"
+        event_types = ", ".join(event for event in EVENT_TYPES if event in kind.handlers)
+        yield f"| {name} | {title} | {event_types} | {len(examples(name))} |"
 
 
-def _event_types(one: Definition) -> Iterator[str]:
+def _event_types(definition: Definition) -> Iterator[str]:
     """One line per connection mode: a list of event types, or a list for each source type."""
-    for mode, types in (one.supported_message_types or {"all modes": EVENT_TYPES}).items():
+    for mode, types in (definition.supported_message_types or {"all modes": EVENT_TYPES}).items():
         by_source = types if isinstance(types, dict) else {"": types}
         lists = (f"{source}: {', '.join(names)}" if source else ", ".join(names) for source, names in by_source.items())
         yield f"{mode}: {'; '.join(lists)}"
 
 
-def _row(name: str, variable: Variable, one: Definition) -> tuple[str, ...]:
-    secret = variable.secret or any(key.split(".")[0] == name for key in one.secret_keys)
+def _row(name: str, variable: Variable, definition: Definition) -> tuple[str, ...]:
+    secret = variable.secret or any(key.split(".")[0] == name for key in definition.secret_keys)
     kind = f"{variable.kind}, secret" if secret else variable.kind
     default = "" if variable.default is None else json.dumps(variable.default, ensure_ascii=False)
     label = f"{variable.label}: {' | '.join(variable.options)}" if variable.options else variable.label

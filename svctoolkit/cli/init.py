@@ -133,23 +133,23 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
 
-    folder, made = Path(args.folder), _files()
-    _write(folder, made)
+    folder, contents = Path(args.folder), _files()
+    _write(folder, contents)
     enter = "" if folder == Path() else f"cd {args.folder} && "
-    files = "\n".join(f"  {folder / name}" for name in made)
+    files = "\n".join(f"  {folder / name}" for name in contents)
     _terminal.out(f"wrote\n{files}\n\nnext: {enter}svctoolkit run")
     return Exit.OK
 
 
-def _write(folder: Path, made: Mapping[str, str]) -> None:
+def _write(folder: Path, files: Mapping[str, str]) -> None:
     """Write all files, or none. Raises `ConfigError` where one is there already, `ToolkitError` where none can be."""
-    there = [folder / name for name in made if (folder / name).exists()]
+    there = [folder / name for name in files if (folder / name).exists()]
     if there:
         hint = Problem("nothing was written; give another folder: svctoolkit init NAME")
         raise ConfigError([*(Problem("is there already", str(path)) for path in there), hint])
     written = []
     try:
-        for name, text in made.items():
+        for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             with (folder / name).open("x", encoding="utf-8", newline="\n") as file:
                 written.append(folder / name)

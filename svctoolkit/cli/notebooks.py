@@ -34,8 +34,8 @@ def _run(args: argparse.Namespace) -> int:
     folder, files = Path(args.folder), _files()
     written = _write(folder, files, force=args.force)
     notebooks = [name for name in files if name.endswith(".ipynb")]
-    shown = "\n".join(f"  {folder / name}" for name in notebooks)
-    _terminal.out(f"{written} of {len(files)} files written; the notebooks are\n{shown}")
+    listing = "\n".join(f"  {folder / name}" for name in notebooks)
+    _terminal.out(f"{written} of {len(files)} files written; the notebooks are\n{listing}")
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         _terminal.out(f"\nto run them, install {', '.join(missing)}: {_INSTALL}")
@@ -50,13 +50,13 @@ def _run(args: argparse.Namespace) -> int:
 def _files() -> dict[str, bytes]:
     """What is copied: relative path -> content. An installed package has it inside, a checkout beside itself."""
     package = Path(svctoolkit.__file__).parent
-    origin = next(found for found in (package / "_notebooks", package.parent / "notebooks") if found.is_dir())
-    made = {}
+    origin = next(place for place in (package / "_notebooks", package.parent / "notebooks") if place.is_dir())
+    files = {}
     for path in sorted(origin.rglob("*")):
-        parts = path.relative_to(origin).parts
-        if path.is_file() and parts[0] != "images" and not any(p.startswith((".", "__")) for p in parts):
-            made["/".join(parts)] = path.read_bytes()
-    return made
+        steps = path.relative_to(origin).parts
+        if path.is_file() and steps[0] != "images" and not any(p.startswith((".", "__")) for p in steps):
+            files["/".join(steps)] = path.read_bytes()
+    return files
 
 
 def _write(folder: Path, files: Mapping[str, bytes], *, force: bool) -> int:
@@ -66,35 +66,35 @@ def _write(folder: Path, files: Mapping[str, bytes], *, force: bool) -> int:
     written.
     """
     try:
-        wanted = {folder / name: content for name, content in files.items() if not _is(folder / name, content)}
-        changed = [path for path in wanted if path.exists()]
+        stale = {folder / name: content for name, content in files.items() if not _is(folder / name, content)}
+        changed = [path for path in stale if path.exists()]
         if changed and not force:
             hint = Problem(f"nothing was written; --force replaces them, or open what you have: jupyter lab {folder}")
             raise ConfigError([*(Problem("is there already, and different", str(path)) for path in changed), hint])
-        _replace(wanted)
+        _replace(stale)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise ToolkitError(f"cannot write the notebooks to {folder}: {why}") from error
-    return len(wanted)
+    return len(stale)
 
 
 def _is(path: Path, content: bytes) -> bool:
     return path.is_file() and path.read_bytes() == content
 
 
-def _replace(wanted: Mapping[Path, bytes]) -> None:
+def _replace(files: Mapping[Path, bytes]) -> None:
     """Everything is written beside its place first, where a full disk or a missing right does no harm."""
-    beside = {path: path.with_name(f".{path.name}.new") for path in wanted}
+    drafts = {path: path.with_name(f".{path.name}.new") for path in files}
     try:
-        for path, content in wanted.items():
+        for path, content in files.items():
             if path.is_dir():
                 raise IsADirectoryError(0, f"{path} is a folder")
             path.parent.mkdir(parents=True, exist_ok=True)
-            beside[path].write_bytes(content)
-        for path in wanted:
-            os.replace(beside[path], path)
+            drafts[path].write_bytes(content)
+        for path in files:
+            os.replace(drafts[path], path)
     finally:
-        for new in beside.values():
+        for new in drafts.values():
             with contextlib.suppress(OSError):
                 new.unlink(missing_ok=True)
 

@@ -115,15 +115,15 @@ def _side(ref: str | None, args: argparse.Namespace) -> Workspace:
     return _revision.workspace_at(ref, _workspace_file(args.workspace))
 
 
-def _workspace_file(given: str | None) -> Path:
+def _workspace_file(name: str | None) -> Path:
     from svctoolkit.cli import _revision
 
-    file = _revision.file_of(given or "workspace.yaml")
+    file = _revision.file_of(name or "workspace.yaml")
     if file is not None:
         return file
-    if given is None:
+    if name is None:
         raise UsageError("there is no workspace.yaml here: give --workspace FILE")
-    raise ConfigError("there is no such file", where=given)
+    raise ConfigError("there is no such file", where=name)
 
 
 def _stages(texts: list[str]) -> Stages:
@@ -140,11 +140,11 @@ def _stages(texts: list[str]) -> Stages:
 
 def _fatal(text: str, *, compares: bool) -> set[str]:
     """The kinds of `--fail-on`, in the words of the result."""
-    known = (*_DIFFERENCES, "any", "rejected") if compares else (*_STATUSES, "rejected")
+    words = (*_DIFFERENCES, "any", "rejected") if compares else (*_STATUSES, "rejected")
     chosen = {word.strip() for word in text.split(",") if word.strip()}
-    for word in sorted(chosen - set(known)):
-        near = did_you_mean(word, known)
-        raise UsageError(f"--fail-on: nothing is called {word!r}; expected {', '.join(known)}.{near}")
+    for word in sorted(chosen - set(words)):
+        near = did_you_mean(word, words)
+        raise UsageError(f"--fail-on: nothing is called {word!r}; expected {', '.join(words)}.{near}")
     if "any" in chosen:
         chosen |= set(_DIFFERENCES)
     return {word.replace("-", " ") for word in chosen}

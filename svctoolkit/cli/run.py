@@ -216,12 +216,12 @@ def _low(percent: float, least: float | None) -> Exit:
 def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
     """What was written; and after a run of everything, which snapshots no scenario looks at."""
     from svctoolkit.cli import _terminal
-    from svctoolkit.yamlfile import shown_name
+    from svctoolkit.yamlfile import display_name
 
     if snapshots.new_files:
         _terminal.err(f"{_terminal.counted(len(snapshots.new_files), 'snapshot')} written")
     for path in (p for suite in whole for p in snapshots.find_unused(suite.snapshot_folder)):
-        _terminal.err(f"{shown_name(path)}: no scenario uses this snapshot; delete it if it is old")
+        _terminal.err(f"{display_name(path)}: no scenario uses this snapshot; delete it if it is old")
 
 
 def _changes(

@@ -62,12 +62,12 @@ def _run(args: argparse.Namespace) -> int:
     stages, config, event = _stages(args), _inputs.settings(args.config), _inputs.event(args.event, args.sample)
     with _target(args) as target:
         if args.what == "destination":
-            one = target.test_destination(args.id, event, stages=stages, config=config or None, force=args.force)
-            results, shown = [one], _result.dumped(one.masked())
+            single = target.test_destination(args.id, event, stages=stages, config=config or None, force=args.force)
+            results, text = [single], _result.dumped(single.masked())
         else:
-            found = target.test_source(args.id, event, stages=stages, force=args.force)
-            results, shown = list(found), _result.dumped(found.masked())
-        _terminal.out(shown if args.json else _result.report(results, event, stages, _note(target, stages)))
+            by_source = target.test_source(args.id, event, stages=stages, force=args.force)
+            results, text = list(by_source), _result.dumped(by_source.masked())
+        _terminal.out(text if args.json else _result.report(results, event, stages, _note(target, stages)))
     return Exit.OK if all(result.ok for result in results) else Exit.FAILED
 
 

@@ -58,21 +58,21 @@ def _reported(run: Callable[[], int]) -> None:
 
 def changed(files: list[Path], sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
     """Once at the start, and again after each change of a file, until somebody stops it."""
-    seen: list[Any] = []
+    stamps: list[Any] = []
     while True:
         now = [_stamp(file) for file in files]
-        if now != seen:
-            seen = now
+        if now != stamps:
+            stamps = now
             yield
         sleep(0.2)
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _once(args: argparse.Namespace) -> int:
@@ -112,9 +112,9 @@ def _report(output: Output, event: dict[str, Any], milliseconds: float) -> str:
         lines += [f"  {output.error.source_line.rstrip()}"] if output.error.source_line else []
     elif not output.events:
         lines.append(styled("dropped", "yellow", "bold") + "  the transformation returned no event")
-    for number, made in enumerate(output.events, 1):
+    for number, new in enumerate(output.events, 1):
         of = f" {number} of {len(output.events)}" if len(output.events) > 1 else ""
-        lines += [styled(f"event{of}", "bold"), json.dumps(made, indent=2, ensure_ascii=False), *_diff(event, made)]
+        lines += [styled(f"event{of}", "bold"), json.dumps(new, indent=2, ensure_ascii=False), *_diff(event, new)]
     return "\n".join([*lines, styled(f"{milliseconds:.1f} ms, with starting the sandbox", "dim")])
 
 
@@ -123,9 +123,9 @@ def _diff(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
     from svctoolkit.results.changes import changes
 
     colours = {"added": "green", "removed": "red", "changed": "yellow"}
-    found = [styled(f"  {change}", colours[change.kind]) for change in changes(before, after)]
-    yield styled("changes", "bold") if found else "no changes"
-    yield from found
+    lines = [styled(f"  {change}", colours[change.kind]) for change in changes(before, after)]
+    yield styled("changes", "bold") if lines else "no changes"
+    yield from lines
 
 
 command = Command(

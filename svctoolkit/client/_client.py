@@ -79,7 +79,7 @@ class TestApiClient:
         """
         override = {} if config is None else {"destinationConfig": revealed(config)}
         answer = self._test("testDestination", destination, event, stages or Stages(), force, override)
-        result = self._server.read(answer, lambda data: _shape.destination_result(data, event))
+        result = self._server.parse_answer(answer, lambda data: _shape.destination_result(data, event))
         self._mask(result, config or {})
         return result
 
@@ -91,19 +91,19 @@ class TestApiClient:
         A disabled source is a `RequestError` unless `force`.
         """
         answer = self._test("testSource", source, event, stages or Stages(), force, {})
-        results = self._server.read(answer, lambda data: _shape.source_result(data, event))
+        results = self._server.parse_answer(answer, lambda data: _shape.source_result(data, event))
         for result in results:
             self._mask(result, {})
         return SourceResult(results)
 
     def destination_definitions(self) -> list[dict[str, Any]]:
         """The definitions of all destination types: `name`, `displayName`, `config.destConfig.defaultConfig`..."""
-        return self._server.read(self._server.get("/destination-definitions"), _shape.definitions)
+        return self._server.parse_answer(self._server.get("/destination-definitions"), _shape.definitions)
 
     def destination_definition(self, name: str) -> dict[str, Any]:
         """The definition of one destination type. Raises `RequestError` with status 404 for one that is not there."""
         path = f"/destination-definitions/{_segment('destination type', name)}"
-        return self._server.read(self._server.get(path), _shape.definition)
+        return self._server.parse_answer(self._server.get(path), _shape.definition)
 
     def close(self) -> None:
         """Close the connections. A later call opens new ones."""
@@ -128,15 +128,15 @@ class TestApiClient:
         override: Mapping[str, Any],
     ) -> Any:
         flags = {name: getattr(stages, name) for name in Stages.__slots__}
-        body = _encoded({"stage": flags, "message": event, **override})
+        body = _encode_credentials({"stage": flags, "message": event, **override})
         path = f"/v0/{operation}/{_segment('id', id)}" + ("?force=true" if force else "")
         return self._server.post(path, body, sends=stages.send_to_destination)
 
     def _mask(self, result: DestinationResult, config: Mapping[str, Any]) -> None:
-        known = {self._token.reveal(), *secret_texts(config), *_header_secrets(result)}
+        secrets = {self._token.reveal(), *secret_texts(config), *_header_secrets(result)}
         if result.destination in definitions.names():
-            known.update(definitions.secret_values(result.destination, config))
-        result.masker = Masker(known)
+            secrets.update(definitions.secret_values(result.destination, config))
+        result.masker = Masker(secrets)
 
 
 def _segment(what: str, text: str) -> str:
@@ -146,7 +146,7 @@ def _segment(what: str, text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
+def _encode_credentials(body: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:

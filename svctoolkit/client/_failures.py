@@ -40,14 +40,14 @@ def bad_answer(base_url: str, what: str) -> DeliveryError:
     return DeliveryError(f"{base_url} answered with {what}. Is it the base URL of a Test API?", code="EBADMSG")
 
 
-def redirected(url: httpx.URL, target: httpx.URL, why: str) -> DeliveryError:
+def redirect_error(url: httpx.URL, target: httpx.URL, why: str) -> DeliveryError:
     """A redirect that is not followed."""
-    shown = target.copy_with(username=None, password=None, query=None, fragment=None)
-    text = f"{url} redirects to {shown}: {why}. If that address is right, use it as base URL"
+    place = target.copy_with(username=None, password=None, query=None, fragment=None)
+    text = f"{url} redirects to {place}: {why}. If that address is right, use it as base URL"
     return DeliveryError(text, code="EREDIRECT")
 
 
-def refused(error: BaseException) -> bool:
+def is_refusal(error: BaseException) -> bool:
     """Whether the host turned the connection down, so that nothing was sent."""
     return any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error))
 

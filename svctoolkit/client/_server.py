@@ -62,13 +62,13 @@ class Server:
 
     def get(self, path: str) -> Answer:
         """The answer to a GET, which may be repeated."""
-        return self._repeated("GET", path, b"", sends=False)
+        return self._repeat("GET", path, b"", sends=False)
 
     def post(self, path: str, body: bytes, *, sends: bool) -> Answer:
         """The answer to a POST of JSON. One that `sends` to a destination is only repeated if it did not arrive."""
-        return self._repeated("POST", path, body, sends=sends)
+        return self._repeat("POST", path, body, sends=sends)
 
-    def read(self, answer: Answer, shape: Callable[[Any], T]) -> T:
+    def parse_answer(self, answer: Answer, shape: Callable[[Any], T]) -> T:
         """The JSON of an answer, as `shape` makes it. Raises `RequestError` or `DeliveryError`."""
         try:
             data = json.loads(answer.body)
@@ -114,31 +114,31 @@ class Server:
                     raise ConfigError(f"the proxy that the environment names cannot be used: {error}") from error
             return self._opened
 
-    def _repeated(self, method: str, path: str, body: bytes, *, sends: bool) -> Answer:
+    def _repeat(self, method: str, path: str, body: bytes, *, sends: bool) -> Answer:
         import httpx
 
         for attempt in range(_ATTEMPTS):
             last, pause = attempt + 1 == _ATTEMPTS, _FIRST_PAUSE * 2**attempt
             try:
-                answer = self._followed(method, self.base_url + path, body)
+                answer = self._follow(method, self.base_url + path, body)
             except httpx.RequestError as error:
                 if last or not _repeatable(method, error):
                     raise _failures.unreachable(self.base_url, error, self._timeout, sends=sends) from error
             else:
-                told = None if sends else _pause(method, answer, pause)
-                if last or told is None:
+                seconds = None if sends else _pause(method, answer, pause)
+                if last or seconds is None:
                     return answer
-                pause = told
+                pause = seconds
             self._sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    def _followed(self, method: str, address: str, body: bytes) -> Answer:
+    def _follow(self, method: str, address: str, body: bytes) -> Answer:
         """The answer after redirects on the same host."""
         import httpx
 
         url = httpx.URL(address)
         for _ in range(_REDIRECTS):
-            answer = self._exchanged(method, url, body)
+            answer = self._exchange(method, url, body)
             if answer.status not in (301, 302, 303, 307, 308) or "location" not in answer.headers:
                 return answer
             try:
@@ -146,13 +146,15 @@ class Server:
             except httpx.InvalidURL as error:
                 raise DeliveryError(f"{url} redirects to an invalid address: {error}", code="EREDIRECT") from error
             if not _same_host(url, target):
-                raise _failures.redirected(url, target, "another host, and the credentials are not for that one")
+                raise _failures.redirect_error(url, target, "another host, and the credentials are not for that one")
             if method == "POST" and answer.status not in (307, 308):
-                raise _failures.redirected(url, target, f"status {answer.status}, which would turn the POST into a GET")
+                raise _failures.redirect_error(
+                    url, target, f"status {answer.status}, which would turn the POST into a GET"
+                )
             url = target
         raise DeliveryError(f"{self.base_url} redirects more than {_REDIRECTS} times", code="EREDIRECT")
 
-    def _exchanged(self, method: str, url: httpx.URL, body: bytes) -> Answer:
+    def _exchange(self, method: str, url: httpx.URL, body: bytes) -> Answer:
         import httpx
 
         headers = {"Authorization": self._authorization.reveal(), "Accept": "application/json"}
@@ -167,8 +169,8 @@ class Server:
                     raise _failures.bad_answer(self.base_url, f"more than {_LARGEST_ANSWER:,} bytes")
                 if monotonic() > deadline:  # httpx counts the time between two chunks only
                     raise httpx.ReadTimeout("the answer took too long", request=response.request)
-            found = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(response.status_code, response.reason_phrase, found, bytes(read))
+            fields = {name.lower(): value for name, value in response.headers.items()}
+            return Answer(response.status_code, response.reason_phrase, fields, bytes(read))
 
     def _said(self, answer: Answer) -> str:
         kind = answer.headers.get("content-type", "").partition(";")[0] or "no content type"
@@ -215,7 +217,7 @@ def _repeatable(method: str, error: httpx.RequestError) -> bool:
     import httpx
 
     if isinstance(error, httpx.ConnectError):
-        return _failures.refused(error)
+        return _failures.is_refusal(error)
     return method == "GET" and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
 
 

@@ -35,9 +35,9 @@ def definitions(data: Any) -> list[dict[str, Any]]:
 
 def definition(data: Any) -> dict[str, Any]:
     """One destination definition."""
-    found = _object("the definition", data)
-    _expect(isinstance(found.get("name"), str), "name", "a string", found.get("name"))
-    return found
+    members = _object("the definition", data)
+    _expect(isinstance(members.get("name"), str), "name", "a string", members.get("name"))
+    return members
 
 
 def _entry(where: str, data: Any) -> dict[str, Any]:
@@ -69,10 +69,10 @@ def _list(where: str, value: Any) -> list[Any]:
 
 def _expect(fits: bool, where: str, expected: str, value: Any) -> None:
     if not fits:
-        raise ValueError(f"{where} must be {expected}, not {_described(value)}")
+        raise ValueError(f"{where} must be {expected}, not {_describe(value)}")
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     if value is None:
         return "null or absent"
     names = {

@@ -19,26 +19,26 @@ def curl(request: HttpRequest) -> str:
 
     It shows everything the request has: mask the request first where secrets must not be seen.
     """
-    parts = ["curl --head" if request.method == "HEAD" else f"curl -X {quote(request.method)}"]
+    words = ["curl --head" if request.method == "HEAD" else f"curl -X {quote(request.method)}"]
     if re.search(r"[\[\]{}]", request.url):
-        parts[0] += " --globoff"
-    parts.append(quote(request.url))
-    parts += [f"-H {quote(_field(n, v))}" for n, v in request.headers.items() if n.lower() not in _OWN]
+        words[0] += " --globoff"
+    words.append(quote(request.url))
+    words += [f"-H {quote(_field(n, v))}" for n, v in request.headers.items() if n.lower() not in _OWN]
     if any(name.lower() == "accept-encoding" for name in request.headers):
-        parts.append("--compressed")
+        words.append("--compressed")
     if not request.body and not any(name.lower() == "content-length" for name in request.headers):
-        return _lines(parts)
+        return _lines(words)
     if not any(name.lower() == "content-type" for name in request.headers):
-        parts.append("-H 'Content-Type:'")  # else curl calls the body a form
+        words.append("-H 'Content-Type:'")  # else curl calls the body a form
     text = _plain_text(request.body)
     if text is not None:
-        return _lines([*parts, f"--data-raw {quote(text)}"])
+        return _lines([*words, f"--data-raw {quote(text)}"])
     encoded = base64.b64encode(request.body).decode()
-    return f"printf %s {encoded} | base64 -d | " + _lines([*parts, "--data-binary @-"])
+    return f"printf %s {encoded} | base64 -d | " + _lines([*words, "--data-binary @-"])
 
 
-def _lines(parts: list[str]) -> str:
-    return " \\\n  ".join(parts)
+def _lines(words: list[str]) -> str:
+    return " \\\n  ".join(words)
 
 
 def _field(name: str, value: str) -> str:

@@ -19,48 +19,49 @@ _SHOWN = 50  # requests of a recorder
 CREDENTIALS = ("authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key", "api-key", "x-auth-token")
 
 
-def request(made: HttpRequest) -> Html:
+def request(item: HttpRequest) -> Html:
     """Where it goes, and how much it is. Nobody knows here which of its values are secret, so none is shown."""
-    facts = {"URL": place(made), "headers": ", ".join(made.headers), "body": f"{len(made.body):,} bytes"}
-    return display.page(display.section(pill(made.method, "info"), display.facts(facts)))
+    facts = {"URL": place(item), "headers": ", ".join(item.headers), "body": f"{len(item.body):,} bytes"}
+    return display.page(display.section(pill(item.method, "info"), display.facts(facts)))
 
 
-def response(made: HttpResponse) -> Html:
+def response(item: HttpResponse) -> Html:
     """Its status, and how much it is."""
-    facts = {"headers": ", ".join(made.headers), "body": f"{len(made.body):,} bytes"}
-    return display.page(display.section(_status(made), display.facts(facts)))
+    facts = {"headers": ", ".join(item.headers), "body": f"{len(item.body):,} bytes"}
+    return display.page(display.section(_status(item), display.facts(facts)))
 
 
-def recorded(one: Recorded, masker: Masker) -> Html:
+def request_with_answer(exchange: Recorded, masker: Masker) -> Html:
     """One request with its answer."""
-    return display.page(_about(one), _exchange(one, masker))
+    return display.page(_about(exchange), _exchange(exchange, masker))
 
 
-def recorder(found: Recorder, masker: Masker) -> Html:
+def recorder(item: Recorder, masker: Masker) -> Html:
     """The last requests, each to open."""
-    kept = found.requests
-    head = f"{len(kept) + found.forgotten:,} requests recorded, nothing left the machine"
-    parts = [display.message(head, "info")]
-    if len(kept) > _SHOWN:
-        parts.append(display.message(f"the last {_SHOWN} of them:", "plain"))
-    for one in kept[-_SHOWN:]:
-        title = Html(f"{pill(one.request.method, 'info')} {display.html(place(one.request))} {_status(one.response)}")
-        parts.append(display.more(title, _exchange(one, masker)))
-    return display.page(*parts)
+    exchanges = item.requests
+    head = f"{len(exchanges) + item.forgotten:,} requests recorded, nothing left the machine"
+    blocks = [display.message(head, "info")]
+    if len(exchanges) > _SHOWN:
+        blocks.append(display.message(f"the last {_SHOWN} of them:", "plain"))
+    for exchange in exchanges[-_SHOWN:]:
+        request = exchange.request
+        title = Html(f"{pill(request.method, 'info')} {display.html(place(request))} {_status(exchange.response)}")
+        blocks.append(display.more(title, _exchange(exchange, masker)))
+    return display.page(*blocks)
 
 
-def _exchange(one: Recorded, masker: Masker) -> Html:
-    asked, answer = one.request, one.response
-    shown = replace(
-        asked,
-        url=masker.masked(asked.url),
-        headers=_headers(asked.headers, masker),
-        body=_body(asked.body, masker),
+def _exchange(item: Recorded, masker: Masker) -> Html:
+    question, answer = item.request, item.response
+    safe = replace(
+        question,
+        url=masker.masked(question.url),
+        headers=_headers(question.headers, masker),
+        body=_body(question.body, masker),
     )
     if answer is None:
-        return display.exchange(shown)
+        return display.exchange(safe)
     answered = replace(answer, headers=_headers(answer.headers, masker), body=_body(answer.body, masker))
-    return display.exchange(shown, answered)
+    return display.exchange(safe, answered)
 
 
 def _headers(headers: Mapping[str, str], masker: Masker) -> dict[str, str]:
@@ -75,9 +76,9 @@ def _body(body: bytes, masker: Masker) -> bytes:
     return masked.encode()
 
 
-def place(made: HttpRequest) -> str:
+def place(item: HttpRequest) -> str:
     """The URL without its query, where keys stand."""
-    url, query, _ = made.url.partition("?")
+    url, query, _ = item.url.partition("?")
     return f"{url}?…" if query else url
 
 
@@ -87,7 +88,7 @@ def _status(answer: HttpResponse | None) -> Html:
     return pill(answer.status, "ok" if 200 <= answer.status < 300 else "error")
 
 
-def _about(one: Recorded) -> Html:
-    facts = {"destination": one.destination, "run": one.run, "events": ", ".join(one.events)}
-    known = {name: value for name, value in facts.items() if value}
-    return display.facts({"time": one.time.isoformat(timespec="milliseconds"), **known})
+def _about(exchange: Recorded) -> Html:
+    facts = {"destination": exchange.destination, "run": exchange.run, "events": ", ".join(exchange.events)}
+    stated = {name: value for name, value in facts.items() if value}
+    return display.facts({"time": exchange.time.isoformat(timespec="milliseconds"), **stated})

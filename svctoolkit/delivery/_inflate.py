@@ -10,7 +10,7 @@ from svctoolkit.delivery._failures import failure
 ENCODINGS = ("gzip", "x-gzip", "deflate")
 
 
-def inflated(chunks: Iterable[bytes], encoding: str, limit: int, place: str) -> bytes:
+def inflate(chunks: Iterable[bytes], encoding: str, limit: int, place: str) -> bytes:
     """The whole body. `encoding` is the value of Content-Encoding; in one that is not in `ENCODINGS` it stays as it is.
 
     Raises `DeliveryError` as soon as more than `limit` bytes came, compressed or not, and for damaged data.

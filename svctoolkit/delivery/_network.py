@@ -25,10 +25,10 @@ class Progress(threading.local):
 
     def remaining(self) -> float:
         """Seconds that are left. Raises `httpcore.ReadTimeout`."""
-        left = self.deadline - monotonic()
-        if left <= 0:
+        seconds = self.deadline - monotonic()
+        if seconds <= 0:
             raise httpcore.ReadTimeout("deadline")
-        return left
+        return seconds
 
 
 class _Stream(httpcore.NetworkStream):
@@ -78,11 +78,11 @@ class CheckedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        addresses = self._checked(host, port)
+        addresses = self._check_addresses(host, port)
         failed: Exception | None = None
-        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+        for attempts, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             # An address that swallows packets must leave time for the next one.
-            patience = self._progress.remaining() if left == 1 else min(5.0, self._progress.remaining() / left)
+            patience = self._progress.remaining() if attempts == 1 else min(5.0, self._progress.remaining() / attempts)
             try:
                 stream = self._inner.connect_tcp(address, port, patience, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -91,7 +91,7 @@ class CheckedBackend(httpcore.NetworkBackend):
                 return _Stream(stream, self._progress)
         raise failed or httpcore.ConnectError("no address")
 
-    def _checked(self, host: str, port: int) -> list[str]:
+    def _check_addresses(self, host: str, port: int) -> list[str]:
         """`policy.check` in a thread of its own, because a system's name lookup has no time-out."""
         answer: Future[list[str]] = Future()
 

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest, HttpResponse
 from svctoolkit.delivery._js import json_text, utf8
-from svctoolkit.delivery._sender import parsed
+from svctoolkit.delivery._sender import parse_body
 from svctoolkit.delivery._url import Url
 from svctoolkit.secrets import Masker
 
@@ -39,12 +39,12 @@ class Answer:
 
     def response(self) -> HttpResponse:
         """The answer as it arrives."""
-        kind, body = _encoded(self.body)
+        kind, body = _encode_body(self.body)
         headers = {"content-type": kind, **{name.lower(): value for name, value in self.headers.items()}}
         return HttpResponse(self.status, headers, body)
 
 
-def _encoded(body: Any) -> tuple[str, bytes]:
+def _encode_body(body: Any) -> tuple[str, bytes]:
     if isinstance(body, bytes):
         return "application/octet-stream", body
     if isinstance(body, str):
@@ -77,13 +77,13 @@ class Recorded:
         """The body, decompressed."""
         body = self.request.body
         if any(name.lower() == "content-encoding" and "gzip" in v for name, v in self.request.headers.items()):
-            body = _unzipped(body)
+            body = _unzip(body)
         return body.decode("utf-8", "replace")
 
     @property
     def json(self) -> Any:
         """The parsed body; None if it is no JSON."""
-        value = parsed(self.text.encode())
+        value = parse_body(self.text.encode())
         return value if value != self.text else None
 
     @property
@@ -93,12 +93,12 @@ class Recorded:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
-        from svctoolkit.delivery._display import recorded
+        from svctoolkit.delivery._display import request_with_answer
 
-        return display.bundle(recorded(self, Masker(self._secrets())), repr(self))
+        return display.bundle(request_with_answer(self, Masker(self._secrets())), repr(self))
 
 
-def _unzipped(body: bytes) -> bytes:
+def _unzip(body: bytes) -> bytes:
     try:
         return gzip.decompress(body)
     except (OSError, EOFError, zlib.error):
@@ -210,7 +210,7 @@ class Recorder:
         """The answer, within `timeout` seconds; `otherwise` where nobody said what it is. Raises `DeliveryError`."""
         url = Url.parse(request.url)
         with self._changed:
-            chosen = self._scripted(destination, run) or self._next(url) or otherwise or Answer()
+            chosen = self._from_script(destination, run) or self._next(url) or otherwise or Answer()
             gives_up = chosen.delay >= timeout
             response = None if chosen.close or chosen.truncate or gives_up else chosen.response()
             self._kept.append(Recorded(request, response, self._clock(), destination, run, events, self._secrets))
@@ -225,7 +225,7 @@ class Recorder:
             raise failure("ECONNRESET", f"{url.place} closed the connection {when}")
         return response
 
-    def _scripted(self, destination: str, run: str) -> Answer | None:
+    def _from_script(self, destination: str, run: str) -> Answer | None:
         for key in ((destination, run), (destination, "")):
             if destination and key in self._scripts:
                 return _next_of(self._scripts[key])

@@ -103,12 +103,12 @@ def _method(value: Any) -> str:
     return method
 
 
-def _headers(given: Any) -> _Headers:
-    if not isinstance(given, Mapping | None):
-        raise failure("ERR_INVALID_PAYLOAD", f"headers must be an object, not a {type(given).__name__}")
+def _headers(fields: Any) -> _Headers:
+    if not isinstance(fields, Mapping | None):
+        raise failure("ERR_INVALID_PAYLOAD", f"headers must be an object, not a {type(fields).__name__}")
     headers = _Headers()
     headers["Accept"] = "application/json, text/plain, */*"
-    for name, value in (given or {}).items():
+    for name, value in (fields or {}).items():
         if value is not None and value is not False:  # the service's client drops both
             headers[_header_name(name)] = _header_value(name, value)
     for name in _FRAMING:
@@ -124,20 +124,20 @@ def _header_name(name: Any) -> str:
 
 
 def _header_value(name: str, value: Any) -> str:
-    shown = ", ".join(map(text, value)) if isinstance(value, list | tuple) else text(value)
-    bad = _NO_HEADER_VALUE.search(shown)
+    line = ", ".join(map(text, value)) if isinstance(value, list | tuple) else text(value)
+    bad = _NO_HEADER_VALUE.search(line)
     if bad:
         character = f"U+{ord(bad[0]):04X}"
         raise failure(
             "ERR_INVALID_CHAR", f"header {name} holds {character} at position {bad.start()}, which HTTP forbids"
         )
-    return shown.strip(" \t")
+    return line.strip(" \t")
 
 
 def _body(body: Any, method: str, headers: _Headers) -> bytes:
     if not isinstance(body, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", "the payload has no body: it must be an object, if only an empty one")
-    kind, content = _chosen(body)
+    kind, content = _content(body)
     if kind == "FORM":
         headers.add("Content-Type", f"{_FORM};charset=utf-8")
         return _encode.form(content).encode()
@@ -147,7 +147,7 @@ def _body(body: Any, method: str, headers: _Headers) -> bytes:
         headers.add("Content-Type", _FORM)
     if kind == "GZIP":
         headers["Content-Encoding"] = "gzip"
-        return _gzipped(content)
+        return _gzip(content)
     if content is not None and not isinstance(content, str):
         raise failure("ERR_BAD_REQUEST", f"the body must be text or an object, not a {type(content).__name__}")
     if content is not None and "application/json" in headers.get("Content-Type"):
@@ -164,7 +164,7 @@ def _as_json(content: str) -> str:
     return content.strip()
 
 
-def _chosen(body: Mapping[str, Any]) -> tuple[str, Any]:
+def _content(body: Mapping[str, Any]) -> tuple[str, Any]:
     """The last member that is not empty and its content. No content if there is none, or none of a known name."""
     filled = [name for name, value in body.items() if isinstance(value, Mapping | list | tuple | str) and value]
     kind = filled[-1] if filled else ""
@@ -178,7 +178,7 @@ def _chosen(body: Mapping[str, Any]) -> tuple[str, Any]:
     return kind, value if kind == "FORM" else value.get("batch" if kind == "JSON_ARRAY" else "payload")
 
 
-def _gzipped(value: Any) -> bytes:
+def _gzip(value: Any) -> bytes:
     if not isinstance(value, str):
         raise failure("ERR_GZIP", "Failed to do GZIP compression: body.GZIP.payload must be text")
     return gzip.compress(str(well_formed(value)).encode(), mtime=0)

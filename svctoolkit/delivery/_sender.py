@@ -45,15 +45,15 @@ class Sender:
         """The destination's answer. Nothing is raised for what goes wrong with the payload or on the network."""
         started = perf_counter()
         try:
-            made = request(payload)
+            sent = request(payload)
         except DeliveryError as error:
-            return _failed(error, _unsent(payload), started, network=False)
+            return _failure(error, _unsent(payload), started, network=False)
         try:
-            answer = self._transport(made, timeout=self._timeout)
+            answer = self._transport(sent, timeout=self._timeout)
         except DeliveryError as error:
-            return _failed(error, made, started, network=True)
+            return _failure(error, sent, started, network=True)
         spent = (perf_counter() - started) * 1000
-        return Delivered(answer.status, _response(answer), made, answer.headers, spent)
+        return Delivered(answer.status, _response(answer), sent, answer.headers, spent)
 
 
 def _unsent(payload: Mapping[str, Any]) -> HttpRequest:
@@ -62,21 +62,21 @@ def _unsent(payload: Mapping[str, Any]) -> HttpRequest:
     return HttpRequest(method if isinstance(method, str) else "", endpoint if isinstance(endpoint, str) else "")
 
 
-def _failed(error: DeliveryError, made: HttpRequest, started: float, *, network: bool) -> Delivered:
+def _failure(error: DeliveryError, sent: HttpRequest, started: float, *, network: bool) -> Delivered:
     response = {"success": False, "error": {"message": str(error), "id": None}}
     spent = (perf_counter() - started) * 1000
-    return Delivered(error.status, response, made, {}, spent, error, network)
+    return Delivered(error.status, response, sent, {}, spent, error, network)
 
 
 def _response(answer: HttpResponse) -> Any:
     kind = answer.headers.get("content-type", "")
-    if not any(shown in kind for shown in _SHOWN_TYPES):
+    if not any(name in kind for name in _SHOWN_TYPES):
         return ""
-    body = parsed(answer.body)
+    body = parse_body(answer.body)
     return body if 200 <= answer.status < 300 else body or NO_ANSWER_BODY
 
 
-def parsed(body: bytes) -> Any:
+def parse_body(body: bytes) -> Any:
     """The JSON value, or the text if it is no JSON. Always UTF-8, as the service reads it."""
     content = body.decode("utf-8", "replace").removeprefix("\ufeff")
     try:

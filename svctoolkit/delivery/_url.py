@@ -39,15 +39,15 @@ class Url:
         match = _HTTP.fullmatch(cleaned)
         if match is None:
             hint = "needs https:// or http:// in front" if "://" not in cleaned else "is neither http nor https"
-            raise failure("ERR_INVALID_URL", f"the endpoint {_shown(cleaned)} {hint}")
+            raise failure("ERR_INVALID_URL", f"the endpoint {_place_of(cleaned)} {hint}")
         scheme, authority, path, query = match[1].lower(), match[2], match[3], match[4] or ""
         userinfo, _, place = authority.rpartition("@")
         split = _AUTHORITY.fullmatch(place)
         if split is None or not split[1]:
-            raise failure("ERR_INVALID_URL", f"the endpoint {_shown(cleaned)} has no valid host")
+            raise failure("ERR_INVALID_URL", f"the endpoint {_place_of(cleaned)} has no valid host")
         port = int(split[2] or DEFAULT_PORTS[scheme]) if len(split[2] or "") <= 6 else -1
         if not 1 <= port <= 65535:
-            raise failure("ERR_INVALID_URL", f"the endpoint {_shown(cleaned)} has a port that is not 1 to 65535")
+            raise failure("ERR_INVALID_URL", f"the endpoint {_place_of(cleaned)} has a port that is not 1 to 65535")
         tail = "" if query in ("", "?") else quote(query, safe=_QUERY_SAFE)
         return cls(scheme, host(split[1]), port, _path(path) + tail, unquote(userinfo))
 
@@ -95,40 +95,40 @@ def _ascii(name: str) -> str:
 
 def _ipv4(name: str) -> str:
     """The four numbers, or an empty text for a name."""
-    parts = name.removesuffix(".").split(".")
-    if not re.fullmatch(r"\d+|0x[0-9a-f]*", parts[-1]):
+    labels = name.removesuffix(".").split(".")
+    if not re.fullmatch(r"\d+|0x[0-9a-f]*", labels[-1]):
         return ""
-    numbers = [_number(part) for part in parts]
+    numbers = [_number(label) for label in labels]
     *head, last = numbers
     if len(numbers) > 4 or any(n > 255 for n in head) or last >= 256 ** (5 - len(numbers)):
         raise ValueError("an address outside the range of IPv4")
     return str(ipaddress.IPv4Address(last + sum(n << (24 - 8 * i) for i, n in enumerate(head))))
 
 
-def _number(part: str) -> int:
-    if not part or len(part) > 40:
+def _number(label: str) -> int:
+    if not label or len(label) > 40:
         raise ValueError("an IPv4 address that is not complete")
-    if part.startswith("0x"):
-        return int(part[2:] or "0", 16)
-    return int(part, 8 if part.startswith("0") else 10)
+    if label.startswith("0x"):
+        return int(label[2:] or "0", 16)
+    return int(label, 8 if label.startswith("0") else 10)
 
 
 def _path(path: str) -> str:
     """With `.` and `..` resolved; never empty."""
-    kept: list[str] = []
+    resolved: list[str] = []
     segments = path.replace("\\", "/").split("/")[1:] or [""]
     for index, segment in enumerate(segments):
         plain = segment.lower().replace("%2e", ".")
         if plain == "..":
-            del kept[-1:]
+            del resolved[-1:]
         if plain not in (".", ".."):
-            kept.append(segment)
+            resolved.append(segment)
         elif index == len(segments) - 1:
-            kept.append("")
-    return quote("/" + "/".join(kept), safe=_PATH_SAFE)
+            resolved.append("")
+    return quote("/" + "/".join(resolved), safe=_PATH_SAFE)
 
 
-def _shown(text: str) -> str:
+def _place_of(text: str) -> str:
     """Scheme and host of a text that is no URL: the rest may hold secrets."""
     scheme, _, rest = text.rpartition("://") if "://" in text[:20] else ("", "", text)
     place = re.split(r"[/\\?#]", rest, maxsplit=1)[0].rpartition("@")[2][:80]

@@ -50,7 +50,7 @@ class Cassette:
     ) -> None:
         self._path, self._live, self._secrets = Path(path), live, secrets
         self._lock = Lock()
-        self._entries = _read(self._path)
+        self._entries = _load(self._path)
         self._answers: dict[str, deque[dict[str, Any]]] = {}
         for entry in self._entries:
             self._answers.setdefault(entry["key"], deque()).append(entry["response"])
@@ -64,9 +64,9 @@ class Cassette:
         masker = Masker(self._secrets())
         key = _key(request, masker)
         with self._lock:
-            known = self._answers.get(key)
-            if known:
-                return _response(known.popleft() if len(known) > 1 else known[0])
+            answers = self._answers.get(key)
+            if answers:
+                return _response(answers.popleft() if len(answers) > 1 else answers[0])
         place = Url.parse(request.url).place
         if self._live is None:
             hint = "delete the file to record it anew"
@@ -80,23 +80,23 @@ class Cassette:
                 key, request, {"error": masker.masked(str(error)), "code": error.code, "status": error.status}, masker
             )
             raise
-        self._keep(key, request, _written(answer, masker), masker)
+        self._keep(key, request, _response_entry(answer, masker), masker)
         return answer
 
     def _keep(self, key: str, request: HttpRequest, response: dict[str, Any], masker: Masker) -> None:
         with self._lock:
-            self._entries.append({"key": key, "request": _shown(request, masker), "response": response})
-            _write(self._path, self._entries)
+            self._entries.append({"key": key, "request": _request_entry(request, masker), "response": response})
+            _save(self._path, self._entries)
 
 
 def _key(request: HttpRequest, masker: Masker) -> str:
-    shown = _shown(request, masker)
-    parts = "\n".join((shown["method"], shown["url"], json.dumps(shown["body"], sort_keys=True)))
-    parts = _GENERATED.sub("~", parts)
-    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    masked = _request_entry(request, masker)
+    text = "\n".join((masked["method"], masked["url"], json.dumps(masked["body"], sort_keys=True)))
+    text = _GENERATED.sub("~", text)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _shown(request: HttpRequest, masker: Masker) -> dict[str, Any]:
+def _request_entry(request: HttpRequest, masker: Masker) -> dict[str, Any]:
     headers = {n: MASK if n.lower() in _CREDENTIALS else masker.masked(v) for n, v in request.headers.items()}
     url = masker.masked(request.url)
     return {"method": request.method, "url": url, "headers": headers, "body": masker.masked(_body(request.body))}
@@ -115,7 +115,7 @@ def _body(raw: bytes) -> Any:
     return value if isinstance(value, dict | list) else text
 
 
-def _written(answer: HttpResponse, masker: Masker) -> dict[str, Any]:
+def _response_entry(answer: HttpResponse, masker: Masker) -> dict[str, Any]:
     headers = {n: v for n, v in answer.headers.items() if n not in _SECRET_ANSWERS}
     body = masker.masked(_body(answer.body))
     return {"status": answer.status, "headers": masker.masked(headers), "body": body}
@@ -132,12 +132,14 @@ def _response(written: Mapping[str, Any]) -> HttpResponse:
     return HttpResponse(written["status"], written["headers"], raw)
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _load(path: Path) -> list[dict[str, Any]]:
     try:
-        found = json.loads(path.read_text("utf-8"))
-        if found["cassette"] != _VERSION or not all({"key", "request", "response"} <= set(e) for e in found["entries"]):
+        content = json.loads(path.read_text("utf-8"))
+        if content["cassette"] != _VERSION or not all(
+            {"key", "request", "response"} <= set(e) for e in content["entries"]
+        ):
             raise ValueError("it has another version or form")
-        return list(found["entries"])
+        return list(content["entries"])
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -146,12 +148,12 @@ def _read(path: Path) -> list[dict[str, Any]]:
         raise ConfigError(f"{path} is no cassette: {error}") from error
 
 
-def _write(path: Path, entries: list[dict[str, Any]]) -> None:
+def _save(path: Path, entries: list[dict[str, Any]]) -> None:
     text = json.dumps({"cassette": _VERSION, "entries": entries}, indent=1, ensure_ascii=False)
-    beside = path.with_name(f"{path.name}.new")
+    new = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(f"{text}\n", "utf-8", "surrogatepass")
-        os.replace(beside, path)
+        new.write_text(f"{text}\n", "utf-8", "surrogatepass")
+        os.replace(new, path)
     except OSError as error:
         raise ConfigError(f"cannot write the cassette {path}: {error.strerror}") from error

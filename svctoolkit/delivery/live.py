@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest, HttpResponse
-from svctoolkit.delivery._inflate import ENCODINGS, inflated
+from svctoolkit.delivery._inflate import ENCODINGS, inflate
 from svctoolkit.delivery._url import Url
 from svctoolkit.delivery.policy import NetworkPolicy
 from svctoolkit.errors import DeliveryError
@@ -72,7 +72,7 @@ class LiveTransport:
                 response = self._exchange(pool, request, url)
             if not (300 <= response.status < 400 and response.headers.get("location")):
                 return response
-            request, url = _redirected(request, url, response)
+            request, url = _follow(request, url, response)
         raise failure("ERR_FR_TOO_MANY_REDIRECTS", f"{url.place} is the end of more than {MAX_REDIRECTS} redirects")
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class LiveTransport:
             if 300 <= answer.status < 400 and headers.get("location"):
                 return HttpResponse(answer.status, headers)
             encoding = headers.get("content-encoding", "").strip().lower()
-            body = inflated(answer.iter_stream(), encoding, self._max_bytes, url.place)
+            body = inflate(answer.iter_stream(), encoding, self._max_bytes, url.place)
         if encoding in ENCODINGS:
             del headers["content-encoding"]
         return HttpResponse(answer.status, headers, body)
@@ -127,7 +127,7 @@ def _headers(raw: list[tuple[bytes, bytes]]) -> dict[str, str]:
     return headers
 
 
-def _redirected(request: HttpRequest, url: Url, response: HttpResponse) -> tuple[HttpRequest, Url]:
+def _follow(request: HttpRequest, url: Url, response: HttpResponse) -> tuple[HttpRequest, Url]:
     """301 and 302 after POST, and 303 after anything, become a GET without body; else method and body stay."""
     location = response.headers["location"]
     try:
@@ -139,8 +139,8 @@ def _redirected(request: HttpRequest, url: Url, response: HttpResponse) -> tuple
     if not _same_party(url, target):
         dropped |= set(_CREDENTIALS)
     if post or (response.status == 303 and request.method not in ("GET", "HEAD")):
-        kept = _without(request.headers, dropped, prefix="content-")
-        return HttpRequest("GET", str(target), kept), target
+        headers = _without(request.headers, dropped, prefix="content-")
+        return HttpRequest("GET", str(target), headers), target
     return replace(request, url=str(target), headers=_without(request.headers, dropped)), target
 
 
@@ -177,10 +177,10 @@ def _failures(place: str, timeout: float, progress: Progress) -> Iterator[None]:
 
 def _origin(error: BaseException) -> BaseException:
     """The system's own error, which the library wraps."""
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, OSError):
-        found = found.__cause__ or found.__context__
-    return found or error
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    return cause or error
 
 
 def _of_system(cause: BaseException, place: str) -> DeliveryError:
@@ -198,7 +198,7 @@ def _of_system(cause: BaseException, place: str) -> DeliveryError:
 
 
 @cache
-def shared(allow: tuple[str, ...], loopback: bool = True) -> LiveTransport:
+def transport_for(allow: tuple[str, ...], loopback: bool = True) -> LiveTransport:
     """The process's transport for these arguments. `loopback`: the server listens on loopback only, or there is none,
     so private addresses may be reached. Raises `ConfigError` for a bad entry of `allow`."""
     transport = LiveTransport(NetworkPolicy(allow, private_allowed=loopback))
@@ -207,4 +207,4 @@ def shared(allow: tuple[str, ...], loopback: bool = True) -> LiveTransport:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=shared.cache_clear)  # a child must not speak on its parent's connections
+    os.register_at_fork(after_in_child=transport_for.cache_clear)  # a child must not speak on its parent's connections

@@ -46,8 +46,8 @@ _IPV4_COMPATIBLE = IPv6Network("::/96")
 
 def resolve(host: str, port: int) -> list[str]:
     """The addresses that the operating system gives, in its order."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class NetworkPolicy:
@@ -76,13 +76,13 @@ class NetworkPolicy:
                 return
             name = canonical(entry).removesuffix(".")
         except (ValueError, DeliveryError) as error:
-            wanted = "a host name, an address or a network such as 10.0.0.0/8, without scheme and port"
-            raise ConfigError(f"delivery.allow: {entry!r} must be {wanted}") from error
+            form = "a host name, an address or a network such as 10.0.0.0/8, without scheme and port"
+            raise ConfigError(f"delivery.allow: {entry!r} must be {form}") from error
         address = _literal(name)
         if address is None:
             self._hosts.add(name)
         else:
-            self._networks.append(ip_network(_unmapped(address)))
+            self._networks.append(ip_network(_without_mapping(address)))
 
     def check(self, host: str, port: int) -> list[str]:
         """The addresses of `host` that may be reached, in the resolver's order. The name is resolved once.
@@ -95,7 +95,7 @@ class NetworkPolicy:
         if name in METADATA_NAMES:
             raise Forbidden(f"{name} is a cloud's metadata service, which the network policy always refuses")
         literal = _literal(name)
-        addresses = [literal] if literal else self._resolved(name, port)
+        addresses = [literal] if literal else self._resolve(name, port)
         refusals = {address: self._refusal(name, address) for address in addresses}
         reachable = [str(address) for address, reason in refusals.items() if not reason]
         if not reachable:
@@ -104,29 +104,29 @@ class NetworkPolicy:
             raise Forbidden(f"{known_as} is {reason}")
         return reachable
 
-    def _resolved(self, name: str, port: int) -> list[Address]:
+    def _resolve(self, name: str, port: int) -> list[Address]:
         try:
-            found = self._resolver(name, port)
+            addresses = self._resolver(name, port)
         except UnicodeError:
-            found = []  # a label that is empty or longer than 63 characters
+            addresses = []  # a label that is empty or longer than 63 characters
         except OSError as error:
             code = "EAI_AGAIN" if error.errno == socket.EAI_AGAIN else "ENOTFOUND"
             raise failure(code, f"no address was found for {name}") from error
-        if not found:
+        if not addresses:
             raise failure("ENOTFOUND", f"no address was found for {name}")
-        return [ip_address(text) for text in found]
+        return [ip_address(text) for text in addresses]
 
     def _refusal(self, name: str, address: Address) -> str:
         """Why the address may not be reached, or an empty text."""
-        forms = list(_forms(_unmapped(address)))
+        forms = list(_forms(_without_mapping(address)))
         if any(form in METADATA_ADDRESSES for form in forms):
             return "a cloud metadata address, which the network policy always refuses"
-        if self._private_allowed or self._listed(name, _unmapped(address)):
+        if self._private_allowed or self._is_listed(name, _without_mapping(address)):
             return ""
         kind = next(filter(None, map(_kind, forms)), "")
         return kind and f"{kind} address, which the network policy refuses here; delivery.allow can list it"
 
-    def _listed(self, name: str, address: Address) -> bool:
+    def _is_listed(self, name: str, address: Address) -> bool:
         return name in self._hosts or any(address in network for network in self._networks)
 
 
@@ -137,7 +137,7 @@ def _literal(name: str) -> Address | None:
         return None
 
 
-def _unmapped(address: Address) -> Address:
+def _without_mapping(address: Address) -> Address:
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 

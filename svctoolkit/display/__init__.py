@@ -11,7 +11,7 @@ from __future__ import annotations
 from svctoolkit.display._diff import diff, diff_text
 from svctoolkit.display._excerpt import Excerpt
 from svctoolkit.display._exchange import exchange
-from svctoolkit.display._html import Html, Kind, box, bundle, columns, counted, html, more, page, section
+from svctoolkit.display._html import Html, Kind, box, bundle, columns, html, more, page, quantity, section
 from svctoolkit.display._parts import code, facts, message, pill, table
 from svctoolkit.display._strip import Step, status, strip
 from svctoolkit.display._tree import tree
@@ -25,7 +25,6 @@ __all__ = [
     "bundle",
     "code",
     "columns",
-    "counted",
     "diff",
     "diff_text",
     "exchange",
@@ -35,6 +34,7 @@ __all__ = [
     "more",
     "page",
     "pill",
+    "quantity",
     "section",
     "status",
     "strip",

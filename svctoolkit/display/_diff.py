@@ -9,7 +9,7 @@ from difflib import SequenceMatcher, unified_diff
 from html import escape
 from typing import Any, NamedTuple
 
-from svctoolkit.display._html import Html, box, counted
+from svctoolkit.display._html import Html, box, quantity
 from svctoolkit.display._parts import pill
 
 _AROUND = 3  # unchanged lines that stay in sight around a change
@@ -35,13 +35,13 @@ def diff(before: Any, after: Any, *, left: str = "before", right: str = "after")
     at = [1, 1]
     for equal, pairs in _runs(old, new):
         if equal:
-            rows.append(_unchanged(pairs, at, first=not rows, last=at[0] + len(pairs) > len(old)))
+            rows.append(_fold(pairs, at, first=not rows, last=at[0] + len(pairs) > len(old)))
         else:
             rows += [_row(pair, at) for pair in pairs]
             gone += sum(pair.before is not None for pair in pairs)
             come += sum(pair.after is not None for pair in pairs)
     if rest:
-        rows.append(_wide(f"{counted(rest, 'line')} more are not compared"))
+        rows.append(_wide(f"{quantity(rest, 'line')} more are not compared"))
     head = Html(f"{escape(left)} <span aria-hidden='true'>→</span> {escape(right)}")
     note = Html(f"{pill(f'− {gone}')} {pill(f'+ {come}')}") if gone or come else "no difference"
     names = (left, right)
@@ -59,7 +59,7 @@ def diff_text(before: Any, after: Any, *, left: str = "before", right: str = "af
 
 
 def _sides(before: Any, after: Any) -> tuple[list[str], list[str], int]:
-    old, new = _lines(before), _lines(_ordered_as(after, before))
+    old, new = _lines(before), _lines(_order_like(after, before))
     rest = max(len(old), len(new)) - _MAX_LINES
     return old[:_MAX_LINES], new[:_MAX_LINES], max(rest, 0)
 
@@ -69,13 +69,13 @@ def _lines(value: Any) -> list[str]:
     return text.splitlines()
 
 
-def _ordered_as(value: Any, model: Any) -> Any:
+def _order_like(value: Any, model: Any) -> Any:
     """`value` with its keys in the order that `model` has them, and equal numbers written alike (`10.0` is `10`)."""
     if isinstance(value, Mapping) and isinstance(model, Mapping):
         keys = [*(k for k in model if k in value), *(k for k in value if k not in model)]
-        return {k: _ordered_as(value[k], model.get(k)) for k in keys}
+        return {k: _order_like(value[k], model.get(k)) for k in keys}
     if isinstance(value, list) and isinstance(model, list):
-        return [_ordered_as(v, model[i] if i < len(model) else None) for i, v in enumerate(value)]
+        return [_order_like(v, model[i] if i < len(model) else None) for i, v in enumerate(value)]
     numbers = {type(value), type(model)} <= {int, float}
     return model if numbers and value == model else value
 
@@ -86,10 +86,10 @@ def _runs(old: list[str], new: list[str]) -> Iterator[tuple[bool, list[_Pair]]]:
         if tag == "equal":
             yield True, list(map(_Pair, old[i:j], new[p:q]))
         else:
-            yield False, list(_paired(old[i:j], new[p:q]))
+            yield False, list(_pair(old[i:j], new[p:q]))
 
 
-def _paired(old: list[str], new: list[str]) -> Iterator[_Pair]:
+def _pair(old: list[str], new: list[str]) -> Iterator[_Pair]:
     """Changed lines beside each other: those of one key first, the lines between them in their order."""
     for tag, i, j, p, q in _codes(list(map(_key, old)), list(map(_key, new))):
         if tag == "equal" or (j - i == q - p and all(map(_alike, old[i:j], new[p:q]))):
@@ -100,8 +100,8 @@ def _paired(old: list[str], new: list[str]) -> Iterator[_Pair]:
 
 
 def _key(line: str) -> str:
-    found = _KEY.match(line)
-    return found.group() if found else line
+    match = _KEY.match(line)
+    return match.group() if match else line
 
 
 def _codes(old: list[str], new: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
@@ -119,7 +119,7 @@ def _words(line: str) -> list[str]:
 def _row(pair: _Pair, at: list[int]) -> str:
     before, after = pair
     if before is not None and after is not None:
-        old, new = _marked(before, after)
+        old, new = _mark_words(before, after)
     else:
         old = "" if before is None else f"<del>{escape(before)}</del>"
         new = "" if after is None else f"<ins>{escape(after)}</ins>"
@@ -127,25 +127,25 @@ def _row(pair: _Pair, at: list[int]) -> str:
     return f"<tr>{_half(before, old, at, 0, '−', 'gone' + whole)}{_half(after, new, at, 1, '+', 'come' + whole)}</tr>"
 
 
-def _half(line: str | None, shown: str, at: list[int], side: int, sign: str, css: str) -> str:
+def _half(line: str | None, text: str, at: list[int], side: int, sign: str, css: str) -> str:
     if line is None:
         return '<td class="line"></td><td class="pad-cell"></td>'
     at[side] += 1
-    return f'<td class="line">{at[side] - 1} {sign}</td><td class="{css}">{shown}</td>'
+    return f'<td class="line">{at[side] - 1} {sign}</td><td class="{css}">{text}</td>'
 
 
-def _marked(before: str, after: str) -> tuple[str, str]:
+def _mark_words(before: str, after: str) -> tuple[str, str]:
     """Both lines with the words that differ marked."""
     old, new = _words(before), _words(after)
-    left, right = [], []
+    old_words, new_words = [], []
     for tag, i, j, p, q in _codes(old, new):
         gone, come = escape("".join(old[i:j])), escape("".join(new[p:q]))
-        left.append(gone if tag == "equal" or not gone else f"<del>{gone}</del>")
-        right.append(come if tag == "equal" or not come else f"<ins>{come}</ins>")
-    return "".join(left), "".join(right)
+        old_words.append(gone if tag == "equal" or not gone else f"<del>{gone}</del>")
+        new_words.append(come if tag == "equal" or not come else f"<ins>{come}</ins>")
+    return "".join(old_words), "".join(new_words)
 
 
-def _unchanged(pairs: list[_Pair], at: list[int], *, first: bool, last: bool) -> str:
+def _fold(pairs: list[_Pair], at: list[int], *, first: bool, last: bool) -> str:
     """Lines that are alike; all but those next to a change are folded."""
     head, tail = 0 if first else _AROUND, 0 if last else _AROUND
     if len(pairs) <= head + tail + 1:
@@ -154,16 +154,16 @@ def _unchanged(pairs: list[_Pair], at: list[int], *, first: bool, last: bool) ->
     before = "".join(_plain(pair, at) for pair in pairs[:head])
     at[0], at[1] = at[0] + end - head, at[1] + end - head
     folded = "\n".join(str(pair.before) for pair in pairs[head:end])
-    what = counted(end - head, "unchanged line")
+    what = quantity(end - head, "unchanged line")
     fold = f"<details><summary>⋯ {what}</summary><pre>{escape(folded)}</pre></details>"
     return before + _wide(Html(fold)) + "".join(_plain(pair, at) for pair in pairs[end:])
 
 
 def _plain(pair: _Pair, at: list[int]) -> str:
     at[0], at[1] = at[0] + 1, at[1] + 1
-    left, right = escape(str(pair.before)), escape(str(pair.after))
-    return f'<tr><td class="line">{at[0] - 1}</td><td>{left}</td><td class="line">{at[1] - 1}</td><td>{right}</td></tr>'
+    old, new = escape(str(pair.before)), escape(str(pair.after))
+    return f'<tr><td class="line">{at[0] - 1}</td><td>{old}</td><td class="line">{at[1] - 1}</td><td>{new}</td></tr>'
 
 
-def _wide(shown: str) -> str:
-    return f'<tr><td class="fold" colspan="4">{shown}</td></tr>'
+def _wide(text: str) -> str:
+    return f'<tr><td class="fold" colspan="4">{text}</td></tr>'

@@ -28,23 +28,23 @@ class Excerpt:
 
     def html(self, label: str) -> Html:
         """The lines for a notebook. `label` is what screen readers say before them."""
-        shown = [f"<mark>{escape(line)}</mark>" if marked else escape(line) for line, marked in self._lines()]
+        marked_lines = [f"<mark>{escape(line)}</mark>" if marked else escape(line) for line, marked in self._lines()]
         style = "padding:6px 12px;overflow:auto;white-space:pre;tab-size:4"
-        lines = "\n".join(shown)
+        lines = "\n".join(marked_lines)
         return Html(f'<pre role="region" tabindex="0" aria-label="{escape(label)}" style="{style}">{lines}</pre>')
 
     def _lines(self) -> list[tuple[str, bool]]:
         """Each line that is shown, and whether it is the marked one."""
         lines = self.text.splitlines() or [""]
         at = min(max(self.line, 1), len(lines))
-        shown: list[tuple[str, bool]] = []
+        visible: list[tuple[str, bool]] = []
         for number in range(max(1, at - _AROUND), min(len(lines), at + _AROUND) + 1):
             sign = "▶" if number == at else " "
             line = _printable(lines[number - 1])
-            shown.append((f"{sign}{number + self.offset:>4} │ {_cut(line)}", number == at))
+            visible.append((f"{sign}{number + self.offset:>4} │ {_cut(line)}", number == at))
             if number == at and 0 < self.column <= min(len(line) + 1, _WIDTH):
-                shown.append((f"      │ {_blanks(line[: self.column - 1])}^", False))
-        return shown
+                visible.append((f"      │ {_blanks(line[: self.column - 1])}^", False))
+        return visible
 
 
 def _printable(line: str) -> str:

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
-from svctoolkit.display._html import Html, Kind, box, columns, counted
+from svctoolkit.display._html import Html, Kind, box, columns, quantity
 from svctoolkit.display._parts import code, facts, pill
 from svctoolkit.display._tree import tree
 
@@ -42,17 +42,17 @@ class Response(Protocol):
 def exchange(request: Request, response: Response | None = None) -> Html:
     """The request and what was answered, beside each other. Mask secrets before: it shows everything it is given."""
     head = Html(f'{pill(request.method, "info")} <span class="url">{escape(request.url)}</span>')
-    asked = box(head, _content(request.headers, request.body), label="HTTP request", note="request")
+    request_box = box(head, _content(request.headers, request.body), label="HTTP request", note="request")
     if response is None:
-        return asked
+        return request_box
     kind: Kind = "ok" if 200 <= response.status < 300 else "warning" if response.status < 500 else "error"
     answer = _content(response.headers, response.body)
-    return columns(asked, box(pill(response.status, kind), answer, label="HTTP response", note="response"))
+    return columns(request_box, box(pill(response.status, kind), answer, label="HTTP response", note="response"))
 
 
 def _content(headers: Mapping[str, str], body: Any) -> Html:
-    shown = f'<div class="pad">{facts(headers)}</div>' if headers else ""
-    return Html(shown + _body(body))
+    head = f'<div class="pad">{facts(headers)}</div>' if headers else ""
+    return Html(head + _body(body))
 
 
 def _body(body: Any) -> str:
@@ -62,7 +62,7 @@ def _body(body: Any) -> str:
         try:
             body = body.decode()
         except UnicodeDecodeError:
-            return f'<div class="pad dim">{counted(len(body), "byte")}, no text</div>'
+            return f'<div class="pad dim">{quantity(len(body), "byte")}, no text</div>'
     if not isinstance(body, str):
         return tree(body, open_depth=3)
     return _text(body)

@@ -24,29 +24,29 @@ def html(value: object) -> str:
     return value if isinstance(value, Html) else escape(str(value))
 
 
-def joined(parts: Iterable[object]) -> Html:
-    return Html("".join(map(html, parts)))
+def join(blocks: Iterable[object]) -> Html:
+    return Html("".join(map(html, blocks)))
 
 
-def page(*parts: object) -> Html:
+def page(*blocks: object) -> Html:
     """The parts below each other, with the style: what a notebook output or a `widgets.HTML` shows."""
-    return Html(f'<style>{STYLE}</style><div class="svc">{joined(parts)}</div>')
+    return Html(f'<style>{STYLE}</style><div class="svc">{join(blocks)}</div>')
 
 
-def section(title: object, *parts: object) -> Html:
+def section(title: object, *blocks: object) -> Html:
     """Parts below a small heading."""
-    return Html(f'<section><h4 class="title">{html(title)}</h4>{joined(parts)}</section>')
+    return Html(f'<section><h4 class="title">{html(title)}</h4>{join(blocks)}</section>')
 
 
-def columns(*parts: object) -> Html:
+def columns(*blocks: object) -> Html:
     """The parts beside each other, or below each other where that is too narrow."""
-    return Html(f'<div class="columns">{"".join(f"<div>{html(part)}</div>" for part in parts)}</div>')
+    return Html(f'<div class="columns">{"".join(f"<div>{html(block)}</div>" for block in blocks)}</div>')
 
 
-def more(title: object, *parts: object, is_open: bool = False) -> Html:
+def more(title: object, *blocks: object, is_open: bool = False) -> Html:
     """Parts behind a line that opens and closes them."""
     state = " open" if is_open else ""
-    return Html(f'<details class="more"{state}><summary>{html(title)}</summary>{joined(parts)}</details>')
+    return Html(f'<details class="more"{state}><summary>{html(title)}</summary>{join(blocks)}</details>')
 
 
 def box(head: object, body: object, *, label: str, note: object = "") -> Html:
@@ -60,5 +60,5 @@ def bundle(html: str, text: str) -> dict[str, str]:
     return {"text/plain": text, "text/html": html}
 
 
-def counted(number: int, thing: str) -> str:
+def quantity(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -36,16 +36,16 @@ def code(text: str, language: str = "") -> Html:
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "") -> Html:
     """A table; numbers stand at the right. Of more than 200 rows the first are shown, and how many are left out."""
-    found = iter(rows)
-    shown = list(islice(found, _MAX_ROWS))
-    left_out = sum(1 for _ in found)
-    figures = [_is_figure(cells) for cells in zip(*shown, strict=True)] or [False] * len(head)
+    remaining = iter(rows)
+    visible = list(islice(remaining, _MAX_ROWS))
+    left_out = sum(1 for _ in remaining)
+    figures = [_is_figure(cells) for cells in zip(*visible, strict=True)] or [False] * len(head)
     cells = "".join(
         f'<th scope="col"{_CLASS[figure]}>{html(name)}</th>' for name, figure in zip(head, figures, strict=True)
     )
     body = "".join(
-        f"<tr>{''.join(f'<td{_CLASS[f]}>{_shown(cell)}</td>' for cell, f in zip(row, figures, strict=True))}</tr>"
-        for row in shown
+        f"<tr>{''.join(f'<td{_CLASS[f]}>{_cell(cell)}</td>' for cell, f in zip(row, figures, strict=True))}</tr>"
+        for row in visible
     )
     if left_out:
         body += f'<tr><td class="dim" colspan="{len(head)}">… {left_out:,} more rows are not shown</td></tr>'
@@ -58,11 +58,11 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: 
 
 
 def _is_figure(cells: Sequence[object]) -> bool:
-    known = [cell for cell in cells if cell is not None]
-    return bool(known) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known)
+    values = [cell for cell in cells if cell is not None]
+    return bool(values) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in values)
 
 
-def _shown(cell: object) -> str:
+def _cell(cell: object) -> str:
     if cell is None:
         return ""
     if isinstance(cell, int | float) and not isinstance(cell, bool):

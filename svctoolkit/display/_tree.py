@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from svctoolkit.display._html import Html, box, counted
+from svctoolkit.display._html import Html, box, quantity
 
 _MAX_NODES = 2_000
 _MAX_DEPTH = 60
@@ -20,8 +20,8 @@ def tree(value: Any, title: str = "", *, open_depth: int = 2) -> Html:
 
     Without a title it is the bare tree, without a frame.
     """
-    shown = _Budget(value)
-    body = f'<div class="tree">{_node("", value, shown, 0, open_depth)}</div>'
+    budget = _Budget(value)
+    body = f'<div class="tree">{_node("", value, budget, 0, open_depth)}</div>'
     return box(title, Html(body), label=title, note=_size(value)) if title else Html(body)
 
 
@@ -36,21 +36,21 @@ class _Budget:
     """How many members of each object and list are shown: outer levels first, so that no branch hides the others."""
 
     def __init__(self, value: Any) -> None:
-        self._shown: dict[int, int] = {}
-        left = _MAX_NODES
+        self._cell: dict[int, int] = {}
+        room = _MAX_NODES
         waiting = deque([(value, 0)])
         while waiting:
             node, depth = waiting.popleft()
             members = _members(node)
             if members is None or depth >= _MAX_DEPTH:
                 continue
-            taken = min(len(members), left)
-            left -= taken
-            self._shown[id(node)] = max(taken, self._shown.get(id(node), 0))
-            waiting.extend((inner, depth + 1) for _, inner in members[:taken])
+            count = min(len(members), room)
+            room -= count
+            self._cell[id(node)] = max(count, self._cell.get(id(node), 0))
+            waiting.extend((inner, depth + 1) for _, inner in members[:count])
 
     def of(self, node: Any, depth: int) -> int:
-        return self._shown.get(id(node), 0) if depth < _MAX_DEPTH else 0
+        return self._cell.get(id(node), 0) if depth < _MAX_DEPTH else 0
 
 
 def _members(node: Any) -> list[tuple[object, Any]] | None:
@@ -59,7 +59,7 @@ def _members(node: Any) -> list[tuple[object, Any]] | None:
     return list(enumerate(node)) if isinstance(node, Sequence) and not isinstance(node, str | bytes) else None
 
 
-def _node(label: str, node: Any, shown: _Budget, depth: int, open_depth: int) -> str:
+def _node(label: str, node: Any, budget: _Budget, depth: int, open_depth: int) -> str:
     members = _members(node)
     if members is None:
         return label + _leaf(node)
@@ -67,13 +67,13 @@ def _node(label: str, node: Any, shown: _Budget, depth: int, open_depth: int) ->
     first, last = "{}" if named else "[]"
     if not members:
         return f"{label}{first}{last}"
-    taken = shown.of(node, depth)
+    count = budget.of(node, depth)
     items = [
-        f"<li>{_node(_key(key, named), inner, shown, depth + 1, open_depth)}</li>" for key, inner in members[:taken]
+        f"<li>{_node(_key(key, named), inner, budget, depth + 1, open_depth)}</li>" for key, inner in members[:count]
     ]
-    if taken < len(members):
-        items.append(f'<li class="dim">… {len(members) - taken:,} more</li>')
-    what = f'<span class="dim">{first} {counted(len(members), "key" if named else "item")} {last}</span>'
+    if count < len(members):
+        items.append(f'<li class="dim">… {len(members) - count:,} more</li>')
+    what = f'<span class="dim">{first} {quantity(len(members), "key" if named else "item")} {last}</span>'
     is_open = " open" if depth < open_depth else ""
     return f"<details{is_open}><summary>{label}{what}</summary><ul>{''.join(items)}</ul></details>"
 

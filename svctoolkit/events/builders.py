@@ -32,13 +32,13 @@ class WithUser(Common, total=False):
 
 def track(event: str, *, properties: Mapping[str, Any] | None = None, **common: Unpack[WithUser]) -> dict[str, Any]:
     """A user did something."""
-    return _built({"type": "track", "event": event}, {"properties": dict(properties or {})}, common)
+    return _build({"type": "track", "event": event}, {"properties": dict(properties or {})}, common)
 
 
 def identify(user_id: str, *, traits: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> dict[str, Any]:
     """Who a user is. The traits stand in `traits` and in `context.traits`, as clients send them."""
     context = {**common.get("context", {}), "traits": dict(traits or {})}
-    return _built(
+    return _build(
         {"type": "identify"}, {"traits": dict(traits or {})}, {**common, "user_id": user_id, "context": context}
     )
 
@@ -51,7 +51,7 @@ def page(
     **common: Unpack[WithUser],
 ) -> dict[str, Any]:
     """A user saw a page of a website."""
-    return _built(_named("page", name, category), {"properties": dict(properties or {})}, common)
+    return _build(_with_name("page", name, category), {"properties": dict(properties or {})}, common)
 
 
 def screen(
@@ -62,25 +62,25 @@ def screen(
     **common: Unpack[WithUser],
 ) -> dict[str, Any]:
     """A user saw a screen of an application."""
-    return _built(_named("screen", name, category), {"properties": dict(properties or {})}, common)
+    return _build(_with_name("screen", name, category), {"properties": dict(properties or {})}, common)
 
 
 def group(group_id: str, *, traits: Mapping[str, Any] | None = None, **common: Unpack[WithUser]) -> dict[str, Any]:
     """A user belongs to an organisation; `traits` are the organisation's."""
-    return _built({"type": "group", "groupId": group_id}, {"traits": dict(traits or {})}, common)
+    return _build({"type": "group", "groupId": group_id}, {"traits": dict(traits or {})}, common)
 
 
 def alias(user_id: str, previous_id: str, **common: Unpack[Common]) -> dict[str, Any]:
     """A user known as `previous_id` is `user_id` from now on."""
-    return _built({"type": "alias", "previousId": previous_id}, {}, {**common, "user_id": user_id})
+    return _build({"type": "alias", "previousId": previous_id}, {}, {**common, "user_id": user_id})
 
 
-def _named(kind: str, name: str, category: str) -> dict[str, Any]:
+def _with_name(kind: str, name: str, category: str) -> dict[str, Any]:
     members = {"type": kind, "name": name, "category": category}
     return {k: v for k, v in members.items() if v}
 
 
-def _built(head: dict[str, Any], body: dict[str, Any], common: WithUser) -> dict[str, Any]:
+def _build(head: dict[str, Any], body: dict[str, Any], common: WithUser) -> dict[str, Any]:
     when = common.get("timestamp") or datetime.now(UTC)
     if when.tzinfo is None:
         when = when.astimezone()  # a naive time is local time, as everywhere in Python

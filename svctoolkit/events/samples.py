@@ -185,11 +185,11 @@ def sample(name: str, *, at: datetime | None = None) -> dict[str, Any]:
     """
     if name.lower() not in _SAMPLES:
         raise UnknownName("sample event", name, _SAMPLES)
-    made = deepcopy(_SAMPLES[name.lower()])
+    event = deepcopy(_SAMPLES[name.lower()])
     if at is not None:
-        later = at - datetime.fromisoformat(made["originalTimestamp"])
-        made |= {member: iso(datetime.fromisoformat(made[member]) + later) for member in _TIMES}
-    return made
+        later = at - datetime.fromisoformat(event["originalTimestamp"])
+        event |= {member: iso(datetime.fromisoformat(event[member]) + later) for member in _TIMES}
+    return event
 
 
 def samples() -> dict[str, dict[str, Any]]:

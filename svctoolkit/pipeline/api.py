@@ -41,10 +41,10 @@ class Pipeline:
         self.workspace = workspace
         self.recorder = Recorder(secrets=lambda: secrets(workspace))
         self.user_code = UserCode(workspace, self.recorder, transport=transport, loopback=loopback, coverage=coverage)
-        asked = context or Context()
-        if asked.lookup is Context().lookup:
-            asked = replace(asked, lookup=lookup_through(self.sender))
-        self.context = asked
+        given_context = context or Context()
+        if given_context.lookup is Context().lookup:
+            given_context = replace(given_context, lookup=lookup_through(self.sender))
+        self.context = given_context
         self.loopback = loopback
         self._routes = Routes(workspace, self.user_code)
         self._transport = transport
@@ -70,8 +70,8 @@ class Pipeline:
         Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`; what goes wrong with the event
         itself stands in the result.
         """
-        found = self.workspace.destination(destination)
-        return self._destination(found, events.check(event), stages or Stages(), config, force, None)
+        item = self.workspace.destination(destination)
+        return self._destination(item, events.check(event), stages or Stages(), config, force, None)
 
     def test_source(
         self, source: str, event: Mapping[str, Any], *, stages: Stages | None = None, force: bool = False
@@ -81,15 +81,15 @@ class Pipeline:
         Raises `UnknownName`, `InvalidMessageType`, or `RequestError` for a disabled source (without `force`) and for
         one without destinations. A destination that cannot be tested has its reason in its own result.
         """
-        found = self.workspace.source(source)
+        item = self.workspace.source(source)
         events.check(event)
-        if not found.enabled and not force:
-            raise RequestError(400, {"message": f"Source with {found.id} is disabled"})
-        connected = self.workspace.connected(found)
+        if not item.enabled and not force:
+            raise RequestError(400, {"message": f"Source with {item.id} is disabled"})
+        connected = self.workspace.destinations_of(item)
         if not connected:
-            raise RequestError(400, {"message": f"Source with id {found.id} is not connected to any destination"})
+            raise RequestError(400, {"message": f"Source with id {item.id} is not connected to any destination"})
         chosen = stages or Stages()
-        return SourceResult([self._of_source(d, event, chosen, force, found) for d in connected])
+        return SourceResult([self._of_source(d, event, chosen, force, item) for d in connected])
 
     def _of_source(
         self, destination: Destination, event: Mapping[str, Any], stages: Stages, force: bool, source: Source
@@ -113,9 +113,9 @@ class Pipeline:
         if not destination.enabled and not force:
             error = f"Destination with id {destination.id} is disabled"
             return DestinationResult(destination.id, destination.name, error=error)
-        way = self.route(destination, config)
-        data = run(event, way, stages, self.sender(way), self.context, source)
-        return DestinationResult(destination.id, destination.name, destination.type, data, masker=way.masker)
+        to = self.route(destination, config)
+        data = run(event, to, stages, self.sender(to), self.context, source)
+        return DestinationResult(destination.id, destination.name, destination.type, data, masker=to.masker)
 
     def route(self, destination: Destination, config: Mapping[str, Any] | None = None) -> Route:
         """The route to a destination as the workspace is now; `config` overrides its configuration key by key.

@@ -24,12 +24,12 @@ def transport_of(route: Route, transport: Transport) -> Transport:
         return transport
     recorder = transport
 
-    def recorded(request: HttpRequest, *, timeout: float) -> HttpResponse:
+    def record(request: HttpRequest, *, timeout: float) -> HttpResponse:
         return recorder.exchange(
             request, timeout=timeout, destination=route.destination.key, otherwise=route.success(request.url)
         )
 
-    return recorded
+    return record
 
 
 def lookup_through(sender: Callable[[], Sender]) -> Lookup:

@@ -72,13 +72,13 @@ class Routes:
     def route(self, destination: Destination) -> Route:
         """The route to a destination as the workspace is now. Raises what `route` raises."""
         state = self._state(destination, destination.config)
-        kept = self._routes.get(destination.key)
-        if kept is not None and kept[0] == state:
-            return kept[1]
-        made = route(self._workspace, destination, self._user_code)
+        entry = self._routes.get(destination.key)
+        if entry is not None and entry[0] == state:
+            return entry[1]
+        fresh = route(self._workspace, destination, self._user_code)
         # A copy: who changes a configuration may change the object itself, and that would be equal to itself.
-        self._routes[destination.key] = self._state(destination, deepcopy(destination.config)), made
-        return made
+        self._routes[destination.key] = self._state(destination, deepcopy(destination.config)), fresh
+        return fresh
 
     def _state(self, destination: Destination, config: Mapping[str, Any]) -> tuple[Any, ...]:
         """Equal as long as nothing has changed that a route is made of."""

@@ -95,10 +95,10 @@ def _user_transform(
     spent = {"user_transform": (perf_counter() - started) * 1000 / (len(events) or 1)}
     if outputs is None:  # stage rule 2: processing continues with the event as it is
         return [[(EventResult(e, {"error": NO_TRANSFORMATION}, milliseconds=dict(spent)), e)] for e in events]
-    return [_transformed(event, output, spent) for event, output in zip(events, outputs, strict=True)]
+    return [_results_of(event, output, spent) for event, output in zip(events, outputs, strict=True)]
 
 
-def _transformed(event: Mapping[str, Any], output: Output, spent: Mapping[str, float]) -> list[_Transformed]:
+def _results_of(event: Mapping[str, Any], output: Output, spent: Mapping[str, float]) -> list[_Transformed]:
     if output.error is not None or not output.events:
         text = str(output.error) if output.error else DROPPED
         dropped = output.error is None

@@ -68,8 +68,8 @@ class EventResult:
         return display.bundle(display.page(display.strip(view.bare_steps(self))), repr(self))
 
     def to_dict(self) -> dict[str, Any]:
-        found = ((name, getattr(self, name)) for name in _MEMBERS)
-        return {name: value for name, value in found if value is not ABSENT}
+        members = ((name, getattr(self, name)) for name in _MEMBERS)
+        return {name: value for name, value in members if value is not ABSENT}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], event: Mapping[str, Any]) -> EventResult:

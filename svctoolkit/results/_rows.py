@@ -64,23 +64,23 @@ class Step(NamedTuple):
 def steps(entry: EventResult) -> Iterator[Step]:
     """What became of one event, stage by stage."""
     for stage in STAGES:
-        given = _given(entry, stage)
-        if given is ABSENT:
+        result = _stage_output(entry, stage)
+        if result is ABSENT:
             continue
-        error = error_of(given)
+        error = error_of(result)
         if error is not None:
             yield Step(stage, 0, _status(entry, stage, error), None, error, None)
         elif stage == "user_transform":
-            yield Step(stage, 0, "ok", None, "", given)
+            yield Step(stage, 0, "ok", None, "", result)
         else:
             statuses = entry.destination_response_status if stage == "send_to_destination" else ()
-            for part, output in enumerate(given):
+            for part, output in enumerate(result):
                 http = statuses[part] if statuses and part < len(statuses) else None
                 failed = http is not None and not 200 <= http < 300
                 yield Step(stage, part, "failed" if failed else "ok", http, "", output)
 
 
-def _given(entry: EventResult, stage: Stage) -> Any:
+def _stage_output(entry: EventResult, stage: Stage) -> Any:
     if stage == "user_transform":
         return entry.user_transformed_payload
     return entry.dest_transformed_payload if stage == "dest_transform" else entry.destination_response

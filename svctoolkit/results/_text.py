@@ -27,10 +27,10 @@ def summary(row: Row) -> str:
     """What came out of a stage, in a few words."""
     if row.stage == "dest_transform" and isinstance(row.output, dict):
         return f"{row.output.get('method', '')} {row.output.get('endpoint', '')}"
-    return dumped(row.output)
+    return json_line(row.output)
 
 
-def dumped(value: Any) -> str:
+def json_line(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

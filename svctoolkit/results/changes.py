@@ -35,11 +35,11 @@ class Change:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
 
-        row = [self.path, *("" if side is ABSENT else _shown(side) for side in (self.before, self.after))]
+        row = [self.path, *("" if side is ABSENT else _short(side) for side in (self.before, self.after))]
         return display.bundle(display.page(display.table(["path", "before", "after"], [row])), str(self))
 
     def __str__(self) -> str:
-        sides = [_shown(side) for side in (self.before, self.after) if side is not ABSENT]
+        sides = [_short(side) for side in (self.before, self.after) if side is not ABSENT]
         return f"{_SIGNS[self.kind]} {self.path}: {' -> '.join(sides)}"
 
 
@@ -67,8 +67,8 @@ class Diff:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
 
-        shown = display.diff(self.before, self.after, left=self.left, right=self.right)
-        return display.bundle(display.page(shown), repr(self))
+        table = display.diff(self.before, self.after, left=self.left, right=self.right)
+        return display.bundle(display.page(table), repr(self))
 
 
 def changes(before: Any, after: Any, path: str = "") -> Iterator[Change]:
@@ -97,6 +97,6 @@ def _below(path: str, key: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _shown(value: Any) -> str:
+def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 200 else f"{text[:199]}…"

@@ -26,16 +26,16 @@ def frame(results: Iterable[DestinationResult]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found = list(rows(results))
-    columns: dict[str, Any] = {name: pd.array(list(map(attrgetter(name), found)), dtype="string") for name in _TEXT}
-    columns["stage"] = pd.Categorical([row.stage for row in found], categories=list(STAGES), ordered=True)
-    columns["part"] = pd.array([row.part for row in found], dtype="Int64")
-    columns["status"] = pd.Categorical([row.status for row in found], categories=list(STATUSES))
-    columns["http_status"] = pd.array([row.http_status for row in found], dtype="Int64")
-    columns["error"] = pd.array([row.error or None for row in found], dtype="string")
-    columns["milliseconds"] = pd.array([row.milliseconds for row in found], dtype="Float64")
-    for name, (places, values) in flat([row.output for row in found], "output").items():
-        columns[name] = _column(len(found), places, values)
+    records = list(rows(results))
+    columns: dict[str, Any] = {name: pd.array(list(map(attrgetter(name), records)), dtype="string") for name in _TEXT}
+    columns["stage"] = pd.Categorical([row.stage for row in records], categories=list(STAGES), ordered=True)
+    columns["part"] = pd.array([row.part for row in records], dtype="Int64")
+    columns["status"] = pd.Categorical([row.status for row in records], categories=list(STATUSES))
+    columns["http_status"] = pd.array([row.http_status for row in records], dtype="Int64")
+    columns["error"] = pd.array([row.error or None for row in records], dtype="string")
+    columns["milliseconds"] = pd.array([row.milliseconds for row in records], dtype="Float64")
+    for name, (places, values) in flat([row.output for row in records], "output").items():
+        columns[name] = _column(len(records), places, values)
     return pd.DataFrame(columns)
 
 
@@ -48,11 +48,9 @@ def flatten(objects: Iterable[Mapping[str, Any] | None], prefix: str = "", *, em
     """
     import pandas as pd
 
-    found = list(objects)
-    columns = flat(found, prefix, empty=empty)
-    return pd.DataFrame(
-        {name: _column(len(found), *places) for name, places in columns.items()}, index=range(len(found))
-    )
+    rows = list(objects)
+    columns = flat(rows, prefix, empty=empty)
+    return pd.DataFrame({name: _column(len(rows), *places) for name, places in columns.items()}, index=range(len(rows)))
 
 
 class _Place:
@@ -74,15 +72,15 @@ def flat(values: Sequence[Any], prefix: str, *, empty: bool = False) -> dict[str
     """
     root = _Place(prefix)
     bare = None if prefix else root  # its name stands before no other
-    found = [root]
+    all_places = [root]
 
     def walk(node: dict[str, Any], at: _Place, place: int) -> None:
         below = at.below
         for key, value in node.items():
             inner = below.get(key)
             if inner is None:
-                inner = below[key] = _Place(_escaped(key) if at is bare else f"{at.name}.{_escaped(key)}")
-                found.append(inner)
+                inner = below[key] = _Place(_escape(key) if at is bare else f"{at.name}.{_escape(key)}")
+                all_places.append(inner)
             if type(value) is dict and (value or not empty):
                 walk(value, inner, place)
             else:
@@ -95,10 +93,10 @@ def flat(values: Sequence[Any], prefix: str, *, empty: bool = False) -> dict[str
         elif value is not None:
             root.places.append(place)
             root.values.append(value)
-    return {place.name: (place.places, place.values) for place in found if place.places}
+    return {place.name: (place.places, place.values) for place in all_places if place.places}
 
 
-def _escaped(key: Any) -> str:
+def _escape(key: Any) -> str:
     return str(key).replace("\\", "\\\\").replace(".", "\\.")
 
 

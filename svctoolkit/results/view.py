@@ -34,10 +34,10 @@ class Answered(NamedTuple):
 def page(results: Sequence[DestinationResult]) -> Html:
     """Every result with its strips; payloads and requests can be opened, those of an only one are open."""
     alone = len(results) == 1 and len(results[0].data) == 1
-    shown = [_result(result, alone) for result in results[:_MOST]]
+    blocks = [_result(result, alone) for result in results[:_MOST]]
     if len(results) > _MOST:
-        shown.append(display.message(f"{len(results) - _MOST:,} more destinations are not shown", "info"))
-    return display.page(*shown) if shown else display.page(display.message("no destinations", "info"))
+        blocks.append(display.message(f"{len(results) - _MOST:,} more destinations are not shown", "info"))
+    return display.page(*blocks) if blocks else display.page(display.message("no destinations", "info"))
 
 
 def strip(result: DestinationResult, entry: EventResult) -> Html:
@@ -47,8 +47,8 @@ def strip(result: DestinationResult, entry: EventResult) -> Html:
 
 def steps(result: DestinationResult, entry: EventResult) -> list[display.Step]:
     """The same as steps: three, one for each stage; a stage that was off is `disabled`."""
-    found = list(rows([replace(result, data=[entry])]))
-    return [_step(stage, [row for row in found if row.stage == stage]) for stage in STAGES]
+    all_rows = list(rows([replace(result, data=[entry])]))
+    return [_step(stage, [row for row in all_rows if row.stage == stage]) for stage in STAGES]
 
 
 def bare_steps(entry: EventResult) -> list[display.Step]:
@@ -61,34 +61,34 @@ def values(result: DestinationResult, entry: EventResult) -> dict[str, Any]:
 
     A stage that gave several numbers them: `dest_transform 1`, `dest_transform 2`.
     """
-    found = {"event": entry.event}
-    given = (entry.user_transformed_payload, entry.dest_transformed_payload, entry.destination_response)
-    for stage, value in zip(STAGES, given, strict=True):
+    named = {"event": entry.event}
+    outputs = (entry.user_transformed_payload, entry.dest_transformed_payload, entry.destination_response)
+    for stage, value in zip(STAGES, outputs, strict=True):
         if value is ABSENT or error_of(value) is not None:
             continue
-        parts = value if isinstance(value, list) and stage != "user_transform" else [value]
-        for number, part in enumerate(parts, 1):
-            found[f"{stage} {number}" if len(parts) > 1 else stage] = part
-    shown: dict[str, Any] = result.masker.masked(found)
-    return shown
+        items = value if isinstance(value, list) and stage != "user_transform" else [value]
+        for number, item in enumerate(items, 1):
+            named[f"{stage} {number}" if len(items) > 1 else stage] = item
+    safe: dict[str, Any] = result.masker.masked(named)
+    return safe
 
 
 def exchanges(result: DestinationResult, entry: EventResult) -> list[Html]:
     """Each request as it was sent, with its answer; none for a result that a remote service gave."""
     answers = entry.destination_response if isinstance(entry.destination_response, list) else []
     statuses = entry.destination_response_status or ()
-    found = []
+    pairs = []
     for request, status, answer in zip(requests(result, entry), statuses, answers, strict=False):
-        found.append(display.exchange(request, Answered(status, {}, result.masker.masked(answer))))
-    return found
+        pairs.append(display.exchange(request, Answered(status, {}, result.masker.masked(answer))))
+    return pairs
 
 
 def requests(result: DestinationResult, entry: EventResult) -> list[Any]:
     """The requests of an event, as `HttpRequest`."""
-    return [_masked(request, result.masker) for request in entry.requests]
+    return [_mask_request(request, result.masker) for request in entry.requests]
 
 
-def _masked(request: Any, masker: Masker) -> Any:
+def _mask_request(request: Any, masker: Masker) -> Any:
     try:
         body = masker.masked(request.body.decode()).encode()
     except UnicodeDecodeError:
@@ -101,7 +101,7 @@ def _result(result: DestinationResult, alone: bool) -> Html:
     title = Html(f"{display.html(result.destination_name)} {kind}")
     if result.error is not None:
         return display.section(title, display.message(result.masker.masked(result.error), "warning"))
-    entries = [part for entry in result.data[:_MOST] for part in _entry(result, entry, alone)]
+    entries = [block for entry in result.data[:_MOST] for block in _entry(result, entry, alone)]
     if len(result.data) > _MOST:
         entries.append(display.message(f"{len(result.data) - _MOST:,} more events are not shown", "info"))
     return display.section(title, *entries)
@@ -112,29 +112,29 @@ def _entry(result: DestinationResult, entry: EventResult, alone: bool) -> Iterat
         event = Event(entry.event)
         yield Html(f"<p><b>{display.html(event.type)}</b> {display.html(event.name)}</p>")
     yield strip(result, entry)
-    found = values(result, entry)
-    trees = [display.tree(value, name, open_depth=1) for name, value in found.items()]
+    payloads = values(result, entry)
+    trees = [display.tree(value, name, open_depth=1) for name, value in payloads.items()]
     yield display.more("Event and payloads", display.columns(*trees), is_open=alone)
-    shown = exchanges(result, entry)
-    if shown:
-        yield display.more("HTTP", *shown)
+    http = exchanges(result, entry)
+    if http:
+        yield display.more("HTTP", *http)
     if entry.logs:
         lines = "\n".join(f"{log.level}: {log.text}" for log in entry.logs)
         yield display.more("Log of the user transformation", display.code(result.masker.masked(lines)))
 
 
-def _step(stage: Stage, found: list[Row]) -> display.Step:
-    if not found:
+def _step(stage: Stage, rows_of_stage: list[Row]) -> display.Step:
+    if not rows_of_stage:
         return display.Step(stage, "disabled", note="this stage is off")
-    worst = min(found, key=lambda row: _WORST.index(row.status))
-    return display.Step(stage, worst.status, found[0].milliseconds, _note(stage, found, worst))
+    worst = min(rows_of_stage, key=lambda row: _WORST.index(row.status))
+    return display.Step(stage, worst.status, rows_of_stage[0].milliseconds, _note(stage, rows_of_stage, worst))
 
 
-def _note(stage: Stage, found: list[Row], worst: Row) -> str:
+def _note(stage: Stage, rows_of_stage: list[Row], worst: Row) -> str:
     if worst.status == "none":
         return "the destination has no transformation"
     if worst.error:
         return worst.error
     if stage == "send_to_destination":
-        return ", ".join(f"HTTP {row.http_status}" for row in found)
-    return f"{len(found)} payloads" if len(found) > 1 else ""
+        return ", ".join(f"HTTP {row.http_status}" for row in rows_of_stage)
+    return f"{len(rows_of_stage)} payloads" if len(rows_of_stage) > 1 else ""

@@ -132,7 +132,7 @@ class EditorState:
         file = Path(path).expanduser().resolve()
         if file.suffix not in (".js", ".mjs", ".py"):
             raise ConfigError("code is kept in a .js, .mjs or .py file", where=path)
-        if file.exists() and yamlfile.read_text(file) not in {*self._known, self.code}:
+        if file.exists() and yamlfile.load_text(file) not in {*self._known, self.code}:
             self._confirm(f"{path} has something else in it")
         self._asked = ""
         write(file, self.code)

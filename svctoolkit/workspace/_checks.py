@@ -34,10 +34,10 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
     yield from _write_keys(workspace)
     yield from _connections(workspace)
     for key, destination in workspace.destinations.items():
-        wanted = destination.transformation
-        if wanted is not None and wanted not in workspace.transformations:
+        reference = destination.transformation
+        if reference is not None and reference not in workspace.transformations:
             path = ("destinations", key, "transformation")
-            yield _dangling(path, "transformations", wanted, workspace.transformations)
+            yield _dangling(path, "transformations", reference, workspace.transformations)
         if types:
             yield from _type(key, destination)
     yield from _code(workspace)
@@ -76,25 +76,25 @@ def _write_keys(workspace: Workspace) -> Iterator[Flaw]:
 
 def _connections(workspace: Workspace) -> Iterator[Flaw]:
     for key, source in workspace.sources.items():
-        seen = set()
+        keys = set()
         for i, connection in enumerate(source.connections):
             path = ("sources", key, "destinations", i, "destination")
             if connection.destination not in workspace.destinations:
                 yield _dangling(path, "destinations", connection.destination, workspace.destinations)
-            elif connection.destination in seen:
+            elif connection.destination in keys:
                 yield Flaw(path, f"source {key!r} is connected to {connection.destination!r} already")
-            seen.add(connection.destination)
+            keys.add(connection.destination)
 
 
-def _dangling(path: tuple[str | int, ...], section: str, wanted: str, items: Mapping[str, Any]) -> Flaw:
+def _dangling(path: tuple[str | int, ...], section: str, reference: str, items: Mapping[str, Any]) -> Flaw:
     what = section[:-1]
-    by_id = next((key for key, item in items.items() if item.id == wanted), None)
-    hint = f" It is the id of {by_id!r}: write the key." if by_id is not None else _hint(wanted, items)
-    return Flaw(path, f"no {what} is called {wanted!r}.{hint}", missing=(section, wanted))
+    by_id = next((key for key, item in items.items() if item.id == reference), None)
+    hint = f" It is the id of {by_id!r}: write the key." if by_id is not None else _hint(reference, items)
+    return Flaw(path, f"no {what} is called {reference!r}.{hint}", missing=(section, reference))
 
 
-def _hint(name: str, known: Collection[str]) -> str:
-    return did_you_mean(name, known) if len(known) <= 500 else ""  # among thousands of names it would take seconds
+def _hint(name: str, names: Collection[str]) -> str:
+    return did_you_mean(name, names) if len(names) <= 500 else ""  # among thousands of names it would take seconds
 
 
 def _type(key: str, destination: Destination) -> Iterator[Flaw]:
@@ -109,12 +109,12 @@ def _type(key: str, destination: Destination) -> Iterator[Flaw]:
     for name in unknown:
         near = did_you_mean(name, definitions.variables(kind))
         yield Flaw((*path, name), f"{kind} has no configuration variable {name!r}.{near}", key=True)
-    told = set(unknown)
-    for message in _misfits(kind, {name: value for name, value in config.items() if name not in told}):
+    reported = set(unknown)
+    for message in _misfits(kind, {name: value for name, value in config.items() if name not in reported}):
         name = re.split(r"[:.\[\s]", message, maxsplit=1)[0]
-        if name in told or (name not in config and did_you_mean(name, unknown)):
+        if name in reported or (name not in config and did_you_mean(name, unknown)):
             continue
-        told.add(name)
+        reported.add(name)
         yield Flaw((*path, name), message) if name in config else Flaw(path, message)
 
 
@@ -143,15 +143,15 @@ def _code(workspace: Workspace) -> Iterator[Flaw]:
 
 
 def _people(workspace: Workspace) -> Iterator[Flaw]:
-    seen = set()
+    emails = set()
     for i, person in enumerate(workspace.people):
         if ":" in person.email or not person.email:
             yield Flaw(("people", i, "email"), "an e-mail address has no colon in it, and is not empty")
-        elif person.email in seen:
+        elif person.email in emails:
             yield Flaw(("people", i, "email"), f"{person.email} is in the list already")
         if not _HASH.fullmatch(person.token_hash):
             yield Flaw(("people", i, "token"), "a hashed token is 'sha256:' and 64 hexadecimal digits")
-        seen.add(person.email)
+        emails.add(person.email)
 
 
 def _delivery(workspace: Workspace) -> Iterator[Flaw]:

@@ -55,25 +55,25 @@ class UserCode:
             return CallableTransformation(transformation.function)
         now = self.written(transformation)
         with self._lock:
-            known = self._loaded.get(transformation.key)
-            if known is None or known[0] != now:
-                known = self._loaded[transformation.key] = (now, self._load(transformation))
-            return known[1]
+            entry = self._loaded.get(transformation.key)
+            if entry is None or entry[0] != now:
+                entry = self._loaded[transformation.key] = (now, self._load(transformation))
+            return entry[1]
 
     def coverage(self) -> dict[str, dict[int, int]]:
         """How often each line that can run has run, by file; empty without `coverage=True`."""
-        found: dict[str, dict[int, int]] = {}
+        files: dict[str, dict[int, int]] = {}
         for _, loaded in list(self._loaded.values()):
             if isinstance(loaded, transformations.SandboxedTransformation):
                 for file, lines in loaded.coverage().items():  # several may use the same library
-                    known = found.setdefault(file, {})
-                    found[file] = known | {line: known.get(line, 0) + count for line, count in lines.items()}
-        return found
+                    counts = files.setdefault(file, {})
+                    files[file] = counts | {line: counts.get(line, 0) + count for line, count in lines.items()}
+        return files
 
     def written(self, transformation: Transformation) -> Any:
         """Everything that makes a loaded transformation what it is: equal as long as nothing of it has changed."""
         workspace = self._workspace
-        libraries = {key: (made.language, made.code) for key, made in workspace.libraries.items()}
+        libraries = {key: (library.language, library.code) for key, library in workspace.libraries.items()}
         code = transformation.function, transformation.language, transformation.code
         return code, libraries, dict(workspace.credentials), workspace.limits
 
@@ -85,7 +85,7 @@ class UserCode:
                 transformation.code,
                 transformation.language or "javascript",
                 name=transformation.file_name,
-                libraries={key: _library(made) for key, made in self._workspace.libraries.items()},
+                libraries={key: _library(library) for key, library in self._workspace.libraries.items()},
                 credentials=revealed(self._workspace.credentials),
                 fetch=self._fetch,
                 geolocation=self._locate,
@@ -131,5 +131,5 @@ def _no_code(transformation: Transformation) -> str:
     return f"transformation {transformation.key!r} has no code"
 
 
-def _library(made: Library) -> transformations.Library:
-    return transformations.Library(made.code, made.language or "javascript", made.file_name)
+def _library(library: Library) -> transformations.Library:
+    return transformations.Library(library.code, library.language or "javascript", library.file_name)

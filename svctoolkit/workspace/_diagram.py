@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from html import escape
 
-from svctoolkit.display import Html, counted
+from svctoolkit.display import Html, quantity
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._parts import Destination, Source
 
@@ -24,16 +24,16 @@ def diagram(workspace: Workspace) -> Html:
     if not rows or rows > _MOST:
         return Html("")
     places = {d.key: _y(number, len(destinations), rows) for number, d in enumerate(destinations)}
-    parts = [_line(source, _y(i, len(sources), rows), places, workspace) for i, source in enumerate(sources)]
-    parts += [_source(source, _y(i, len(sources), rows)) for i, source in enumerate(sources)]
-    parts += [_destination(d, places[d.key]) for d in destinations]
+    shapes = [_line(source, _y(i, len(sources), rows), places, workspace) for i, source in enumerate(sources)]
+    shapes += [_source(source, _y(i, len(sources), rows)) for i, source in enumerate(sources)]
+    shapes += [_destination(d, places[d.key]) for d in destinations]
     title = f"Workspace {workspace.name}"
-    said = f"{counted(len(sources), 'source')}, {counted(len(destinations), 'destination')}"
+    said = f"{quantity(len(sources), 'source')}, {quantity(len(destinations), 'destination')}"
     said += "; the table below has the same"
     return Html(
         f'<svg class="diagram" role="img" viewBox="0 0 {_WIDTH} {rows * _ROW + _TOP}" '
         f'aria-label="{escape(title)}: {said}"><title>{escape(title)}</title>: '
-        f"<desc>{said}</desc>. {''.join(parts)}</svg>"
+        f"<desc>{said}</desc>. {''.join(shapes)}</svg>"
     )
 
 
@@ -66,10 +66,10 @@ def _line(source: Source, y: float, places: dict[str, float], workspace: Workspa
     for connection in source.connections:
         if connection.destination not in places:
             continue
-        found, to = workspace.destinations[connection.destination], places[connection.destination]
-        end = _CODE[0] if found.transformation else _DESTINATION[0]
+        destination, to = workspace.destinations[connection.destination], places[connection.destination]
+        end = _CODE[0] if destination.transformation else _DESTINATION[0]
         middle = (start + _CODE[0]) / 2
-        style = "" if connection.enabled and source.enabled and found.enabled else " off"
+        style = "" if connection.enabled and source.enabled and destination.enabled else " off"
         curve = f"M{start} {y}C{middle} {y} {middle} {to} {_CODE[0]} {to}H{end}"
         paths.append(f'<path class="edge{style}" d="{curve}"/>')
     return "".join(paths)
@@ -78,11 +78,11 @@ def _line(source: Source, y: float, places: dict[str, float], workspace: Workspa
 def _box(column: tuple[int, int], y: float, name: str, kind: str, *, enabled: bool) -> str:
     x, width = column
     room = width // 8 - 2
-    shown = name if len(name) <= room else f"{name[: room - 1]}…"
+    label = name if len(name) <= room else f"{name[: room - 1]}…"
     below = kind if enabled else f"{kind}, disabled"
     return (
         f'<g class="node{"" if enabled else " off"}">'
         f'<rect x="{x}" y="{y - _HEIGHT / 2}" width="{width}" height="{_HEIGHT}" rx="6"/>'
-        f'<text x="{x + 12}" y="{y - 3}">{escape(shown)}</text> ('
+        f'<text x="{x + 12}" y="{y - 3}">{escape(label)}</text> ('
         f'<text class="below" x="{x + 12}" y="{y + 14}">{escape(below[: width // 7])}</text>) </g>'
     )

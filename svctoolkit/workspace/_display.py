@@ -19,14 +19,14 @@ def text(workspace: Workspace) -> str:
     for source in workspace.sources.values():
         lines.append(f"├── {source.key} ({_words(source.name, source.type, _state(source.enabled))})")
         for connection in source.connections:
-            found = workspace.destinations.get(connection.destination)
-            what = _described(found) if found else "no such destination"
+            target = workspace.destinations.get(connection.destination)
+            what = _describe(target) if target else "no such destination"
             arrow = "──" if connection.enabled else "─✕"
             lines.append(f"│   {arrow} {connection.destination} ({what})")
-    alone = _unconnected(workspace)
+    alone = _without_source(workspace)
     if alone:
         lines.append("├── no source")
-        lines += [f"│   ── {destination.key} ({_described(destination)})" for destination in alone]
+        lines += [f"│   ── {destination.key} ({_describe(destination)})" for destination in alone]
     return "\n".join(lines)
 
 
@@ -36,53 +36,53 @@ def html(workspace: Workspace) -> Html:
     return display.page(diagram(workspace), display.table(_HEAD, _table(workspace), caption=caption))
 
 
-def source(found: Source) -> Html:
-    facts = {"key": found.key, "id": found.id, "type": found.type, "state": _state(found.enabled) or "enabled"}
-    facts["destinations"] = ", ".join(connection.destination for connection in found.connections)
-    return display.page(display.section(f"Source {found.name}", display.facts(facts)))
+def source(item: Source) -> Html:
+    facts = {"key": item.key, "id": item.id, "type": item.type, "state": _state(item.enabled) or "enabled"}
+    facts["destinations"] = ", ".join(connection.destination for connection in item.connections)
+    return display.page(display.section(f"Source {item.name}", display.facts(facts)))
 
 
-def destination(found: Destination) -> Html:
-    facts = {"key": found.key, "id": found.id, "type": found.type, "state": _state(found.enabled) or "enabled"}
-    facts["configured"] = ", ".join(found.config)
-    if found.transformation:
-        facts["transformation"] = found.transformation
-    return display.page(display.section(f"Destination {found.name}", display.facts(facts)))
+def destination(item: Destination) -> Html:
+    facts = {"key": item.key, "id": item.id, "type": item.type, "state": _state(item.enabled) or "enabled"}
+    facts["configured"] = ", ".join(item.config)
+    if item.transformation:
+        facts["transformation"] = item.transformation
+    return display.page(display.section(f"Destination {item.name}", display.facts(facts)))
 
 
-def transformation(found: Transformation) -> Html:
-    facts = {"key": found.key, "language": found.language or "unknown"}
-    if found.file:
-        facts["file"] = found.file.as_posix()
-    if found.function is not None:
-        facts["function"] = getattr(found.function, "__name__", "a callable")
-    code = display.code(found.code, found.language or "") if found.code else ""
-    return display.page(display.section(f"Transformation {found.name}", display.facts(facts), code))
+def transformation(item: Transformation) -> Html:
+    facts = {"key": item.key, "language": item.language or "unknown"}
+    if item.file:
+        facts["file"] = item.file.as_posix()
+    if item.function is not None:
+        facts["function"] = getattr(item.function, "__name__", "a callable")
+    code = display.code(item.code, item.language or "") if item.code else ""
+    return display.page(display.section(f"Transformation {item.name}", display.facts(facts), code))
 
 
 def _table(workspace: Workspace) -> Iterator[tuple[str, ...]]:
     for source in workspace.sources.values():
         first = (f"{source.name} ({source.key})", _state(source.enabled))
         for connection in source.connections:
-            found = workspace.destinations.get(connection.destination)
-            if found is None:
+            target = workspace.destinations.get(connection.destination)
+            if target is None:
                 yield (*first, connection.destination, "no such destination", "", "")
             else:
-                state = _state(found.enabled) or ("" if connection.enabled else "connection disabled")
-                yield (*first, f"{found.name} ({found.key})", found.type, state, found.transformation or "")
+                state = _state(target.enabled) or ("" if connection.enabled else "connection disabled")
+                yield (*first, f"{target.name} ({target.key})", target.type, state, target.transformation or "")
         if not source.connections:
             yield (*first, "", "", "", "")
-    for destination in _unconnected(workspace):
+    for destination in _without_source(workspace):
         name = f"{destination.name} ({destination.key})"
         yield ("", "", name, destination.type, _state(destination.enabled), destination.transformation or "")
 
 
-def _unconnected(workspace: Workspace) -> list[Destination]:
+def _without_source(workspace: Workspace) -> list[Destination]:
     fed = {c.destination for source in workspace.sources.values() for c in source.connections}
     return [d for key, d in workspace.destinations.items() if key not in fed]
 
 
-def _described(destination: Destination) -> str:
+def _describe(destination: Destination) -> str:
     through = f"through {destination.transformation}" if destination.transformation else ""
     return _words(destination.name, destination.type, _state(destination.enabled), through)
 

@@ -28,7 +28,7 @@ from svctoolkit.workspace._parts import (
     Source,
     Transformation,
 )
-from svctoolkit.workspace._references import has_reference, resolved
+from svctoolkit.workspace._references import has_reference, resolve
 from svctoolkit.workspace._shapes import LibraryShape, SourceShape, TransformationShape, WorkspaceShape, schema
 from svctoolkit.yamlfile import Document
 
@@ -54,7 +54,7 @@ def _from_file(document: Document, folder: Path | None, environ: Mapping[str, st
         problems += _others(rest, builder.flaws, workspace)
     if problems:
         problems.sort(key=lambda flaw: document.position(flaw.path, key=flaw.key))
-        raise InvalidWorkspace(yamlfile.capped(document.problem(f.path, f.message, key=f.key) for f in problems))
+        raise InvalidWorkspace(yamlfile.cap(document.problem(f.path, f.message, key=f.key) for f in problems))
     return workspace
 
 
@@ -101,33 +101,33 @@ def _from_the_end(path: _Path) -> tuple[list[int], int]:
     return [-step for step in path if isinstance(step, int)], -len(path)
 
 
-def _misplaced(value: Any, path: _Path) -> Iterator[Flaw]:
+def _stray_references(value: Any, path: _Path) -> Iterator[Flaw]:
     if isinstance(value, str) and has_reference(value):
         yield Flaw(path, "$(env:...) works in a destination's configuration, as a credential and as a token")
     elif isinstance(value, dict):
         for key, inner in value.items():
             if key not in ("config", "token", "code", "credentials"):
-                yield from _misplaced(inner, (*path, key))
+                yield from _stray_references(inner, (*path, key))
     elif isinstance(value, list):
         for i, inner in enumerate(value):
-            yield from _misplaced(inner, (*path, i))
+            yield from _stray_references(inner, (*path, i))
 
 
-def _others(rest: _Rest, seen: list[Flaw], workspace: Workspace) -> list[Flaw]:
+def _others(rest: _Rest, problems: list[Flaw], workspace: Workspace) -> list[Flaw]:
     """What is wrong with what has the right shape, without what follows from a problem that is told already."""
-    others = [_placed(flaw, rest) for flaw in [*_misplaced(rest.data, ()), *seen]]
-    told = {*rest.removed, *(flaw.path for flaw in others)}
-    later = (_placed(flaw, rest) for flaw in flaws(workspace))
-    return [*others, *islice((f for f in later if not _follows(f, told)), yamlfile.MAX_PROBLEMS + 1)]
+    others = [_place(flaw, rest) for flaw in [*_stray_references(rest.data, ()), *problems]]
+    paths = {*rest.removed, *(flaw.path for flaw in others)}
+    later = (_place(flaw, rest) for flaw in flaws(workspace))
+    return [*others, *islice((f for f in later if not _follows(f, paths)), yamlfile.MAX_PROBLEMS + 1)]
 
 
-def _placed(flaw: Flaw, rest: _Rest) -> Flaw:
+def _place(flaw: Flaw, rest: _Rest) -> Flaw:
     return flaw._replace(path=rest.original(flaw.path))
 
 
-def _follows(flaw: Flaw, told: set[_Path]) -> bool:
+def _follows(flaw: Flaw, paths: set[_Path]) -> bool:
     above = {flaw.path[:n] for n in range(1, len(flaw.path) + 1)}
-    return bool(above & told) or flaw.missing in told or flaw.missing[:1] in told
+    return bool(above & paths) or flaw.missing in paths or flaw.missing[:1] in paths
 
 
 class _Builder:
@@ -145,18 +145,18 @@ class _Builder:
             destinations={
                 key: Destination(
                     key,
-                    made.id or key,
-                    key if made.name is None else made.name,
-                    made.type,
-                    made.enabled,
-                    self._config(made.config, ("destinations", key, "config")),
-                    made.transformation,
+                    item.id or key,
+                    key if item.name is None else item.name,
+                    item.type,
+                    item.enabled,
+                    self._config(item.config, ("destinations", key, "config")),
+                    item.transformation,
                 )
-                for key, made in shape.destinations.items()
+                for key, item in shape.destinations.items()
             },
-            transformations={key: self._transformation(key, made) for key, made in shape.transformations.items()},
+            transformations={key: self._transformation(key, item) for key, item in shape.transformations.items()},
             libraries={
-                key: Library(key, *self._code(made, ("libraries", key))) for key, made in shape.libraries.items()
+                key: Library(key, *self._code(item, ("libraries", key))) for key, item in shape.libraries.items()
             },
             credentials=self._config(shape.credentials, ("credentials",)),
             people=[
@@ -186,7 +186,7 @@ class _Builder:
         return Transformation(key, shape.id or key, name, language, None, code, file, version)
 
     def _person(self, email: str, written: str, path: _Path) -> Person:
-        token = self._resolved(written, path)
+        token = self._resolve(written, path)
         if not isinstance(token, Secret):
             return Person.with_token(email, token)
         if not token:
@@ -196,16 +196,16 @@ class _Builder:
     def _config(self, value: Any, path: _Path) -> Any:
         """A copy of a configuration with its references resolved."""
         if isinstance(value, str):
-            return self._resolved(value, path)
+            return self._resolve(value, path)
         if isinstance(value, dict):
             return {key: self._config(inner, (*path, key)) for key, inner in value.items()}
         if isinstance(value, list):
             return [self._config(inner, (*path, i)) for i, inner in enumerate(value)]
         return value
 
-    def _resolved(self, text: str, path: _Path) -> str | Secret:
+    def _resolve(self, text: str, path: _Path) -> str | Secret:
         try:
-            return resolved(text, self._environ)
+            return resolve(text, self._environ)
         except ValueError as error:
             self._flaw(path, str(error))
             return text
@@ -216,21 +216,21 @@ class _Builder:
         if shape.code is not None and shape.file is not None:
             self._flaw((*path, "file"), "give 'code' or 'file', not both", key=True)
         file = None if shape.file is None else Path(shape.file)
-        code = shape.code or (self._read(file, (*path, "file")) if file else "")
+        code = shape.code or (self._load_file(file, (*path, "file")) if file else "")
         language = shape.language or (LANGUAGES.get(file.suffix) if file else None)
         if language is None and (file or shape.code):
             self._flaw(path, f"{path[-1]!r} needs 'language': python or javascript", key=True)
         return language, code, file, version
 
-    def _read(self, file: Path, path: _Path) -> str:
+    def _load_file(self, file: Path, path: _Path) -> str:
         place = self._folder / file
         try:
             if not place.is_file():
                 raise ConfigError("there is no such file")
-            return yamlfile.read_text(place)
+            return yamlfile.load_text(place)
         except (ConfigError, OSError) as error:
             said = error.problems[0].message if isinstance(error, ConfigError) else error.strerror
-            self._flaw(path, f"cannot read {yamlfile.shown_name(place)}: {said}")
+            self._flaw(path, f"cannot read {yamlfile.display_name(place)}: {said}")
             return ""
 
     def _flaw(self, path: _Path, message: str, *, key: bool = False) -> None:

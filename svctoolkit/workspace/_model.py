@@ -106,9 +106,9 @@ class Workspace:
         Raises `InvalidWorkspace` for what a file cannot hold: a Python function, a secret without a reference, a value
         that is not JSON, code that differs from that in its `file`.
         """
-        from svctoolkit.workspace._save import dumped
+        from svctoolkit.workspace._save import dump
 
-        return dumped(self, self.folder)
+        return dump(self, self.folder)
 
     def save(self, path: Path | str) -> None:
         """Write this workspace to a YAML file, which is replaced as a whole or left as it is.
@@ -116,16 +116,16 @@ class Workspace:
         Code in other files stays there; their relative paths are written as seen from the new file. Raises
         `InvalidWorkspace`: see `dumps`, or the file cannot be written.
         """
-        from svctoolkit.workspace._save import saved
+        from svctoolkit.workspace._save import save
 
-        saved(self, Path(path))
+        save(self, Path(path))
 
     def problems(self) -> list[Problem]:
         """What does not hold together, each with its dotted path: the checks of `load`, for objects made in Python."""
         from svctoolkit.workspace._checks import flaws
-        from svctoolkit.yamlfile import capped
+        from svctoolkit.yamlfile import cap
 
-        return capped(Problem(flaw.message, ".".join(map(str, flaw.path))) for flaw in flaws(self))
+        return cap(Problem(flaw.message, ".".join(map(str, flaw.path))) for flaw in flaws(self))
 
     def check(self) -> None:
         """Raise `InvalidWorkspace` if there are `problems`."""
@@ -149,11 +149,11 @@ class Workspace:
         Raises `UnknownName`.
         """
         if destinations is None:
-            return _found("source", key, self.sources)
+            return _lookup("source", key, self.sources)
         connections = [Connection(self.destination(d).key) for d in destinations]
-        made = Source(key, id or key, name or key, type, key if write_key is None else write_key, enabled, connections)
-        self.sources[key] = made
-        return made
+        item = Source(key, id or key, name or key, type, key if write_key is None else write_key, enabled, connections)
+        self.sources[key] = item
+        return item
 
     def destination(
         self,
@@ -171,12 +171,12 @@ class Workspace:
         Raises `UnknownName` for a destination or transformation that is not there.
         """
         if type is None:
-            return _found("destination", key, self.destinations)
+            return _lookup("destination", key, self.destinations)
         if transformation is not None:
-            transformation = _found("transformation", transformation, self.transformations).key
-        made = Destination(key, id or key, name or key, type, enabled, dict(config or {}), transformation)
-        self.destinations[key] = made
-        return made
+            transformation = _lookup("transformation", transformation, self.transformations).key
+        item = Destination(key, id or key, name or key, type, enabled, dict(config or {}), transformation)
+        self.destinations[key] = item
+        return item
 
     def transformation(
         self,
@@ -195,33 +195,33 @@ class Workspace:
         Raises `UnknownName`, or `InvalidWorkspace` for a file that cannot be read.
         """
         if function is None and not code and file is None:
-            found = _found("transformation", key, self.transformations)
+            item = _lookup("transformation", key, self.transformations)
         else:
             path = None if file is None else Path(file)
             if path is not None and not code:
-                code = _read(path if self.folder is None else self.folder / path)
+                code = _load_file(path if self.folder is None else self.folder / path)
             chosen = language or (LANGUAGES.get(path.suffix) if path else None) or "python"
-            found = self.transformations[key] = Transformation(key, key, key, chosen, function, code, path)
-        found.workspace = self
-        return found
+            item = self.transformations[key] = Transformation(key, key, key, chosen, function, code, path)
+        item.workspace = self
+        return item
 
-    def connected(self, source: Source) -> list[Destination]:
+    def destinations_of(self, source: Source) -> list[Destination]:
         """The destinations of the source's enabled connections, in order. Raises `UnknownName`."""
-        return [_found("destination", c.destination, self.destinations) for c in source.connections if c.enabled]
+        return [_lookup("destination", c.destination, self.destinations) for c in source.connections if c.enabled]
 
     def person(self, email: str, token: str) -> Person | None:
         """Who has this e-mail address and this token. Every person is compared, so the time says nothing."""
-        found = None
+        match = None
         for person in self.people:
             same = hmac.compare_digest(person.email.encode(), email.encode("utf-8", "surrogatepass"))
             if person.accepts(token) and same:
-                found = person
-        return found
+                match = person
+        return match
 
     def transport(self, recorder: Recorder, *, loopback: bool = True) -> Transport:
         """What answers requests in the delivery mode as it is now: `recorder`, the live network, or the cassette.
 
-        `loopback`: see `svctoolkit.delivery.live.shared`. Raises `ConfigError` for a file that is no cassette.
+        `loopback`: see `svctoolkit.delivery.live.transport_for`. Raises `ConfigError` for a file that is no cassette.
         """
         return self.delivery_mode.transport(self.delivery_setting(recorder, loopback=loopback))
 
@@ -268,11 +268,11 @@ class Workspace:
         return display.bundle(html(self), text(self))
 
 
-def _read(file: Path) -> str:
+def _load_file(file: Path) -> str:
     from svctoolkit import yamlfile
 
     try:
-        return yamlfile.read_text(file)
+        return yamlfile.load_text(file)
     except OSError as error:
         raise InvalidWorkspace(f"cannot be read: {error.strerror}", where=str(file)) from error
     except ConfigError as error:
@@ -282,7 +282,7 @@ def _read(file: Path) -> str:
 Found = TypeVar("Found", Source, Destination, Transformation)
 
 
-def _found(kind: str, key: str, items: Mapping[str, Found]) -> Found:
+def _lookup(kind: str, key: str, items: Mapping[str, Found]) -> Found:
     if key in items:
         return items[key]
     for item in items.values():

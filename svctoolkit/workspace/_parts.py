@@ -144,8 +144,8 @@ class Library:
         return _file_name(self)
 
 
-def _file_name(made: Transformation | Library) -> str:
-    return made.file.as_posix() if made.file else f"{made.key}.{'py' if made.language == 'python' else 'js'}"
+def _file_name(item: Transformation | Library) -> str:
+    return item.file.as_posix() if item.file else f"{item.key}.{'py' if item.language == 'python' else 'js'}"
 
 
 @dataclass(slots=True)

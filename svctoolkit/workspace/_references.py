@@ -15,27 +15,27 @@ _OPENING = re.compile(r"(\$+)\(env:")
 _REFERENCE = re.compile(r"\$\(env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^)]*))?\)")
 
 
-def resolved(text: str, environ: Mapping[str, str]) -> str | Secret:
+def resolve(text: str, environ: Mapping[str, str]) -> str | Secret:
     """The text, or a `Secret` (with `text` as its origin) if there is a reference in it.
 
     Raises `ValueError` that says what is wrong with a reference.
     """
-    parts: list[str] = []
+    texts: list[str] = []
     end, referred = 0, False
     for opening in _OPENING.finditer(text):
         if opening.start() < end:
             continue
-        parts.append(text[end : opening.start()])
+        texts.append(text[end : opening.start()])
         if len(opening[1]) > 1:
-            parts.append(opening[0][1:])
+            texts.append(opening[0][1:])
             end = opening.end()
             continue
         reference = _REFERENCE.match(text, opening.start())
         if reference is None:
             raise ValueError("this is no reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text")
-        parts.append(_value(reference[1], reference[2], environ))
+        texts.append(_value(reference[1], reference[2], environ))
         end, referred = reference.end(), True
-    whole = "".join([*parts, text[end:]])
+    whole = "".join([*texts, text[end:]])
     return Secret(whole, origin=text) if referred else whole
 
 
@@ -54,6 +54,6 @@ def has_reference(text: str) -> bool:
     return any(len(opening[1]) == 1 for opening in _OPENING.finditer(text))
 
 
-def escaped(text: str) -> str:
-    """What to write so that `resolved` gives `text`."""
+def escape(text: str) -> str:
+    """What to write so that `resolve` gives `text`."""
     return _OPENING.sub(r"$\g<0>", text)

@@ -16,21 +16,21 @@ from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._parts import Delivery, Destination, Library, Person, Source, Transformation
-from svctoolkit.workspace._references import escaped, has_reference
+from svctoolkit.workspace._references import escape, has_reference
 from svctoolkit.workspace._shapes import LimitsShape
 
 
-def dumped(workspace: Workspace, folder: Path | None) -> str:
+def dump(workspace: Workspace, folder: Path | None) -> str:
     """The YAML text, for a file in `folder`."""
     writer = _Writer(workspace.folder, folder)
     data = writer.workspace(workspace)
     if writer.problems:
-        raise InvalidWorkspace(yamlfile.capped(writer.problems))
-    return yamlfile.dumped(data)
+        raise InvalidWorkspace(yamlfile.cap(writer.problems))
+    return yamlfile.dump(data)
 
 
-def saved(workspace: Workspace, path: Path) -> None:
-    text = dumped(workspace, path.parent)
+def save(workspace: Workspace, path: Path) -> None:
+    text = dump(workspace, path.parent)
     try:
         with _replacing(path.resolve()) as file:
             file.write(text.encode())
@@ -65,7 +65,7 @@ class _Writer:
         self._old, self._new = old or Path(), new or Path()
 
     def workspace(self, workspace: Workspace) -> dict[str, Any]:
-        made = {
+        sections = {
             "workspace": workspace.name,
             "people": [_person(person) for person in workspace.people],
             "sources": {key: _source(key, source) for key, source in workspace.sources.items()},
@@ -74,24 +74,26 @@ class _Writer:
                 key: {**_names(key, t.id, t.name), **self._code(t, f"transformations.{key}")}
                 for key, t in workspace.transformations.items()
             },
-            "libraries": {key: self._code(made, f"libraries.{key}") for key, made in workspace.libraries.items()},
+            "libraries": {
+                key: self._code(sections, f"libraries.{key}") for key, sections in workspace.libraries.items()
+            },
             "credentials": self._config(workspace.credentials, "credentials"),
             "delivery": self._delivery(workspace.delivery),
             "limits": _limits(workspace.limits),
         }
-        written = {key: value for key, value in made.items() if value or key == "workspace"}
+        written = {key: value for key, value in sections.items() if value or key == "workspace"}
         self._check(written, "")
         return written
 
     def _destination(self, key: str, destination: Destination) -> dict[str, Any]:
-        made = {
+        members = {
             **_names(key, destination.id, destination.name),
             "type": destination.type,
             "enabled": None if destination.enabled else False,
             "config": self._config(destination.config, f"destinations.{key}.config") or None,
             "transformation": destination.transformation,
         }
-        return {member: value for member, value in made.items() if value is not None}
+        return {member: value for member, value in members.items() if value is not None}
 
     def _config(self, value: Any, path: str) -> Any:
         if isinstance(value, Secret):
@@ -101,7 +103,7 @@ class _Writer:
             self._problem(path, f"a secret is not written in clear text: {hint}")
             return ""
         if isinstance(value, str):
-            return escaped(value)
+            return escape(value)
         if isinstance(value, Mapping):
             return {key: self._config(inner, f"{path}.{key}") for key, inner in value.items()}
         if isinstance(value, list | tuple):
@@ -109,36 +111,36 @@ class _Writer:
         return value
 
     def _code(self, item: Transformation | Library, path: str) -> dict[str, Any]:
-        made: dict[str, Any] = {} if item.language is None else {"language": item.language}
+        members: dict[str, Any] = {} if item.language is None else {"language": item.language}
         if isinstance(item, Transformation) and item.function is not None:
             name = getattr(item.function, "__name__", "a callable")
             self._problem(
                 path, f"the Python function {name} cannot be written to a file: put it in one, and give `file`"
             )
         elif item.file is not None:
-            made["file"] = self._file(item.file, item.code, path)
+            members["file"] = self._file(item.file, item.code, path)
         elif item.code:
-            made["code"] = item.code
+            members["code"] = item.code
         if item.version_id:
-            made["versionId"] = item.version_id
-        return made
+            members["versionId"] = item.version_id
+        return members
 
     def _delivery(self, delivery: Delivery) -> dict[str, Any]:
         default = Delivery()
         members = ("mode", "allow", "timeout", "geolocation")
-        made = {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
-        return made if delivery.cassette is None else {**made, "cassette": self._seen_from_there(delivery.cassette)}
+        settings = {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
+        return settings if delivery.cassette is None else {**settings, "cassette": self._relative(delivery.cassette)}
 
     def _file(self, file: Path, code: str, path: str) -> str:
         """The path of a file with code as seen from the new workspace file."""
         place = self._old / file
-        if code and place.is_file() and yamlfile.read_text(place) != code:
+        if code and place.is_file() and yamlfile.load_text(place) != code:
             self._problem(
                 path, f"its code is not that of {file}: write it there, or set `file` to None to keep it here"
             )
-        return self._seen_from_there(file)
+        return self._relative(file)
 
-    def _seen_from_there(self, file: Path) -> str:
+    def _relative(self, file: Path) -> str:
         if file.is_absolute() or self._old.absolute() == self._new.absolute():
             return file.as_posix()
         return Path(os.path.relpath(self._old / file, self._new)).as_posix()
@@ -179,18 +181,18 @@ def _person(person: Person) -> dict[str, str]:
 
 
 def _source(key: str, source: Source) -> dict[str, Any]:
-    made: dict[str, Any] = dict(_names(key, source.id, source.name))
+    members: dict[str, Any] = dict(_names(key, source.id, source.name))
     if source.type != "http":
-        made["type"] = source.type
+        members["type"] = source.type
     if source.write_key != key:
-        made["writeKey"] = source.write_key
+        members["writeKey"] = source.write_key
     if not source.enabled:
-        made["enabled"] = False
+        members["enabled"] = False
     if source.connections:
-        made["destinations"] = [
+        members["destinations"] = [
             c.destination if c.enabled else {"destination": c.destination, "enabled": False} for c in source.connections
         ]
-    return made
+    return members
 
 
 def _limits(limits: Limits) -> dict[str, Any]:

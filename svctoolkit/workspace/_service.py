@@ -93,13 +93,13 @@ def workspace_of(document: Document) -> Workspace:
     """Raises `InvalidWorkspace` for members that are read and have the wrong type, and for ids that occur twice."""
     yamlfile.check(document, _schema(), InvalidWorkspace)
     reader = _Reader(msgspec.convert(document.data, _Configuration))
-    found = yamlfile.capped(
+    problems = yamlfile.cap(
         document.problem((*reader.places[flaw.path[:2]], *flaw.path[2:]), flaw.message, key=flaw.key)
         for flaw in flaws(reader.workspace, types=False)
         if flaw.path[:2] in reader.places
     )
-    if found:
-        raise InvalidWorkspace(found)
+    if problems:
+        raise InvalidWorkspace(problems)
     return reader.workspace
 
 
@@ -137,9 +137,9 @@ class _Reader:
 
     def _key(self, section: str, name: str, id: str) -> str:
         """A readable key made from a name, as no other item of the section has it."""
-        taken = getattr(self.workspace, section)
+        others = getattr(self.workspace, section)
         base = key = re.sub(r"[\W_]+", "-", name.lower()).strip("-") or id
-        while key in taken:
+        while key in others:
             self._named[f"{section} {base}"] += 1
             key = f"{base}-{self._named[f'{section} {base}'] + 1}"
         return key
@@ -165,23 +165,23 @@ class _Reader:
         self._destinations[destination.id] = key
         return key
 
-    def _transformation(self, made: _Code) -> str | None:
-        version, id = made.version_id or "", made.id or made.version_id
+    def _transformation(self, shape: _Code) -> str | None:
+        version, id = shape.version_id or "", shape.id or shape.version_id
         if not id:
             return None
-        known = self.workspace.transformations
-        if id in known and known[id].version_id != version:
+        items = self.workspace.transformations
+        if id in items and items[id].version_id != version:
             id = version
-        if id not in known:
-            known[id] = Transformation(id, id, id, _language(made), code=made.code or "", version_id=version)
+        if id not in items:
+            items[id] = Transformation(id, id, id, _language(shape), code=shape.code or "", version_id=version)
         return id
 
-    def _library(self, made: _Code) -> None:
-        key = made.version_id or made.id
+    def _library(self, shape: _Code) -> None:
+        key = shape.version_id or shape.id
         if key:
-            self.workspace.libraries[key] = Library(key, _language(made), made.code or "", version_id=key)
+            self.workspace.libraries[key] = Library(key, _language(shape), shape.code or "", version_id=key)
 
 
-def _language(made: _Code) -> Language | None:
-    said = (made.language or "").lower()
+def _language(shape: _Code) -> Language | None:
+    said = (shape.language or "").lower()
     return "python" if said.startswith("python") else "javascript" if said.startswith("javascript") else None

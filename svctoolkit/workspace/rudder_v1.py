@@ -67,26 +67,26 @@ class Project:
 
 def load(path: Path) -> Project:
     """The transformation in a file, with the libraries in the folder above and all below. Raises `InvalidWorkspace`."""
-    document, shape = _read(path)
+    document, shape = _load_file(path)
     if shape.kind != "transformation":
         raise InvalidWorkspace(document.problem(["kind"], "a library is tested through what imports it"))
     files: list[Path] = []
     code, file = _code(document, shape.spec, path, files)
     key = shape.spec.id or path.stem
-    made = Transformation(key, key, shape.spec.name, shape.spec.language, None, code, file)
-    workspace = Workspace(shape.spec.name, transformations={key: made}, folder=path.parent)
+    item = Transformation(key, key, shape.spec.name, shape.spec.language, None, code, file)
+    workspace = Workspace(shape.spec.name, transformations={key: item}, folder=path.parent)
     for other in _others(path):
-        library_document, library = _read(other)
+        library_document, library = _load_file(other)
         if library.kind == "transformation-library" and library.spec.language == shape.spec.language:
             files.append(other)
             name = library.spec.import_name or _import_name(library.spec.name)
             text, where = _code(library_document, library.spec, other, files)
             relative = Path(os.path.relpath(other.parent / where, path.parent)) if where else None
             workspace.libraries[name] = Library(name, library.spec.language, text, relative)
-    return Project(document, workspace, made, shape.spec.tests, files)
+    return Project(document, workspace, item, shape.spec.tests, files)
 
 
-def _read(path: Path) -> tuple[Document, FileShape]:
+def _load_file(path: Path) -> tuple[Document, FileShape]:
     document = yamlfile.load(path, error=InvalidWorkspace)
     yamlfile.check(document, yamlfile.schema(FileShape), InvalidWorkspace)
     return document, msgspec.convert(document.data, FileShape)
@@ -102,9 +102,9 @@ def _code(document: Document, spec: CodeShape, path: Path, files: list[Path]) ->
         if not place.is_file():
             raise ConfigError("there is no such file")
         files.append(place)
-        return yamlfile.read_text(place), Path(spec.file)
+        return yamlfile.load_text(place), Path(spec.file)
     except ConfigError as error:
-        said = f"cannot read {yamlfile.shown_name(place)}: {error.problems[0].message}"
+        said = f"cannot read {yamlfile.display_name(place)}: {error.problems[0].message}"
         raise InvalidWorkspace(document.problem(["spec", "file"], said)) from error
 
 

@@ -11,30 +11,30 @@ from typing import Any
 
 from svctoolkit.yamlfile._build import scalar
 from svctoolkit.yamlfile._check import Misfit, check, misfits
-from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, capped, without_collector
-from svctoolkit.yamlfile._load import load, read_text, shown_name
+from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, cap, without_collector
+from svctoolkit.yamlfile._load import display_name, load, load_text
 from svctoolkit.yamlfile._schema import schema
 
 
-def dumped(data: Any) -> str:
+def dump(data: Any) -> str:
     """Plain JSON values as YAML text that `load` reads back as they were, in their order."""
-    from svctoolkit.yamlfile._dump import dumped  # reading is much more frequent
+    from svctoolkit.yamlfile._dump import dump  # reading is much more frequent
 
-    return dumped(data)
+    return dump(data)
 
 
 __all__ = [
     "MAX_PROBLEMS",
     "Document",
     "Misfit",
-    "capped",
+    "cap",
     "check",
-    "dumped",
+    "display_name",
+    "dump",
     "load",
+    "load_text",
     "misfits",
-    "read_text",
     "scalar",
     "schema",
-    "shown_name",
     "without_collector",
 ]

@@ -139,7 +139,7 @@ class Builder:
             if key.id != "scalar" or (key.tag == _PLAIN and not key.value):
                 self._problem(key, "a key must be text" if key.value else "a key is missing in front of ':'")
             elif key.tag == _PLAIN and key.value == "<<":
-                merged = {**self._merged(value, depth), **merged}
+                merged = {**self._merge(value, depth), **merged}
             elif key.value in own:
                 line, _ = self._source.at(first[key.value].start_mark.index)
                 self._problem(key, f"duplicate key {key.value!r}: it stands in line {line} already")
@@ -148,21 +148,21 @@ class Builder:
                 own[key.value] = self.value(value, depth + 1)
         return {**merged, **own} if merged else own
 
-    def _merged(self, node: Any, depth: int) -> dict[str, Any]:
+    def _merge(self, node: Any, depth: int) -> dict[str, Any]:
         """The members that `<<` brings in: earlier ones win."""
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         for source in node.value if node.id == "sequence" else [node]:
             value = self.value(source, depth + 1)
             if isinstance(value, dict):
-                found = {**value, **found}
+                members = {**value, **members}
             else:
                 self._problem(source, "'<<' merges objects only")
-        return found
+        return members
 
     def _check_tag(self, node: Any) -> None:
         if node.tag != _KINDS[node.id]:
-            shown = node.tag.replace("tag:yaml.org,2002:", "!!")
-            self._problem(node, f"unknown tag {shown!r}: files here are plain YAML without tags")
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+            self._problem(node, f"unknown tag {tag!r}: files here are plain YAML without tags")
 
     def _problem(self, node: Any, message: str) -> None:
         self.problems.append(self._source.problem_at(node.start_mark.index, message))

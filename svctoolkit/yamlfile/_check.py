@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from svctoolkit.errors import ConfigError, did_you_mean
-from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, capped, without_collector
+from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, cap, without_collector
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
@@ -58,21 +58,21 @@ def misfits(data: Any, schema: Mapping[str, Any]) -> list[Misfit]:
 
     A misspelt key that is also a missing one is one misfit.
     """
-    found: list[Misfit] = []
+    problems: list[Misfit] = []
     with without_collector():
         for problem in _validator(json.dumps(schema)).iter_errors(data):
-            found += _explained(problem, schema)
-            if len(found) > 3 * MAX_PROBLEMS:
+            problems += _explain(problem, schema)
+            if len(problems) > 3 * MAX_PROBLEMS:
                 break
-    return list(_without_echoes(found))
+    return list(_without_echoes(problems))
 
 
 def check(document: Document, schema: Mapping[str, Any], error: type[ConfigError]) -> None:
     """Raise `error` with every way in which the document does not fit `schema` (JSON Schema 2020-12), in file order."""
-    found = misfits(document.data, schema)
-    if found:
-        found.sort(key=lambda f: document.position(f.path, key=f.at_key))
-        raise error(capped(document.problem(f.path, f.message, key=f.at_key) for f in found))
+    problems = misfits(document.data, schema)
+    if problems:
+        problems.sort(key=lambda f: document.position(f.path, key=f.at_key))
+        raise error(cap(document.problem(f.path, f.message, key=f.at_key) for f in problems))
 
 
 @lru_cache(maxsize=16)
@@ -82,23 +82,23 @@ def _validator(schema: str) -> Validator:
     return jsonschema_rs.validator_for(schema)
 
 
-def _explained(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
+def _explain(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
     kind, path = problem.kind.name, list(problem.instance_path)
     rule = _part(schema, problem.schema_path[:-1])
     if kind in ("anyOf", "oneOf"):
         yield from _alternatives(problem, schema)
     elif kind in ("additionalProperties", "unevaluatedProperties"):
-        known = rule.get("properties", {})
+        properties = rule.get("properties", {})
         for name in problem.kind.value[: MAX_PROBLEMS + 1]:
-            yield Misfit([*path, name], f"unknown key {name!r}.{_instead(name, known)}", unknown=True)
+            yield Misfit([*path, name], f"unknown key {name!r}.{_instead(name, properties)}", unknown=True)
     elif kind == "required":
         yield Misfit(path, f"{_label(path)} needs {problem.kind.value!r}", missing=problem.kind.value)
     elif kind == "propertyNames":
         name = problem.kind.value.instance
         yield Misfit([*path, name], f"the key {name!r} is not allowed here", unknown=True)
     else:
-        shown = "" if rule.get("writeOnly") else _shown(problem.instance)
-        yield Misfit(path, f"{_label(path)} {_demand(problem, rule, shown)}")
+        value = "" if rule.get("writeOnly") else _value_in_words(problem.instance)
+        yield Misfit(path, f"{_label(path)} {_demand(problem, rule, value)}")
 
 
 def _alternatives(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
@@ -109,24 +109,24 @@ def _alternatives(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit
     near = [b for b in branches if not any(e in b for e in wrong_kind)]
     if near:
         for inner in min(near, key=lambda b: (any(e.kind.name == "const" for e in b), len(b))):
-            yield from _explained(inner, schema)
+            yield from _explain(inner, schema)
     elif wrong_kind:
         types = [t for e in wrong_kind for t in e.kind.types]
         hidden = any(_part(schema, e.schema_path[:-1]).get("writeOnly") for e in wrong_kind)
-        yield Misfit(path, f"{_label(path)} {_must_be(types, '' if hidden else _shown(problem.instance))}")
+        yield Misfit(path, f"{_label(path)} {_must_be(types, '' if hidden else _value_in_words(problem.instance))}")
     else:
         yield Misfit(path, f"{_label(path)} fits more than one of the forms that are allowed here")
 
 
-def _demand(problem: _Error, rule: Mapping[str, Any], shown: str) -> str:
+def _demand(problem: _Error, rule: Mapping[str, Any], instance: str) -> str:
     kind = problem.kind.name
     value: Any = getattr(problem.kind, "value", None)
-    but = f", not {shown}" if shown else ""
+    but = f", not {instance}" if instance else ""
     if kind == "type":
-        return _must_be(problem.kind.types, shown)
+        return _must_be(problem.kind.types, instance)
     if kind == "enum":
         options = [str(o) for o in value]
-        near = did_you_mean(problem.instance, options) if isinstance(problem.instance, str) and shown else ""
+        near = did_you_mean(problem.instance, options) if isinstance(problem.instance, str) and instance else ""
         return f"must be one of {', '.join(options)}{but}{'.' + near if near else ''}"
     if kind in ("minLength", "minItems", "minProperties"):
         return "must not be empty" if value == 1 else f"must have {value} or more"
@@ -135,21 +135,21 @@ def _demand(problem: _Error, rule: Mapping[str, Any], shown: str) -> str:
     if kind in _LIMITS:
         meant = f" ({rule['description']})" if kind == "pattern" and "description" in rule else ""
         return _LIMITS[kind].format(value) + meant + but
-    return f"does not fit: {problem.message}" if shown else "does not fit"
+    return f"does not fit: {problem.message}" if instance else "does not fit"
 
 
-def _must_be(types: Iterable[str], shown: str) -> str:
-    wanted = list(dict.fromkeys(types))
-    named = [_TYPES[t] for t in wanted if t != "null" or len(wanted) == 1]
+def _must_be(types: Iterable[str], instance: str) -> str:
+    names = list(dict.fromkeys(types))
+    named = [_TYPES[t] for t in names if t != "null" or len(names) == 1]
     quotes = (
         " (put it in quotes)"
-        if "string" in wanted and (shown in ("true", "false") or re.match("-?[0-9]", shown))
+        if "string" in names and (instance in ("true", "false") or re.match("-?[0-9]", instance))
         else ""
     )
-    return f"must be {' or '.join(named)}" + (f", not {shown}{quotes}" if shown else "")
+    return f"must be {' or '.join(named)}" + (f", not {instance}{quotes}" if instance else "")
 
 
-def _shown(value: Any) -> str:
+def _value_in_words(value: Any) -> str:
     if value is None:
         return "empty"
     if isinstance(value, dict):
@@ -171,24 +171,24 @@ def _label(path: Sequence[str | int]) -> str:
     return f"item {last + 1} of {_label(path[:-1])}"
 
 
-def _instead(name: str, known: Mapping[str, Any]) -> str:
-    near = did_you_mean(name, known)
-    return near or (f" Known here: {', '.join(known)}." if 0 < len(known) <= 20 else "")
+def _instead(name: str, names: Mapping[str, Any]) -> str:
+    near = did_you_mean(name, names)
+    return near or (f" Known here: {', '.join(names)}." if 0 < len(names) <= 20 else "")
 
 
 def _part(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
-    part: Any = schema
+    node: Any = schema
     for step in path:
-        part = part[step]
-    return part if isinstance(part, Mapping) else {}
+        node = node[step]
+    return node if isinstance(node, Mapping) else {}
 
 
-def _without_echoes(found: list[Misfit]) -> Iterator[Misfit]:
+def _without_echoes(problems: list[Misfit]) -> Iterator[Misfit]:
     """Without each `needs 'type'` beside an `unknown key 'typ'`: that is one mistake."""
     unknown: dict[tuple[str | int, ...], list[str]] = {}
-    for f in found:
+    for f in problems:
         if f.unknown:
             unknown.setdefault(tuple(f.path[:-1]), []).append(str(f.path[-1]))
-    for f in found:
+    for f in problems:
         if not (f.missing and did_you_mean(f.missing, unknown.get(tuple(f.path), []))):
             yield f

@@ -23,7 +23,7 @@ _WIDTH = 100
 _LINE_END = re.compile("\r\n|\r|\n")  # what editors count; the parser counts a few more
 
 
-def capped(problems: Iterable[Problem]) -> list[Problem]:
+def cap(problems: Iterable[Problem]) -> list[Problem]:
     """The first `MAX_PROBLEMS` of `problems`, and one that says so when there are more."""
     rest = iter(problems)
     first = list(islice(rest, MAX_PROBLEMS))
@@ -66,11 +66,11 @@ class Text:
         line, column = self.at(index)
         start = self._starts[line - 1]
         end = _LINE_END.search(self.text, start)
-        left = max(0, column - 1 - _WIDTH // 2)
-        shown = self.text[start + left : end.start() if end else None][:_WIDTH]
+        cut = max(0, column - 1 - _WIDTH // 2)
+        excerpt = self.text[start + cut : end.start() if end else None][:_WIDTH]
         # One cell per character, or the caret stands in the wrong place.
-        shown = "".join(c if c.isprintable() else " " for c in shown)
-        return f"    {shown}\n    {' ' * (column - 1 - left)}^"
+        excerpt = "".join(c if c.isprintable() else " " for c in excerpt)
+        return f"    {excerpt}\n    {' ' * (column - 1 - cut)}^"
 
     def problem_at(self, index: int, message: str) -> Problem:
         """A problem that shows its source line: for mistakes in the writing itself."""
@@ -124,10 +124,10 @@ class Document(Text):
         node = self._node
         index = node.start_mark.index if node else 0
         for depth, step in enumerate(path, 1):
-            found = self._child(node, step)
-            if found is None:
+            child = self._child(node, step)
+            if child is None:
                 break
-            key_node, node = found
+            key_node, node = child
             index = (key_node if key and depth == len(path) else node).start_mark.index
         return int(index)
 

@@ -31,10 +31,10 @@ def _stays_text(text: str) -> bool:
 _Dumper.add_representer(str, _text)
 
 
-def dumped(data: Any) -> str:
+def dump(data: Any) -> str:
     """Plain JSON values as YAML text, in their order. Texts that would be read as something else are quoted.
 
-    >>> print(dumped({"name": "x", "zip": "123", "live": True}), end="")
+    >>> print(dump({"name": "x", "zip": "123", "live": True}), end="")
     name: x
     zip: '123'
     live: true

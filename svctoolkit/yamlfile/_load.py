@@ -11,7 +11,7 @@ import yaml
 
 from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.yamlfile._build import MAX_DEPTH, Builder, TooDeep, compose
-from svctoolkit.yamlfile._document import Document, Text, capped, without_collector
+from svctoolkit.yamlfile._document import Document, Text, cap, without_collector
 
 MAX_BYTES = 32_000_000
 
@@ -36,12 +36,12 @@ _MEANINGS = {
 }
 
 
-def read_text(path: Path) -> str:
+def load_text(path: Path) -> str:
     """The text of a UTF-8 file, without a byte-order mark, line ends as they are.
 
     Raises `ConfigError` with the reason: no such file, a folder, not UTF-8 (with the place), over 32 MB.
     """
-    name = shown_name(path)
+    name = display_name(path)
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -58,7 +58,7 @@ def read_text(path: Path) -> str:
         raise ConfigError(problem) from error
 
 
-def shown_name(path: Path) -> str:
+def display_name(path: Path) -> str:
     """The path as errors show it: from the working directory if it is below."""
     try:
         return str(path.absolute().relative_to(Path.cwd()))
@@ -74,10 +74,10 @@ def load(source: Path | str, *, name: str = "", error: type[ConfigError] = Confi
     """
     if isinstance(source, Path):
         try:
-            text = read_text(source)
+            text = load_text(source)
         except ConfigError as problem:
             raise error(problem.problems) from problem
-        name = shown_name(source)
+        name = display_name(source)
     else:
         text = source.removeprefix("\ufeff")
     if text.lstrip()[:1] == "{":
@@ -103,7 +103,7 @@ def _from_yaml(source: Text, error: type[ConfigError]) -> Document:
     except yaml.YAMLError as wrong:
         raise error(_syntax(source, wrong)) from wrong
     if builder.problems:
-        raise error(capped(builder.problems))
+        raise error(cap(builder.problems))
     return Document(source.text, source.name, data, lambda: compose(source.text)[0], node)
 
 
@@ -128,7 +128,7 @@ def _from_json(text: str, name: str) -> Document | None:
     JSON is YAML, but for escaped surrogate pairs; and the service's configurations are many megabytes of it.
     """
     try:
-        data = json.loads(text, object_pairs_hook=_object, parse_constant=_refused, parse_float=_finite)
+        data = json.loads(text, object_pairs_hook=_object, parse_constant=_refusal, parse_float=_finite)
         if _SURROGATE.search(text):
             json.dumps(data, ensure_ascii=False).encode()
         _check_depth(data, MAX_DEPTH)
@@ -143,13 +143,13 @@ def _compose_json(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("duplicate key")
-    return found
+    return members
 
 
-def _refused(text: str) -> Any:
+def _refusal(text: str) -> Any:
     raise ValueError(text)
 
 
@@ -160,9 +160,9 @@ def _finite(text: str) -> float:
     return value
 
 
-def _check_depth(value: Any, left: int) -> None:
+def _check_depth(value: Any, levels: int) -> None:
     if isinstance(value, dict | list):
-        if left == 0:
+        if levels == 0:
             raise ValueError("too deep")
         for item in value.values() if isinstance(value, dict) else value:
-            _check_depth(item, left - 1)
+            _check_depth(item, levels - 1)

@@ -9,7 +9,7 @@ from svctoolkit.delivery.modes._contract import Mode, Setting
 def _network(setting: Setting) -> Transport:
     from svctoolkit.delivery import live  # loads httpx
 
-    return live.shared(setting.allow, loopback=setting.loopback)
+    return live.transport_for(setting.allow, loopback=setting.loopback)
 
 
 def _nothing(setting: Setting) -> None:  # noqa: ARG001 - there is no answer without a network

@@ -14,7 +14,7 @@ def run(events: Sequence[Mapping[str, Any]], route: Route, source: Source | None
     """What became of each event, or None where the destination has no user transformation. One call of the code."""
     if route.code is None:
         return None
-    shared = _shared(route, source)
+    shared = _common(route, source)
     return route.code.run(events, [{**shared, **_own(event)} for event in events])
 
 
@@ -33,20 +33,20 @@ def _own(event: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, member in _OF_EVENT.items() if (value := event.get(member)) is not None}
 
 
-def _shared(route: Route, source: Source | None) -> dict[str, Any]:
+def _common(route: Route, source: Source | None) -> dict[str, Any]:
     """What it says about where all these events come from and go to, as far as known."""
     destination, transformation = route.destination, route.transformation
-    found = {
+    metadata = {
         "workspaceId": route.workspace.name,
         "destinationId": destination.id,
         "destinationName": destination.name,
         "destinationType": destination.type,
     }
     if source is not None:
-        found |= {"sourceId": source.id, "sourceName": source.name, "sourceType": source.type}
+        metadata |= {"sourceId": source.id, "sourceName": source.name, "sourceType": source.type}
     if transformation is not None:
-        found |= {
+        metadata |= {
             "transformationId": transformation.id,
             "transformationVersionId": transformation.version_id or transformation.id,
         }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in metadata.items() if value is not None}

@@ -61,7 +61,7 @@ def _candidates(side: Workspace, destinations: Sequence[str] | None, source: str
         return [side.destination(key) for key in destinations if _has(side.destinations, key)]
     if source is not None and not _has(side.sources, source):
         return []
-    candidates = side.connected(side.source(source)) if source is not None else side.destinations.values()
+    candidates = side.destinations_of(side.source(source)) if source is not None else side.destinations.values()
     return [destination for destination in candidates if destination.enabled]
 
 
@@ -141,7 +141,7 @@ class Side:
         if not source or not self.workspace.sources:
             return True
         origin = self.source(source)
-        return origin is not None and to.destination in self.workspace.connected(origin)
+        return origin is not None and to.destination in self.workspace.destinations_of(origin)
 
     def source(self, key: str) -> Source | None:
         return self.workspace.source(key) if key and _has(self.workspace.sources, key) else None

@@ -32,7 +32,7 @@ def poll(
     """
     verify = live_check.variables.extend(captured).apply(live_check.verify)
     expected = {"status": 200, **{k: verify[k] for k in ("status", "body") if k in verify}}
-    send = transport or live.shared((), loopback=True)
+    send = transport or live.transport_for((), loopback=True)
     deadline = clock() + live_check.within
     while True:
         answer = _ask(send, verify, max(0.1, min(_MOST, deadline - clock())))

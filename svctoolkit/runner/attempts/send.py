@@ -61,7 +61,7 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> SendResul
         answer = plane.request("POST", "/v1/batch", headers, json.dumps({"batch": as_list(spec.send)}).encode())
     else:
         _make_calls(spec.calls, source.write_key, plane, run)
-    run_results = plane.run_results(run, [d.key for d in workspace.connected(source)])
+    run_results = plane.run_results(run, [d.key for d in workspace.destinations_of(source)])
     if spec.destination is not UNSET:
         run_results = _at_destination(run_results, workspace.destination(spec.destination).key)
     return SendResult(answer, run_results)

@@ -86,7 +86,7 @@ def _reachable_keys(scenario: Scenario, step: Step) -> list[str]:
     """The destinations that a request to the data plane may reach: those of the source that sends it, or all."""
     workspace, request = scenario.suite.workspace, step.spec.request
     if request is not UNSET and isinstance(request.auth, dict) and "source" in request.auth:
-        return [d.key for d in workspace.connected(workspace.source(request.auth["source"]))]
+        return [d.key for d in workspace.destinations_of(workspace.source(request.auth["source"]))]
     return list(workspace.destinations)
 
 

@@ -158,7 +158,7 @@ def _destination_keys(scenario: Scenario, step: Any) -> list[str]:
     if spec.destination is not UNSET:
         return [workspace.destination(spec.destination).key]
     if spec.source is not UNSET:
-        return [d.key for d in workspace.connected(workspace.source(spec.source))]
+        return [d.key for d in workspace.destinations_of(workspace.source(spec.source))]
     return []
 
 

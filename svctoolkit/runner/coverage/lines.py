@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from svctoolkit.yamlfile import shown_name
+from svctoolkit.yamlfile import display_name
 
 if TYPE_CHECKING:
     from svctoolkit.runner.suite.model import Suite
@@ -43,4 +43,4 @@ def _names(suite: Suite) -> Iterator[tuple[str, str]]:
 
 
 def _name(suite: Suite, name: str, folder: Path, file: Path | None) -> str:
-    return shown_name(folder / file) if file else f"{suite.workspace_name} {name}"
+    return display_name(folder / file) if file else f"{suite.workspace_name} {name}"

@@ -52,8 +52,8 @@ def read_events(path: Path) -> list[ReceivedEvent]:
     Raises `ConfigError` with the place of a line that is none of these.
     """
     events_read: list[ReceivedEvent] = []
-    name = yamlfile.shown_name(path)
-    for number, line in enumerate(yamlfile.read_text(path).splitlines(), 1):
+    name = yamlfile.display_name(path)
+    for number, line in enumerate(yamlfile.load_text(path).splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -248,4 +248,4 @@ def inline(workspace: Workspace) -> dict[str, Any]:
 def dump(suite: Mapping[str, Any], workspace_file: str = "") -> str:
     """The suite as YAML, for the workspace in this file (relative to where the suite will be) or in the suite."""
     head = {"version": 1, **({"workspace": workspace_file} if workspace_file else {})}
-    return yamlfile.dumped({**head, **suite})
+    return yamlfile.dump({**head, **suite})

@@ -40,18 +40,18 @@ def rows(
         raise ConfigError(problem)
     files.append(path)
     if path.suffix == ".csv":
-        values = csv_rows(yamlfile.read_text(path), yamlfile.shown_name(path))
+        values = csv_rows(yamlfile.load_text(path), yamlfile.display_name(path))
     else:
         values = _fixtures.load_file(path)
     if not isinstance(values, list) or not values or not all(isinstance(row, dict) for row in values):
-        raise ConfigError("rows are a list of objects, at least one", where=yamlfile.shown_name(path))
+        raise ConfigError("rows are a list of objects, at least one", where=yamlfile.display_name(path))
     return [_check_row(row, n, path, (*place, "cases")) for n, row in enumerate(values)]
 
 
 def _check_row(row: dict[str, Any], index: int, path: Path, place: tuple[str | int, ...]) -> Row:
     id = row.get("id", index + 1)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", str(id)):
-        where = yamlfile.shown_name(path)
+        where = yamlfile.display_name(path)
         raise ConfigError(f"row {index + 1}: an id has letters, digits, _ . and -; not {id!r}", where=where)
     return Row(row, str(id), place)
 

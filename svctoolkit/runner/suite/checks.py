@@ -171,7 +171,7 @@ def _names(scenario: Scenario, step: Step) -> Places:
         if spec.transformation is not UNSET:
             workspace.transformation(spec.transformation)
         if spec.source is not UNSET:
-            connected = [d.key for d in workspace.connected(workspace.source(spec.source))]
+            connected = [d.key for d in workspace.destinations_of(workspace.source(spec.source))]
             if spec.destination is not UNSET and workspace.destination(spec.destination).key not in connected:
                 hint = f" It has {', '.join(connected)}." if connected else ""
                 yield ("destination",), f"the source is not connected to {spec.destination!r}.{hint}"

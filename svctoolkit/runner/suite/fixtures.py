@@ -104,7 +104,7 @@ class Fixtures:
             return self.apply(load_file(path), place)
         except ConfigError as error:
             self._problems += [
-                p if p.where != yamlfile.shown_name(path) else self._at(place, p) for p in error.problems
+                p if p.where != yamlfile.display_name(path) else self._at(place, p) for p in error.problems
             ]
             return {}
 
@@ -124,13 +124,13 @@ def load_file(path: Path) -> Any:
     if path.suffix != ".ndjson":
         return yamlfile.load(path).data
     values = []
-    for number, line in enumerate(yamlfile.read_text(path).splitlines(), 1):
+    for number, line in enumerate(yamlfile.load_text(path).splitlines(), 1):
         if line.strip():
             try:
                 values.append(json.loads(line))
             except ValueError as error:
                 column = error.colno if isinstance(error, json.JSONDecodeError) else 1
-                raise ConfigError("no JSON", where=f"{yamlfile.shown_name(path)}:{number}:{column}") from error
+                raise ConfigError("no JSON", where=f"{yamlfile.display_name(path)}:{number}:{column}") from error
     return values
 
 

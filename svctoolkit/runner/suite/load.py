@@ -84,7 +84,7 @@ def _fill(suite: Suite, variables: Mapping[str, Any]) -> Suite:
     loader = _Loader(suite)
     loader.load(variables)
     if loader.problems:
-        raise InvalidSuite(yamlfile.capped(dict.fromkeys(loader.problems)))  # rows of one scenario share its mistakes
+        raise InvalidSuite(yamlfile.cap(dict.fromkeys(loader.problems)))  # rows of one scenario share its mistakes
     return suite
 
 

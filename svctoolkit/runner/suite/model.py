@@ -15,7 +15,7 @@ from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.variables import Environment, Variables
 from svctoolkit.secrets import Masker
 from svctoolkit.workspace import Workspace
-from svctoolkit.yamlfile import Document, shown_name
+from svctoolkit.yamlfile import Document, display_name
 
 Place: TypeAlias = tuple[str | int, ...]
 #: What a step does: the Test API for a destination or source, one transformation, a request as it is, the data plane.
@@ -47,7 +47,7 @@ class Suite:
     def workspace_name(self) -> str:
         """The workspace file as errors show it; the suite's where the workspace stands in it."""
         file = self.document.data.get("workspace")
-        return self.name if file is None else shown_name(self.path.parent / file)
+        return self.name if file is None else display_name(self.path.parent / file)
 
     @property
     def snapshot_folder(self) -> Path:
@@ -165,7 +165,7 @@ class Scenario:
             if step.spec.destination is not UNSET:
                 yield workspace.destination(step.spec.destination).key
             elif step.spec.source is not UNSET:
-                yield from (d.key for d in workspace.connected(workspace.source(step.spec.source)))
+                yield from (d.key for d in workspace.destinations_of(workspace.source(step.spec.source)))
 
 
 def as_list(value: Any) -> list[Any]:

@@ -49,7 +49,7 @@ def project(path: Path) -> list[Suite]:
 def _cases(folder: Path, place: Place, suite: Suite, problems: list[Problem]) -> Iterator[Path]:
     files = sorted(folder.glob("*.json")) if folder.is_dir() else []
     if not files:
-        message = f"there are no .json files in {yamlfile.shown_name(folder)}"
+        message = f"there are no .json files in {yamlfile.display_name(folder)}"
         problems.append(suite.document.problem([*place, "input"], message))
     yield from files
 
@@ -57,7 +57,7 @@ def _cases(folder: Path, place: Place, suite: Suite, problems: list[Problem]) ->
 def _scenario(suite: Suite, key: str, id: str, title: str, place: Place, case: Path, output: Path) -> Scenario:
     event = _json(case)
     if not isinstance(event, dict) and not (isinstance(event, list) and all(isinstance(e, dict) for e in event)):
-        raise ConfigError("an event, or a list of events, is expected", where=yamlfile.shown_name(case))
+        raise ConfigError("an event, or a list of events, is expected", where=yamlfile.display_name(case))
     expect: dict[str, Any] = {"error": {"$absent": True}}
     if output.is_file():
         expected = _json(output)
@@ -82,9 +82,9 @@ def _build(suite: Suite, key: str, id: str, title: str, place: Place, event: Any
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(yamlfile.read_text(path))
+        return json.loads(yamlfile.load_text(path))
     except json.JSONDecodeError as error:
-        where = f"{yamlfile.shown_name(path)}:{error.lineno}:{error.colno}"
+        where = f"{yamlfile.display_name(path)}:{error.lineno}:{error.colno}"
         raise ConfigError(f"no JSON: {error.msg}", where=where) from error
 
 

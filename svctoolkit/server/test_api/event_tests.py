@@ -63,7 +63,7 @@ class Tests:
         found = _found("Source", id, self._workspace.sources)
         events.check(raw.get("message"))
         asked = parsed(raw, TestSourceRequest)
-        stages, connected = asked.stage.stages(), self._workspace.connected(found)
+        stages, connected = asked.stage.stages(), self._workspace.destinations_of(found)
         run = partial(self._pipeline.test_source, found.key, asked.message, stages=stages, force=_forced(force))
         return Test(run, f"source {found.id}", size * len(connected) <= _QUICK_BODY and _quick(stages, connected))
 
