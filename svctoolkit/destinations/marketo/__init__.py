@@ -19,7 +19,6 @@ from svctoolkit.mapping import (
     EMAIL,
     TIME,
     USER_ID,
-    ExternalId,
     Table,
     as_object,
     external_ids,
@@ -29,6 +28,7 @@ from svctoolkit.mapping import (
     leading_number,
     text,
     value_of,
+    warehouse_id,
 )
 from svctoolkit.secrets import Secret
 
@@ -115,12 +115,10 @@ def send_person(event: Event, settings: MarketoSettings, context: Context) -> Pa
         raise MappingError("needs traits, of which a lead is made", field="traits")
     marketo = _Marketo(settings, context)
     if event.context.get("mappedToDestination"):
-        row = next((external for external in external_ids(event) if external.destination == "marketo"), ExternalId())
-        values = {key: value for key, value in traits.items() if key != "marketoGUID"}
-        if row.field:
-            values[row.field] = row.id
-        body = {"action": "createOrUpdate", "dedupeBy": "dedupeFields", "input": [values]}
-        return marketo.send(f"/customobjects/{in_url(row.object or 'null')}.json", body)
+        row = {key: value for key, value in traits.items() if key != "marketoGUID"} | warehouse_id(event)
+        kind = next((named.object for named in external_ids(event) if named.destination == "marketo"), "null")
+        body = {"action": "createOrUpdate", "dedupeBy": "dedupeFields", "input": [row]}
+        return marketo.send(f"/customobjects/{in_url(kind)}.json", body)
     lead = {**LEAD(traits), "id": marketo.lead_id(event)}
     user_id = value_of(event, USER_ID)
     if user_id is not None:
