@@ -50,7 +50,7 @@ MAY_IMPORT = {
         "errors secrets registry events yamlfile destinations transformations delivery workspace results pipeline "
         "client server runner replay"
     ),
-    "pytest_plugin": "errors sdk delivery workspace server runner",
+    "pytest_plugin": "errors sdk transformations delivery workspace server runner",
     "__main__": "cli",
 }
 

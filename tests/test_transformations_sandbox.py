@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -197,6 +198,23 @@ def test_a_worker_that_dies_is_replaced(language: str, pools: dict[str, Pool]) -
 
     assert kinds(loaded.run([{"n": 1}], [{}])) == ["fine"]
     assert pools[language].workers == 1
+
+
+@linux
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_worker_that_dies_while_it_starts_is_started_again(
+    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first process is killed before it says a word; the caller does not notice."""
+    program, mark = tmp_path / "python", tmp_path / "mark"
+    program.write_text(f'#!/bin/sh\n[ -e {mark} ] || {{ touch {mark}; kill -9 $$; }}\nexec {sys.executable} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    pool = Pool(language, 1)
+
+    outputs = run(SAME[language], language, [{}], workers=pool)
+    pool.close()
+    assert (kinds(outputs), mark.exists()) == (["fine"], True)
 
 
 def test_a_worker_that_speaks_unasked_is_ended(pools: dict[str, Pool]) -> None:

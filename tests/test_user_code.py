@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from svctoolkit import Pipeline, Secret, Workspace, events
 from svctoolkit.delivery import Answer
-from svctoolkit.errors import ConfigError, InvalidWorkspace
+from svctoolkit.errors import ConfigError, InvalidWorkspace, TransformationError
 from svctoolkit.server import serving
-from svctoolkit.transformations import layers
+from svctoolkit.transformations import Limits, layers
 from svctoolkit.transformations._layers import layers_of
+from svctoolkit.workspace._code import _Code
 
 EVENT = events.sample("track")
 JS = """
@@ -191,6 +196,73 @@ def test_this_machine_has_the_essential_layers() -> None:
     """Where the tests run, the sandbox is whole; it says so in words."""
     assert layers().essential
     assert "holds: seccomp" in str(layers())
+
+
+def test_code_that_hangs_while_it_is_loaded_makes_no_other_wait() -> None:
+    """One transformation's top level loops until its time is over; another of the workspace is answered meanwhile."""
+    workspace = Workspace(limits=Limits(time=3.0))
+    for key, code in {"hangs": "while (true) {}", "works": "export const transformEvent = (e) => e"}.items():
+        workspace.transformation(key, code=code, language="javascript")
+        workspace.destination(key, "WEBHOOK", config={"webhookUrl": "https://b.example"}, transformation=key)
+    pipeline = Pipeline(workspace)
+    results: list[Any] = []
+    hanging = Thread(target=lambda: results.append(pipeline.test_destination("hangs", EVENT)))
+    hanging.start()
+
+    error = pipeline.test_destination("works", EVENT).data[0].error
+    assert (error, hanging.is_alive()) == ("", True)
+    hanging.join()
+    assert "timed out" in results[0].data[0].error
+
+
+def test_only_errors_of_the_code_itself_are_final() -> None:
+    """A limit that was passed while the code was loaded may have been the machine's fault: later it is tried again."""
+    now = [0.0]
+    loads: list[str] = []
+
+    def load(kind: str) -> Any:
+        loads.append(kind)
+        raise TransformationError("no", kind=kind)
+
+    for kind, times in {"syntax": 1, "error": 1, "time": 2, "memory": 2, "crash": 2, "sandbox": 3}.items():
+        loads.clear()
+        code = _Code("", lambda kind=kind: load(kind), clock=lambda: now[0])  # type: ignore[misc]
+        for seconds in (0.0, 0.5, 2.0, 6.0):
+            now[0] = seconds
+            assert code.run([EVENT], [{}])[0].error is not None
+        assert (kind, len(loads)) == (kind, times)
+
+
+def test_no_two_workspaces_are_of_one_scope() -> None:
+    """Also a workspace at the address of one that is gone, and a copy, whose code may become another."""
+    scopes = {Workspace("same").scope for _ in range(50)}
+    workspace = Workspace("same")
+    copies = [copy.copy(workspace), copy.deepcopy(workspace), pickle.loads(pickle.dumps(workspace))]
+
+    assert len(scopes) == 50
+    assert len({workspace.scope, *(each.scope for each in copies[1:])}) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
+@pytest.mark.parametrize(("call", "layer"), [("seccomp", "seccomp"), ("prlimit64", "limits")])
+@pytest.mark.parametrize("name", ["clean.js", "clean.py"])
+def test_a_machine_that_refuses_a_lock(call: str, layer: str, name: str, tmp_path: Path) -> None:
+    """Code does not run, and the error says what is missing and what to do; with --trust-code it runs, with a note."""
+    texts = {".js": "export const transformEvent = (e) => e", ".py": "def transformEvent(e, m): return e"}
+    (tmp_path / name).write_text(texts[Path(name).suffix])
+    command = [sys.executable, "-m", "tests.denied", call, sys.executable, "-m", "svctoolkit", "transform", name]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+
+    refused, trusted = (
+        subprocess.run([*command, *options], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+        for options in ([], ["--trust-code"])
+    )
+
+    assert refused.returncode == 1
+    assert f"in a sandbox without {layer} (linux" in refused.stdout
+    assert "--trust-code" in refused.stdout
+    assert (trusted.returncode, "no changes" in trusted.stdout) == (0, True)
+    assert trusted.stderr.count(f"note: user transformations run here in a sandbox without {layer}") == 1
 
 
 def cli(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -32,6 +32,7 @@ class Command:
     - `add_arguments(parser)`: declares the options
     - `examples`: command lines that work as they are written, shown below the options
     - `description`: paragraphs above the options; `help` where there are none
+    - `runs_code`: whether it may run user transformations: then it has `--trust-code`
     """
 
     help: str
@@ -39,3 +40,4 @@ class Command:
     add_arguments: Callable[[argparse.ArgumentParser], None] = _no_arguments
     examples: tuple[str, ...] = ()
     description: str = ""
+    runs_code: bool = False

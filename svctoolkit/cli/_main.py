@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from svctoolkit import __version__
@@ -65,7 +66,18 @@ def _run(arguments: Sequence[str]) -> int:
         args = _parser.of(name, command).parse(rest)
     except SystemExit:  # argparse has printed the help
         return Exit.OK
-    return command.run(args)
+    if command.runs_code and args.trust_code:
+        from svctoolkit.transformations import trust_code
+
+        trust_code()
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        return command.run(args)
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """One line for people, without the place in this package that Python would add."""
+    _terminal.err(f"note: {_terminal.plain(str(message))}")
 
 
 def _help() -> str:

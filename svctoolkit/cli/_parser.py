@@ -46,6 +46,9 @@ def of(name: str, command: Command) -> Parser:
         allow_abbrev=False,
     )
     command.add_arguments(parser)
+    if command.runs_code:
+        help_text = "run user transformations even where the sandbox lacks an essential layer on this machine"
+        parser.add_argument("--trust-code", action="store_true", help=help_text)
     return parser
 
 

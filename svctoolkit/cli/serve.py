@@ -15,11 +15,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=_port, default=8091, help="the port; 0 takes a free one (default: %(default)s)")
     parser.add_argument("--store", metavar="FILE", help="keep events in this SQLite file (default: in memory)")
     parser.add_argument("--live", action="store_true", help="send to the real destinations, whatever the file says")
-    parser.add_argument(
-        "--trust-code",
-        action="store_true",
-        help="serve on any address even where layers of the sandbox for user transformations are missing",
-    )
 
 
 def _port(text: str) -> int:
@@ -44,7 +39,6 @@ def _run(args: argparse.Namespace) -> int:
         host=args.host,
         port=args.port,
         store=args.store,
-        trusted=args.trust_code,
         announce=lambda plane: _terminal.out(server.banner(plane, token)),
     )
     return Exit.OK
@@ -69,4 +63,5 @@ command = Command(
     ),
     add_arguments=_add_arguments,
     run=_run,
+    runs_code=True,
 )

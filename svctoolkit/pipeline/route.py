@@ -84,6 +84,6 @@ class Routes:
         """Equal as long as nothing has changed that a route is made of."""
         workspace = self._workspace
         transformation = workspace.transformations.get(destination.transformation or "")
-        code = self._user_code.written(transformation) if transformation else None
+        code = self._user_code.source(transformation) if transformation else None
         kind = destination.type in CATALOGUE and CATALOGUE[destination.type]  # a notebook may add it again
         return kind, config, destination.transformation, code, dict(workspace.credentials), id(destination)

@@ -20,7 +20,6 @@ def serve(
     *,
     store: Path | str | None = None,
     timeout: float = 300.0,
-    trusted: bool = False,
     announce: Callable[[DataPlane], object] = lambda plane: print(banner(plane)),
 ) -> None:
     """Serve a data plane, the Test API included, until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
@@ -31,12 +30,13 @@ def serve(
 
     Served on an address that other machines can reach, inspection needs credentials, and live delivery refuses private
     targets unless `workspace.delivery.allow` lists them. Raises `ConfigError` when the address or the store cannot be
-    used; also when it is such an address, an essential layer of the sandbox is missing here, and the users' code is not
-    `trusted`. Raises `InvalidWorkspace` for a bad file.
+    used; also when it is such an address, an essential layer of the sandbox is missing here, and nobody trusts the
+    users' code (`limits.trust` of the workspace, `transformations.trust_code()`). Raises `InvalidWorkspace` for a bad
+    file.
     """
     ended = Event()
     with DataPlane(workspace, host=host, port=port, store=store, timeout=timeout) as plane:
-        if not plane.loopback and not trusted:
+        if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()
         before = _on_signals(ended)
         try:

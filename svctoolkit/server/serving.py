@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from svctoolkit.errors import ConfigError
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.test_api.app import app
-from svctoolkit.transformations import Layers, layers
+from svctoolkit.transformations import Layers, code_is_trusted, layers
 from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -117,12 +117,12 @@ def _pipeline(workspace: Workspace, bound: socket.socket) -> Pipeline:
 
 
 def check_sandbox(layers: Callable[[], Layers] = layers) -> None:
-    """Raises `ConfigError` where an essential layer of the sandbox is missing on this machine."""
-    found = layers()
-    if not found.essential:
+    """Raises `ConfigError` where the sandbox lacks an essential layer on this machine, and nobody trusts code."""
+    sandbox = layers()
+    if not sandbox.essential and not code_is_trusted():
         raise ConfigError(
             f"cannot serve on an address that other machines reach: the sandbox for user transformations is not whole "
-            f"here. Serve on 127.0.0.1, or say that you trust the code (--trust-code).\n{found}"
+            f"here. Serve on 127.0.0.1, or say that you trust the code (--trust-code).\n{sandbox}"
         )
 
 

@@ -17,12 +17,13 @@ from svctoolkit.transformations._contract import (
     Metadata,
     Output,
     Runnable,
+    Scope,
     outputs,
 )
 from svctoolkit.transformations.callables import CallableTransformation
 
 if TYPE_CHECKING:
-    from svctoolkit.transformations._layers import Layers, SandboxWarning
+    from svctoolkit.transformations._layers import Layers, SandboxWarning, code_is_trusted, trust_code
     from svctoolkit.transformations._load import SandboxedTransformation, load
     from svctoolkit.transformations._pool import Pool
     from svctoolkit.transformations._probe import layers
@@ -42,9 +43,12 @@ __all__ = [
     "Runnable",
     "SandboxWarning",
     "SandboxedTransformation",
+    "Scope",
+    "code_is_trusted",
     "layers",
     "load",
     "outputs",
+    "trust_code",
     "type_files",
 ]
 
@@ -55,6 +59,8 @@ _ON_FIRST_USE = {
     "SandboxedTransformation": "_load",
     "layers": "_probe",
     "load": "_load",
+    "code_is_trusted": "_layers",
+    "trust_code": "_layers",
     "type_files": "_types",
 }
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
+from uuid import uuid4
 
 import msgspec
 
@@ -68,6 +69,18 @@ class LibraryLike(Protocol):
     def language(self) -> str: ...
     @property
     def name(self) -> str: ...
+
+
+class Scope(str):
+    """Whose code it is, as a text that is never used twice: a copy of one is another."""
+
+    __slots__ = ()
+
+    def __new__(cls) -> Scope:
+        return super().__new__(cls, uuid4().hex)
+
+    def __reduce__(self) -> tuple[type[Scope], tuple[()]]:
+        return Scope, ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from svctoolkit.errors import TransformationError
 from svctoolkit.transformations._channel import Channel, ClosedError, Words
 from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Answer, ControlAnswer, LoadAnswer, Request, decode
-from svctoolkit.transformations._layers import is_locked_child
+from svctoolkit.transformations._layers import unconfirmed_of_child
 from svctoolkit.transformations._process import ANY_SIZE, cause_of_death
 from svctoolkit.transformations._worker import CallError, Replies, Worker, answer_of, timeout
 
@@ -62,7 +62,7 @@ class ForkingWorker(Worker):
         super().__init__(language, memory, without)
         self._numbers = count(1)
         self._expected: deque[tuple[bytes, int]] = deque()  # what the parent has not answered yet, in order
-        self._verified = not self.layers.get("seccomp")
+        self._verified = False
 
     @property
     def alive(self) -> bool:
@@ -155,8 +155,8 @@ class ForkingWorker(Worker):
         """
         process = decode(self._hear(b"F", child.number), ControlAnswer, ANY_SIZE).child
         child.channel.receive(0, time.monotonic() + _CONTROL_SECONDS, 16)
-        if not self._verified and not is_locked_child(process):
-            text = "a child says that it is locked, and the kernel says that it is not"
+        if not self._verified and (lost := unconfirmed_of_child(process, self.layers)):
+            text = f"a child says that it is locked, and the kernel says that it is not: {', '.join(lost)}"
             raise TransformationError(text, kind="sandbox")
         self._verified = True
 

@@ -22,6 +22,8 @@ LAYERS = {
     "process": "a process of its own, with an empty environment, ended when it exceeds its time",
 }
 ESSENTIAL = ("seccomp", "no_new_privileges", "limits")
+#: set to 1, every transformation is trusted by this process and those that it starts; `--trust-code` sets it
+TRUST_VARIABLE = "SVCTOOLKIT_TRUST_CODE"
 TRUST = "Say so with --trust-code, with `limits: {trust: true}` in the workspace, or with Limits(trust=True)"
 _OPEN_FILES = 64  # what a worker sets for itself
 
@@ -81,13 +83,23 @@ def check(reported: Mapping[str, str], *, trust: bool) -> None:
     Raises `TransformationError` (kind `sandbox`) where something essential is missing and nobody trusts the code.
     """
     layers = layers_of(reported)
-    if not layers.essential and not trust:
+    if not layers.essential and not trust and not code_is_trusted():
         raise TransformationError(f"{layers.notice()}. {TRUST}", name="SandboxError", kind="sandbox")
     notice = layers.notice()
     if notice and notice not in _notices:
         _notices.add(notice)
         with contextlib.suppress(SandboxWarning):  # where warnings are errors, it is no error of the code
             warnings.warn(notice, SandboxWarning, stacklevel=2)
+
+
+def trust_code() -> None:
+    """From now on code runs also where an essential layer is missing, in this process and those that it starts."""
+    os.environ[TRUST_VARIABLE] = "1"
+
+
+def code_is_trusted() -> bool:
+    """Whether somebody has said so for all of it (`trust_code`, `--trust-code`)."""
+    return os.environ.get(TRUST_VARIABLE) == "1"
 
 
 def _with_detail(name: str, how: str) -> str:
@@ -146,10 +158,11 @@ _SIGNS = {
 }
 
 
-def is_locked_child(process: int) -> bool:
-    """Whether the kernel shows the locks that a child adds to its parent's: no processes, bounded CPU, its filter."""
-    if not sys.platform.startswith("linux"):
-        return True
-    bounds = _limits(process)
-    locked = _threads_show(process, "Seccomp:\t2", "NoNewPrivs:\t1") and _has_limits(process)
-    return locked and bounds.get("Max processes") == "0" and bounds.get("Max cpu time", "").isdigit()
+def unconfirmed_of_child(process: int, reported: Mapping[str, str]) -> list[str]:
+    """As `unconfirmed`, of a child that has locked itself further: no processes, bounded CPU."""
+    lost = unconfirmed(process, reported)
+    if sys.platform.startswith("linux") and reported.get("limits"):
+        bounds = _limits(process)
+        if bounds.get("Max processes") != "0" or not bounds.get("Max cpu time", "").isdigit():
+            lost.append("limits")
+    return lost

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from svctoolkit import transformations
 from svctoolkit.delivery import HttpRequest, Recorder, Transport
@@ -22,9 +23,13 @@ from svctoolkit.transformations import (
 )
 
 if TYPE_CHECKING:
+    from svctoolkit.transformations import SandboxedTransformation
     from svctoolkit.workspace._model import Workspace
     from svctoolkit.workspace._parts import Library, Transformation
 
+#: seconds until code that could not be loaded is loaded again, by the kind of its error
+_AGAIN = {"syntax": math.inf, "error": math.inf, "sandbox": 1.0}
+_AGAIN_AFTER_BREACH = 5.0
 _GEOLOCATION = "http://geolocation"  # a host for the recorder; the live network has no such name
 
 
@@ -46,55 +51,52 @@ class UserCode:
     ) -> None:
         self._workspace, self._recorder, self._transport = workspace, recorder, transport
         self._loopback, self._coverage = loopback, coverage
-        self._loaded: dict[str, tuple[Any, Runnable]] = {}
+        self._codes: dict[str, _Code] = {}
         self._lock = Lock()
 
     def runnable(self, transformation: Transformation) -> Runnable:
         """Never raises: code that cannot be loaded gives its error for each event."""
         if transformation.function is not None:
             return CallableTransformation(transformation.function)
-        now = self.written(transformation)
+        source = self.source(transformation)
         with self._lock:
-            entry = self._loaded.get(transformation.key)
-            if entry is None or entry[0] != now:
-                entry = self._loaded[transformation.key] = (now, self._load(transformation))
-            return entry[1]
+            code = self._codes.get(transformation.key)
+            if code is None or code.source != source:
+                code = self._codes[transformation.key] = _Code(source, lambda: self._load(transformation))
+            return code
 
     def coverage(self) -> dict[str, dict[int, int]]:
         """How often each line that can run has run, by file; empty without `coverage=True`."""
-        files: dict[str, dict[int, int]] = {}
-        for _, loaded in list(self._loaded.values()):
-            if isinstance(loaded, transformations.SandboxedTransformation):
-                for file, lines in loaded.coverage().items():  # several may use the same library
-                    counts = files.setdefault(file, {})
-                    files[file] = counts | {line: counts.get(line, 0) + count for line, count in lines.items()}
-        return files
+        by_file: dict[str, dict[int, int]] = {}
+        for code in list(self._codes.values()):
+            if code.loaded is not None:
+                for file, lines in code.loaded.coverage().items():  # several may use the same library
+                    total = by_file.setdefault(file, {})
+                    by_file[file] = total | {line: total.get(line, 0) + count for line, count in lines.items()}
+        return by_file
 
-    def written(self, transformation: Transformation) -> Any:
+    def source(self, transformation: Transformation) -> Any:
         """Everything that makes a loaded transformation what it is: equal as long as nothing of it has changed."""
         workspace = self._workspace
         libraries = {key: (library.language, library.code) for key, library in workspace.libraries.items()}
         code = transformation.function, transformation.language, transformation.code
         return code, libraries, dict(workspace.credentials), workspace.limits
 
-    def _load(self, transformation: Transformation) -> Runnable:
-        try:
-            if not transformation.code:
-                raise TransformationError(_no_code(transformation), name="ConfigError", kind="syntax")
-            return transformations.load(
-                transformation.code,
-                transformation.language or "javascript",
-                name=transformation.file_name,
-                libraries={key: _library(library) for key, library in self._workspace.libraries.items()},
-                credentials=revealed(self._workspace.credentials),
-                fetch=self._fetch,
-                geolocation=self._locate,
-                limits=self._workspace.limits,
-                scope=f"{self._workspace.name} {id(self._workspace)}",
-                coverage=self._coverage,
-            )
-        except TransformationError as error:
-            return _Broken(error)
+    def _load(self, transformation: Transformation) -> SandboxedTransformation:
+        if not transformation.code:
+            raise TransformationError(_no_code(transformation), name="ConfigError", kind="syntax")
+        return transformations.load(
+            transformation.code,
+            transformation.language or "javascript",
+            name=transformation.file_name,
+            libraries={key: _library(library) for key, library in self._workspace.libraries.items()},
+            credentials=revealed(self._workspace.credentials),
+            fetch=self._fetch,
+            geolocation=self._locate,
+            limits=self._workspace.limits,
+            scope=self._workspace.scope,
+            coverage=self._coverage,
+        )
 
     def _fetch(self, request: FetchRequest) -> FetchResponse:
         transport = self._transport or self._workspace.transport(self._recorder, loopback=self._loopback)
@@ -115,14 +117,44 @@ class UserCode:
             raise DeliveryError("the geolocation service did not answer with JSON", code="EGEOLOCATION") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Broken:
-    """Code that cannot be loaded."""
+class _Code:
+    """The code of a transformation, which is loaded at its first event.
 
-    error: TransformationError
+    An error of the code itself is its error until the code changes. Any other (a limit, a worker that died, a machine
+    without room) is tried again after a while: it may have been the machine's.
+    """
 
-    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:  # noqa: ARG002
-        return [Output(error=self.error) for _ in events]
+    def __init__(
+        self,
+        source: Any,
+        load: Callable[[], SandboxedTransformation],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.source, self.loaded = source, cast("SandboxedTransformation | None", None)
+        self._load, self._clock = load, clock
+        self._error: TransformationError | None = None
+        self._until = 0.0
+        # of its own: code whose top level hangs makes nobody wait but its own events
+        self._lock = Lock()
+
+    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+        loaded = self._ready()
+        if isinstance(loaded, TransformationError):
+            return [Output(error=loaded) for _ in events]
+        return loaded.run(events, metadata)
+
+    def _ready(self) -> SandboxedTransformation | TransformationError:
+        if self.loaded is not None:
+            return self.loaded
+        with self._lock:
+            if self._error is not None and self._clock() < self._until:
+                return self._error
+            try:
+                self.loaded = self.loaded or self._load()
+            except TransformationError as error:
+                self._error, self._until = error, self._clock() + _AGAIN.get(error.kind, _AGAIN_AFTER_BREACH)
+                return error
+            return self.loaded
 
 
 def _no_code(transformation: Transformation) -> str:

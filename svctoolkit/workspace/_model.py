@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName
 from svctoolkit.secrets import Secret, revealed, secret_texts
-from svctoolkit.transformations import Limits
+from svctoolkit.transformations import Limits, Scope
 from svctoolkit.workspace._parts import (
     LANGUAGES,
     Connection,
@@ -63,6 +63,8 @@ class Workspace:
     delivery: Delivery = field(default_factory=Delivery)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     folder: Path | None = field(default=None, repr=False)  # what relative paths in it start from
+    #: whose code it is: no process of the sandbox ever serves two workspaces
+    scope: Scope = field(default_factory=Scope, init=False, repr=False, compare=False)
     _transports: dict[Path, Transport] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod

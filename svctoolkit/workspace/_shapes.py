@@ -99,6 +99,7 @@ class LimitsShape(_Shape):
     log_bytes: Annotated[int, Meta(ge=0)] = _LIMITS.log_bytes
     log_line: Annotated[int, Meta(ge=1)] = _LIMITS.log_line
     calls: Annotated[int, Meta(ge=0)] = _LIMITS.calls
+    trust: Annotated[bool, Meta(description="run code where the sandbox lacks an essential layer")] = _LIMITS.trust
 
 
 class WorkspaceShape(_Shape):

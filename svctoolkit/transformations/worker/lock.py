@@ -136,34 +136,34 @@ def after_start(memory: int, used: Mapping[str, int], *, kind: str, without: Col
 
 def _limit(limits: Mapping[int, int]) -> bool:
     """Sets resource limits. Whether all of them hold: a container may refuse to set them."""
-    for limit, value in limits.items():
-        most = resource.getrlimit(limit)[1]
-        if most != resource.RLIM_INFINITY:
-            value = min(value, most)
-        try:
-            _setrlimit(limit, (value, value))
-        except (OSError, ValueError):
-            return False
-        if resource.getrlimit(limit) != (value, value):
-            return False
+    try:
+        for limit, value in limits.items():
+            most = resource.getrlimit(limit)[1]
+            bound = value if most == resource.RLIM_INFINITY else min(value, most)  # whoever started us may allow less
+            _setrlimit(limit, (bound, bound))
+            if resource.getrlimit(limit) != (bound, bound):
+                return False
+    except (OSError, ValueError):
+        return False
     return True
 
 
 class ChildLock:
-    """What a forked child adds to the locks that it inherits: no processes, bounded CPU, and a filter of its own.
+    """What a forked child adds to the locks of its parent (`active`): no processes, bounded CPU, a filter of its own.
 
     The filter is put together once, in the parent: in the child it would cost more than the fork.
     """
 
-    def __init__(self, without: Collection[str] = ()) -> None:
-        self._parent, self._filtered = os.getpid(), "seccomp" not in without and seccomp.is_known()
+    def __init__(self, active: Mapping[str, str]) -> None:
+        self._parent, self._limited, self._filtered = os.getpid(), bool(active["limits"]), bool(active["seccomp"])
         self._filter = seccomp.program("child") if self._filtered else b""
 
     def close(self, seconds: float) -> None:
-        """`seconds` of CPU are left to this process. Where a lock cannot be closed, the process ends."""
+        """`seconds` of CPU are left to this process. Where one fails that its parent could close, the process ends."""
         whole = int(seconds) + 2
-        _setrlimit(resource.RLIMIT_CPU, (whole, whole))
-        _setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        if self._limited:
+            _setrlimit(resource.RLIMIT_CPU, (whole, whole))
+            _setrlimit(resource.RLIMIT_NPROC, (0, 0))
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a fork clears it
         if os.getppid() != self._parent or (self._filtered and not seccomp.install(self._filter)):
             os._exit(1)

@@ -24,12 +24,12 @@ def _lock(config: dict[str, Any], engine: Any) -> tuple[dict[str, str], Any]:
     without = config["without"]
     status = os.open("/proc/self/status", os.O_RDONLY)
     active = lock.before_threads(config["parent"], without)
-    for_children = lock.ChildLock(without) if engine.kind == "parent" else None
     engine.start()
     gc.collect()
     used = lock.memory_use(status)
     memory = config["memory"] + engine.spare
-    return {**active, **lock.after_start(memory, used, kind=engine.kind, without=without)}, for_children
+    active |= lock.after_start(memory, used, kind=engine.kind, without=without)
+    return active, lock.ChildLock(active) if engine.kind == "parent" else None
 
 
 class _Probe:

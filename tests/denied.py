@@ -1,0 +1,29 @@
+"""A process whose system calls are refused by the machine, as containers do it: `python -m tests.denied CALLS COMMAND`.
+
+CALLS are names of the table of the sandbox's filter, with commas between them; each then fails with EPERM.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+
+from svctoolkit.transformations.worker import seccomp
+
+
+def deny(names: list[str]) -> None:
+    """From now on, for this process and all that it starts."""
+    ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)  # no new privileges: then anybody may set a filter
+    f = seccomp._Filter()
+    f.add(seccomp._LOAD, 0)
+    for name in names:
+        f.on(name, lambda: f.end(seccomp._refuse(errno.EPERM)))
+    f.end(seccomp._ALLOW)
+    assert seccomp.install(f.bytes())
+
+
+if __name__ == "__main__":
+    deny(sys.argv[1].split(","))
+    os.execv(sys.argv[2], sys.argv[2:])
