@@ -15,6 +15,7 @@ _BROWSERS = [
     ("Chrome", r"(?:Chrome|CriOS)/([\d.]+)"),
     ("Firefox", r"(?:Firefox|FxiOS)/([\d.]+)"),
     ("Internet Explorer", r"(?:MSIE |Trident/.*rv:)([\d.]+)"),
+    ("Mobile Safari", r"Version/([\d.]+).* Mobile/\S+ Safari/"),
     ("Safari", r"Version/([\d.]+).* Safari/"),
 ]
 _SYSTEMS = [

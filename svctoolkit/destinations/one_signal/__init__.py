@@ -198,10 +198,7 @@ def _device(event: Event) -> list[tuple[str, Any]]:
     if event.raw.get("channel") == "mobile":
         kind, address = str(device.get("type") or "").lower(), device.get("token") or device.get("id")
     elif event.raw.get("channel") == "web":
-        user_agent = event.context.get("userAgent")
-        kind, address = agent(user_agent).browser.lower(), event.raw.get("anonymousId")
-        if kind == "safari" and "Mobile/" in str(user_agent):
-            kind = ""  # OneSignal has no push for it
+        kind, address = agent(event.context.get("userAgent")).browser.lower(), event.raw.get("anonymousId")
     return [(kind, address)] if kind in _KINDS else []
 
 

@@ -2,7 +2,9 @@
 
 track events keep their name; identify, page, screen, group and alias become PostHog's `$identify`, `$pageview`,
 `$screen`, `$groupidentify` and `$create_alias`. Every event carries the person's traits in `$set`, and what the context
-tells in PostHog's own properties.
+tells in PostHog's own properties. https://posthog.com/docs/api/capture
+
+Decisions. A user agent that is no text tells nothing; the service sends the event whole as `$os` then.
 """
 
 from __future__ import annotations
@@ -13,7 +15,20 @@ from urllib.parse import urlsplit
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
-from svctoolkit.mapping import CLIENT_TIME, TIME, Table, agent, as_object, event_name, first, required, string, text
+from svctoolkit.mapping import (
+    IP,
+    TIME,
+    USER_ID,
+    Table,
+    agent,
+    as_object,
+    event_name,
+    first,
+    required,
+    string,
+    text,
+    trait,
+)
 
 
 class PostHogSettings(Settings, frozen=True, kw_only=True):
@@ -38,7 +53,7 @@ destination = DestinationType(
     ],
 )
 
-DISTINCT_ID = required(string(first("userId", "anonymousId")))
+DISTINCT_ID = string(first(USER_ID, "anonymousId"))
 CONTEXT = Table(
     {
         "$os": "context.os.name",
@@ -62,7 +77,7 @@ CONTEXT = Table(
         "$app_version": "context.app.version",
         "$app_namespace": "context.app.namespace",
         "$app_build": "context.app.build",
-        "$ip": first("request_ip", "context.ip"),
+        "$ip": IP,
         "$timezone": "context.timezone",
         "$locale": "context.locale",
         "$useragent": "context.userAgent",
@@ -71,98 +86,106 @@ CONTEXT = Table(
         "utm_campaign": "context.campaign.name",
         "utm_content": "context.campaign.content",
         "utm_term": "context.campaign.term",
-        "$time": CLIENT_TIME,
+        "$time": TIME,
         "$timestamp": TIME,
         "$anon_distinct_id": "anonymousId",
+        "distinct_id": string(first("userId", "anonymousId")),
     }
 )
-EVENT = Table({"distinct_id": DISTINCT_ID, "messageId": "messageId", "timestamp": TIME})
-SCREEN = Table({"$screen_name": first("name", "event", "properties.name")})
+#: of an event that PostHog must be able to tell apart from others
+MESSAGE = Table({"messageId": required("messageId")})
+PERSON = Table({"distinct_id": DISTINCT_ID, "timestamp": TIME})
+EVENT = Table(
+    {
+        "distinct_id": required(DISTINCT_ID),
+        "messageId": "messageId",
+        "timestamp": first(TIME, "properties.timestamp"),
+    }
+)
+NAMED = Table({"name": "name", "category": "category"})
+SCREEN = Table({"$screen_name": "event"})
+GROUP_ID = Table({"groupId": first("groupId", trait("groupId"))})
 GROUP = Table({"$group_type": "traits.groupType", "$group_key": "groupId"})
-ALIAS = Table({"distinct_id": required(string("previousId")), "alias": required(string("userId"))})
+ALIAS = Table({"alias": required("previousId"), "distinct_id": required(DISTINCT_ID)})
+TIMED = Table({"timestamp": TIME})
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: PostHogSettings) -> Payload:
-    return _send(event, settings, "identify", "$identify", event.traits)
+    """The traits stand beside the properties here, and the event's own properties are not sent."""
+    body = {**PERSON(event), **MESSAGE(event), "$set": event.traits}
+    return _payload(settings, "identify", "$identify", {**CONTEXT(event), **_page_and_browser(event)}, body)
 
 
 @destination.on("track")
 def send_event(event: Event, settings: PostHogSettings) -> Payload:
-    return _send(event, settings, "capture", event_name(event))
+    body = {**EVENT(event), **MESSAGE(event)}
+    return _payload(settings, "capture", event_name(event), _properties(event), body)
 
 
 @destination.on("page")
 def send_page(event: Event, settings: PostHogSettings) -> Payload:
-    return _send(event, settings, "page", "$pageview")
+    return _payload(settings, "page", "$pageview", _properties(event), {**EVENT(event), **NAMED(event)})
 
 
 @destination.on("screen")
 def send_screen(event: Event, settings: PostHogSettings) -> Payload:
-    return _send(event, settings, "screen", "$screen", own=SCREEN(event))
+    properties = {**_properties(event), **SCREEN(event)}
+    return _payload(settings, "screen", "$screen", properties, {**EVENT(event), **NAMED(event)})
 
 
 @destination.on("group")
 def send_group(event: Event, settings: PostHogSettings) -> Payload:
     """The group's traits: as PostHog defines them with `useV2Group`, else beside the properties as they are."""
-    traits = as_object(event.raw.get("traits"))
+    body = EVENT(event)
+    properties = {**CONTEXT(event), **_page_and_browser(event), **_set(event)}
     if not settings.use_v2_group:
-        beside = {key: event.raw[key] for key in ("groupId", "traits") if event.raw.get(key)}
-        return _send(event, settings, "group", "$groupidentify", beside=beside)
-    own: dict[str, Any] = GROUP(event)
-    if "$group_type" in own and "$group_key" in own:
-        own["$groups"] = {text(own["$group_type"]): own["$group_key"]}
-    own["$group_set"] = GROUP.rest(traits, "traits")
-    return _send(event, settings, "group", "$groupidentify", own=own)
+        body |= {**GROUP_ID(event), **({"traits": event.traits} if event.traits else {})}
+        return _payload(settings, "group", "$groupidentify", properties, body)
+    group = GROUP(event)
+    if len(group) == 2:
+        group["$groups"] = {text(group["$group_type"]): group["$group_key"]}
+    group["$group_set"] = GROUP.rest(as_object(event.raw.get("traits")), "traits")
+    return _payload(settings, "group", "$groupidentify", {**properties, **group}, body)
 
 
 @destination.on("alias")
 def send_alias(event: Event, settings: PostHogSettings) -> Payload:
-    """`previousId` is the person that PostHog knows, `userId` the further name."""
-    own = ALIAS(event)
-    return _send(event, settings, "alias", "$create_alias", own=own, beside={"distinct_id": own["distinct_id"]})
+    """`previousId` is the further name of the person that the event is about."""
+    properties = {**_properties(event), **ALIAS(event)}
+    return _payload(settings, "alias", "$create_alias", properties, TIMED(event))
 
 
-def _send(
-    event: Event,
-    settings: PostHogSettings,
-    kind: str,
-    name: str,
-    traits: Mapping[str, Any] | None = None,
-    *,
-    own: Mapping[str, Any] | None = None,
-    beside: Mapping[str, Any] | None = None,
+def _properties(event: Event) -> dict[str, Any]:
+    return {**CONTEXT(event), **_page_and_browser(event), **event.properties, **_set(event)}
+
+
+def _set(event: Event) -> dict[str, Any]:
+    """What PostHog is to remember of the person."""
+    traits = event.context.get("traits")
+    return {"$set": traits} if isinstance(traits, dict) else {}
+
+
+def _payload(
+    settings: PostHogSettings, kind: str, name: str, properties: Mapping[str, Any], beside: Mapping[str, Any]
 ) -> Payload:
-    about = EVENT(event)
-    person = traits or as_object(event.context.get("traits"))
-    properties = {
-        **event.properties,
-        **({"$set": person} if person else {}),
-        **_browser(event),
-        **CONTEXT(event),
-        "distinct_id": about["distinct_id"],
-        **(own or {}),
-    }
-    body = {**about, "api_key": settings.team_api_key, "type": kind, "event": name, "properties": properties}
+    body = {**beside, "api_key": settings.team_api_key, "type": kind, "event": name, "properties": properties}
     return Payload(
         endpoint=settings.your_instance.rstrip("/") + "/batch",
         headers={"Content-Type": "application/json"},
-        json={**body, **(beside or {})},
+        json=body,
     )
 
 
-def _browser(event: Event) -> dict[str, str]:
-    """What PostHog's own web library would find out in the browser."""
-    if event.raw.get("channel") != "web":
-        return {}
-    found, url = agent(event.context.get("userAgent")), as_object(event.context.get("page")).get("url")
-    told = {
-        "$os": "Mac OS" if found.os == "Mac OS X" else found.os,
-        "$browser": found.browser,
-        "$browser_version": found.browser_version,
-        "$host": _host(url),
-    }
-    return {key: value for key, value in told.items() if value}
+def _page_and_browser(event: Event) -> dict[str, str]:
+    """The page's host, and what PostHog's own web library would find out in the browser."""
+    host = _host(as_object(event.context.get("page")).get("url"))
+    about = {"$host": host}
+    if event.raw.get("channel") == "web":
+        browser = agent(event.context.get("userAgent"))
+        about["$os"] = "Mac OS" if browser.os == "Mac OS X" else browser.os
+        about["$browser"], about["$browser_version"] = browser.browser, browser.browser_version
+    return {key: value for key, value in about.items() if value}
 
 
 def _host(url: Any) -> str:
