@@ -23,7 +23,7 @@ class Source(msgspec.Struct, frozen=True):
 
     A path is dotted. A number takes that element of a list (`properties.products.0.sku`); a name takes the `id` of the
     element with that `type` (`context.externalId.ga4ClientId`). A conversion that gives None passes on to the next
-    path. With `empty` an empty text is a value like any other. The alternatives of a `shared` source are proven once,
+    path. With `empty` an empty text is a value like any other. The `shared` paths are proven once for all types,
     so a type needs no example for each of them.
     """
 
@@ -31,7 +31,7 @@ class Source(msgspec.Struct, frozen=True):
     convert: Callable[[Any], Any] | None = None
     required: bool = False
     default: Any = None
-    shared: bool = False
+    shared: frozenset[str] = frozenset()
     empty: bool = False
 
 
@@ -47,7 +47,11 @@ def first(*leaves: Leaf) -> Source:
     """The first of these paths that has a value. A leaf among them gives its paths, not its conversion."""
     sources = [source(leaf) for leaf in leaves]
     paths = tuple(path for s in sources for path in s.paths)
-    return Source(paths, shared=bool(sources) and all(s.shared for s in sources))
+    return Source(paths, shared=frozenset().union(*(s.shared for s in sources)))
+
+
+def _shared(*paths: str) -> Source:
+    return Source(paths, shared=frozenset(paths))
 
 
 def trait(*names: str) -> Source:
@@ -55,7 +59,7 @@ def trait(*names: str) -> Source:
 
     Without `traits.firstName` the service takes `traits.first_name` before `context.traits.firstName`.
     """
-    return Source(tuple(f"{at}.{name}" for at in ("traits", "context.traits") for name in names), shared=True)
+    return _shared(*(f"{at}.{name}" for at in ("traits", "context.traits") for name in names))
 
 
 def required(leaf: Leaf) -> Source:
@@ -210,14 +214,14 @@ def string(value: Any) -> str:
 
 
 #: Who the event is about. `anonymousId` is not among them: `ANY_ID` takes it last.
-USER_ID = Source(("userId", "traits.userId", "traits.id", "context.traits.userId", "context.traits.id"), shared=True)
-ANY_ID = Source((*USER_ID.paths, "anonymousId"), shared=True)
-EMAIL = Source(("traits.email", "context.traits.email", "properties.email"), shared=True)
+USER_ID = _shared("userId", "traits.userId", "traits.id", "context.traits.userId", "context.traits.id")
+ANY_ID = _shared(*USER_ID.paths, "anonymousId")
+EMAIL = _shared("traits.email", "context.traits.email", "properties.email")
 #: As many types have it: the first external ID stands in for an e-mail address that is not there.
-EMAIL_OR_EXTERNAL_ID = Source((*EMAIL.paths, "context.externalId.0.id"), shared=True)
-PHONE = Source(("traits.phone", "context.traits.phone", "properties.phone"), shared=True)
+EMAIL_OR_EXTERNAL_ID = _shared(*EMAIL.paths, "context.externalId.0.id")
+PHONE = _shared("traits.phone", "context.traits.phone", "properties.phone")
 #: When it happened: the corrected time, else that of the client's clock.
-TIME = Source(("timestamp", "originalTimestamp"), shared=True)
+TIME = _shared("timestamp", "originalTimestamp")
 #: The same, but that of the client's clock goes first.
-CLIENT_TIME = Source(("originalTimestamp", "timestamp"), shared=True)
-IP = Source(("context.ip", "request_ip"), shared=True)
+CLIENT_TIME = _shared("originalTimestamp", "timestamp")
+IP = _shared("context.ip", "request_ip")

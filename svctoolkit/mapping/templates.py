@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from svctoolkit.mapping.table import path
-from svctoolkit.mapping.values import text
+from svctoolkit.mapping.values import in_words
 
-_PLACE = re.compile(r"\{\{\{?\s*([^{}|]+?)\s*\}?\}\}")
+_PLACE = re.compile(r"\{\{\{?\s*([^{}|]+?)\s*\}?\}\}(\s?)")
 
 
 def fill(template: str, value: Callable[[str], Any]) -> str:
-    """`template` with every `{{ name }}` replaced by `value(name)`; null and missing values are empty texts.
+    """`template` with every `{{ name }}` replaced by `value(name)`; a place whose value is null or missing goes, and the space after it.
 
-    >>> fill("Viewed a {{ name }} page", {"name": "Contact"}.get)
-    'Viewed a Contact page'
+    >>> fill("Viewed a {{ name }} page", {"name": "Contact"}.get), fill("Viewed a {{ name }} page", {}.get)
+    ('Viewed a Contact page', 'Viewed a page')
     """
 
     def place(match: re.Match[str]) -> str:
         item = value(match[1])
-        return "" if item is None else text(item)
+        return "" if item is None else in_words(item) + match[2]
 
     return _PLACE.sub(place, template)
 

@@ -3,15 +3,17 @@
 identify sets a profile (`$set`, and as configured `$set_once`, `$union`, `$append`); track, page and screen become
 events; group sets a group's profile and the user's membership; alias joins two ids. A track event with a revenue also
 appends a transaction to the profile, and configured properties are added up there.
+
+A token is needed here; the service tries without. An `originalTimestamp` that is null is no time here, and 1970 there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
-from typing import Any, Literal
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
 from svctoolkit.destinations.mp._tables import ADDRESS, DEVICE, EVENT, PERSON
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -19,19 +21,21 @@ from svctoolkit.mapping import (
     agent,
     as_object,
     basic_auth,
+    check_age,
     epoch_ms,
-    event_name,
     fill_from,
+    in_words,
+    is_empty,
     iso_ms,
     moment,
     path,
-    pick,
     platform,
     without,
 )
 from svctoolkit.secrets import Secret
 
 _HOSTS = {"us": "https://api.mixpanel.com", "eu": "https://api-eu.mixpanel.com", "in": "https://api-in.mixpanel.com"}
+_FIVE_YEARS = timedelta(days=5 * 365)
 _HEADERS = {"Content-Type": "application/json"}
 
 
@@ -47,9 +51,9 @@ class MixpanelSettings(Settings, frozen=True, kw_only=True):
     use_new_mapping: bool = False
     drop_traits_in_track_event: bool = False
     use_user_defined_page_event_name: bool = False
-    user_defined_page_event_template: str = "Viewed {{ category }} {{ name }} page"
+    user_defined_page_event_template: str = ""
     use_user_defined_screen_event_name: bool = False
-    user_defined_screen_event_template: str = "Viewed {{ category }} {{ name }} screen"
+    user_defined_screen_event_template: str = ""
     group_key_settings: Tags = Tags()
     prop_increments: Tags = Tags()
     set_once_properties: Tags = Tags()
@@ -85,34 +89,40 @@ destination = DestinationType(
         ),
         Answer("invalid field", 200, {"error": "invalid 'properties' value", "status": 0}),
     ],
+    quirks=[
+        "A timestamp of null counts as 1970, which Mixpanel's import refuses.",
+        "Identify and the simplified ID merge with neither user nor anonymous ID send no `$distinct_id`.",
+    ],
 )
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
     """The lists of properties that are configured go first, each to its own operation; the rest is `$set`."""
-    everything = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
-    once, traits = _split(everything, settings.set_once_properties)
-    if once:
-        only = Event({"traits": once})
-        yield _profile(event, settings, {"$set_once": {**PERSON(only), **PERSON.rest(once, "traits")}})
-    union, traits = _split(traits, settings.union_properties)
-    if union:
-        lists = {key: value if isinstance(value, list) else [value] for key, value in union.items()}
-        yield _profile(event, settings, {"$union": lists})
-    append, traits = _split(traits, settings.append_properties)
-    if append:
-        yield _profile(event, settings, {"$append": append})
+    traits = _Traits(as_object(event.raw.get("traits")), as_object(event.context.get("traits")))
+    for operation, names in (
+        ("$set_once", settings.set_once_properties),
+        ("$union", settings.union_properties),
+        ("$append", settings.append_properties),
+    ):
+        listed, traits = traits.split(names)
+        if listed:
+            change = {**PERSON(Event({"traits": listed})), **PERSON.rest(listed, "traits")}
+            if operation == "$union":
+                change = {key: value if isinstance(value, list) else [value] for key, value in change.items()}
+            yield _profile(event, settings, {operation: change})
     yield _profile(event, settings, {"$set": _person(event, traits, settings)}, _profile_meta(event))
     user, anonymous = event.raw.get("userId"), event.raw.get("anonymousId")
-    if settings.api_secret and settings.identity_merge_api == "original" and user and anonymous:
-        yield _import(settings, "$merge", {"$distinct_ids": [user, anonymous], "token": settings.token})
+    if settings.identity_merge_api == "original" and user and anonymous:
+        yield _import(
+            settings, "$merge", {"$distinct_ids": [in_words(user), in_words(anonymous)], "token": settings.token}
+        )
 
 
 @destination.on("track")
-def send_event(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
+def send_event(event: Event, settings: MixpanelSettings, context: Context) -> Iterator[Payload]:
     """Revenue and increments go to the profile, then the event itself."""
-    name = event_name(event)
+    name = event.raw.get("event")
     revenue = event.properties.get("revenue")
     if revenue:
         charge = {"$time": iso_ms.of(_time(event)), "$amount": revenue}
@@ -121,18 +131,22 @@ def send_event(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
     if added:
         yield _profile(event, settings, {"$add": added})
     traits = {} if settings.drop_traits_in_track_event else as_object(event.context.get("traits"))
-    yield _event(event, settings, name, {**event.properties, **traits})
+    yield _event(event, settings, context, name, {**event.properties, **traits})
 
 
 @destination.on("page", "screen")
-def send_page(event: Event, settings: MixpanelSettings) -> Payload:
+def send_page(event: Event, settings: MixpanelSettings, context: Context) -> Payload:
     """`Loaded a Page` and `Loaded a Screen`, or a name of the user's own."""
     own, template = settings.use_user_defined_page_event_name, settings.user_defined_page_event_template
     if event.type == "screen":
         own, template = settings.use_user_defined_screen_event_name, settings.user_defined_screen_event_template
-    name = fill_from(template, event.raw, event.properties) if own else f"Loaded a {event.type.title()}"
-    require_name = {key: event.raw[key] for key in ("name", "category") if event.raw.get(key)}
-    return _event(event, settings, name, {**as_object(event.context.get("traits")), **event.properties}, require_name)
+    if own and not template:
+        raise MappingError(f"set userDefined{event.type.title()}EventTemplate: the configuration asks for own names")
+    name = fill_from(template, event.raw) if own else f"Loaded a {event.type.title()}"
+    titles = {key: event.raw[key] for key in ("name", "category") if event.raw.get(key)}
+    return _event(
+        event, settings, context, name, {**as_object(event.context.get("traits")), **event.properties}, titles
+    )
 
 
 @destination.on("group")
@@ -144,7 +158,7 @@ def send_group(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
     found = False
     for key in settings.group_key_settings:
         value = (key == "groupId" and event.raw.get("groupId")) or path(key)(members)
-        if not value:
+        if not value and value != {}:
             continue
         found, groups = True, value if isinstance(value, list) else [value]
         yield _profile(event, settings, {"$set": {key: groups}}, ADDRESS(event))
@@ -157,7 +171,7 @@ def send_group(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
 
 
 @destination.on("alias")
-def send_alias(event: Event, settings: MixpanelSettings) -> Payload:
+def send_alias(event: Event, settings: MixpanelSettings, context: Context) -> Payload:
     """`previousId` (else `anonymousId`) and `userId` are one person from now on."""
     if settings.identity_merge_api == "simplified":
         raise MappingError(
@@ -170,16 +184,20 @@ def send_alias(event: Event, settings: MixpanelSettings) -> Payload:
         raise MappingError(
             "previousId (or anonymousId) is the same as userId: there is nothing to join", field="userId"
         )
-    return _import(settings, "$create_alias", {"distinct_id": previous, "alias": user, "token": settings.token})
+    _check_age(event, context)
+    alias = {"alias": user} if user is not None else {}
+    return _import(settings, "$create_alias", {"distinct_id": previous, **alias, "token": settings.token})
 
 
 def _event(
     event: Event,
     settings: MixpanelSettings,
-    name: str,
+    context: Context,
+    name: Any,
     properties: Mapping[str, Any],
-    require_name: Mapping[str, Any] | None = None,
+    titles: Mapping[str, Any] | None = None,
 ) -> Payload:
+    _check_age(event, context)
     message_id = event.raw.get("messageId")
     if message_id is not None and not isinstance(message_id, str):
         raise MappingError(f"messageId: expected a text, got {message_id!r}", field="messageId")
@@ -187,50 +205,81 @@ def _event(
         **properties,
         **EVENT(event),
         "token": settings.token,
-        "distinct_id": _distinct_id(event, settings),
+        **_distinct_id(event, settings),
         "time": _epoch_ms(event),
         **{_utm(key): value for key, value in as_object(event.context.get("campaign")).items()},
         **_browser(event),
-        **(require_name or {}),
+        **(titles or {}),
     }
-    if message_id:
-        built["$insert_id"] = message_id[-36:]  # Mixpanel takes 36 characters, and some SDKs put a time in front
+    for key in ("$browser", "$browser_version"):
+        if built.get(key) == "":  # a user agent that tells nothing
+            del built[key]
+    if message_id:  # Mixpanel takes 36 characters, and some SDKs put a time in front
+        built["$insert_id"] = message_id[-36:] if event.type == "track" else message_id
     if settings.identity_merge_api == "simplified" and event.raw.get("anonymousId"):
-        built["$device_id"] = event.raw["anonymousId"]
+        built["$device_id"] = in_words(event.raw["anonymousId"])
     return _import(settings, name, built)
+
+
+def _check_age(event: Event, context: Context) -> None:
+    """Mixpanel imports the last five years. A timestamp that is null counts as 1970, one that is no time as none."""
+    if event.raw.get("timestamp", "") != "":
+        when = moment(event.raw["timestamp"] or 0)
+        if when is not None:
+            check_age(when, context.clock(), by="Mixpanel", past=_FIVE_YEARS)
 
 
 def _utm(key: str) -> str:
     return "utm_campaign" if key == "name" else f"utm_{key}"
 
 
-def _person(event: Event, traits: Mapping[str, Any], settings: MixpanelSettings) -> dict[str, Any]:
-    out = PERSON(Event({"traits": traits, "context": {**event.context, "traits": {}}}))
+class _Traits(NamedTuple):
+    """The traits of an event and those of its context: the first go before where Mixpanel has a name for a trait, the
+    others where not."""
+
+    own: Mapping[str, Any]
+    context: Mapping[str, Any]
+
+    def split(self, names: Tags) -> tuple[dict[str, Any], _Traits]:
+        """The traits at these paths, by the last name of each, and the others. A trait that is null stays there."""
+        listed: dict[str, Any] = {}
+        for name in names:
+            for value in (path(name)(self.context), path(name)(self.own)):
+                if not is_empty(value):
+                    listed[name.rpartition(".")[2]] = value
+        paths = [name for name in names if name.rpartition(".")[2] in listed]
+        return listed, _Traits(without(self.own, paths), without(self.context, paths)) if paths else self
+
+
+def _person(event: Event, traits: _Traits, settings: MixpanelSettings) -> dict[str, Any]:
+    out = PERSON(Event({"traits": traits.own, "context": {**event.context, "traits": traits.context}}))
     if out.get("$geo_source", "reverse_geocoding") != "reverse_geocoding":
         where = "context.location.geoSource"
         raise MappingError(f"{where}: expected null or 'reverse_geocoding', got {out['$geo_source']!r}", field=where)
     if "$name" not in out and "$first_name" in out and "$last_name" in out:
-        out["$name"] = f"{out['$first_name']} {out['$last_name']}"
+        out["$name"] = f"{in_words(out['$first_name'])} {in_words(out['$last_name'])}"
     if not settings.use_new_mapping:
         for new, old in (("$first_name", "$firstName"), ("$last_name", "$lastName")):
             if new in out:
                 out[old] = out.pop(new)
-    return {**out, **PERSON.rest(traits, "traits"), **_device(event), **_browser(event)}
+    rest = {**PERSON.rest(traits.own, "traits"), **PERSON.rest(traits.context, "context.traits")}
+    return {**out, **rest, **_device(event), **{key: value for key, value in _browser(event).items() if value}}
 
 
 def _device(event: Event) -> dict[str, Any]:
     device = as_object(event.context.get("device"))
     kind = platform(device.get("type"))
-    if kind not in DEVICE or not device.get("token"):
+    if kind not in DEVICE:
         return {}
-    return {f"${kind}_devices": [device["token"]], **DEVICE[kind](event)}
+    devices = {f"${kind}_devices": [device["token"]]} if device.get("token") else {}
+    return {**devices, **DEVICE[kind](event)}
 
 
 def _browser(event: Event) -> dict[str, Any]:
-    if event.raw.get("channel") != "web":
+    if event.raw.get("channel") != "web" or not event.context.get("userAgent"):
         return {}
-    found = agent(event.context.get("userAgent"))
-    return {"$browser": found.browser, "$browser_version": found.browser_version} if found.browser else {}
+    found = agent(event.context["userAgent"])
+    return {"$browser": found.browser, "$browser_version": found.browser_version}
 
 
 def _profile_meta(event: Event) -> dict[str, Any]:
@@ -238,12 +287,6 @@ def _profile_meta(event: Event) -> dict[str, Any]:
     if event.context.get("active") is False:
         meta["$ignore_time"] = True  # Mixpanel's "last seen" stays as it was
     return meta
-
-
-def _split(traits: Mapping[str, Any], names: Tags) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The traits that `names` lists, and the others. A trait that is null stays with the others."""
-    taken = pick(traits, names)
-    return taken, without(traits, [name for name in names if path(name)(taken) is not None]) if taken else traits
 
 
 def _epoch_ms(event: Event) -> int | None:
@@ -258,28 +301,31 @@ def _time(event: Event) -> datetime:
     return when
 
 
-def _distinct_id(event: Event, settings: MixpanelSettings) -> Any:
-    """The simplified ID merge tells devices from users by a prefix."""
-    anonymous = event.raw.get("anonymousId")
-    if settings.identity_merge_api == "simplified":
-        return event.raw.get("userId") or (f"$device:{anonymous}" if anonymous else "")
-    return event.raw.get("userId") or anonymous or ""
+def _distinct_id(event: Event, settings: MixpanelSettings) -> dict[str, Any]:
+    """As text. The simplified ID merge tells devices from users by a prefix."""
+    user, anonymous = event.raw.get("userId"), event.raw.get("anonymousId")
+    if user:
+        return {"distinct_id": in_words(user)}
+    prefix = "$device:" if settings.identity_merge_api == "simplified" else ""
+    if not anonymous:
+        return {"distinct_id": anonymous} if "anonymousId" in event.raw else {}
+    return {"distinct_id": prefix + in_words(anonymous)}
 
 
 def _profile(
     event: Event, settings: MixpanelSettings, change: Mapping[str, Any], meta: Mapping[str, Any] | None = None
 ) -> Payload:
-    about = {"$token": settings.token, "$distinct_id": _distinct_id(event, settings)}
+    about = {"$token": settings.token, **{f"${name}": value for name, value in _distinct_id(event, settings).items()}}
     return _post(settings, "/engage/", {"verbose": 2}, {**change, **about, **(meta or {})})
 
 
-def _import(settings: MixpanelSettings, name: str, properties: Mapping[str, Any]) -> Payload:
+def _import(settings: MixpanelSettings, name: Any, properties: Mapping[str, Any]) -> Payload:
     params: dict[str, Any] = {"strict": int(settings.strict_mode)}
     user, password = settings.token, ""
     if settings.service_account_user_name and settings.service_account_secret and settings.project_id:
         user, password = settings.service_account_user_name, settings.service_account_secret.reveal()
         params["project_id"] = settings.project_id
-    body = {"event": name, "properties": properties}
+    body = {"event": name, "properties": properties} if name is not None else {"properties": properties}
     return _post(settings, "/import/", params, body, {"Authorization": basic_auth(user, password)})
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from svctoolkit.mapping import CITY, COUNTRY, FIRST_NAME, IP, LAST_NAME, USER_ID, Table, string, trait
+from svctoolkit.mapping import FIRST_NAME, IP, LAST_NAME, Table, first, string, trait
+
+_INITIAL_REFERRER = first("context.page.initial_referrer", "context.page.initialReferrer")
+_INITIAL_DOMAIN = first("context.page.initial_referring_domain", "context.page.initialReferringDomain")
 
 EVENT = Table(
     {
         "ip": IP,
-        "$user_id": USER_ID,
+        "$user_id": string("userId"),
         "campaign_id": "context.campaign.name",
         "$current_url": "context.page.url",
         "$referrer": "context.page.referrer",
@@ -24,12 +27,24 @@ EVENT = Table(
         "$model": "context.device.model",
         "mp_device_model": "context.device.model",
         "mp_lib": "context.library.name",
-        "$initial_referrer": "context.page.initial_referrer",
-        "$initial_referring_domain": "context.page.initial_referring_domain",
+        "$initial_referrer": first("context.page.initialReferrer", "context.page.initial_referrer"),
+        "$initial_referring_domain": first(
+            "context.page.initialReferringDomain", "context.page.initial_referring_domain"
+        ),
         "$app_name": "context.app.name",
         "$app_namespace": "context.app.namespace",
-        "$app_build_number": "context.app.build",
-        "$app_version_string": "context.app.version",
+        "$app_build_number": first("properties.appBuildNumber", "context.app.build"),
+        "$app_version_string": first("properties.appVersionString", "context.app.version"),
+        "$bluetooth_version": "properties.bluetoothVersion",
+        "$brand": "properties.brand",
+        "$google_play_services": "properties.googlePlayServices",
+        "$has_nfc": "properties.hasNfc",
+        "$has_telephone": "properties.hasTelephone",
+        "$lib_version": "properties.libVersion",
+        "$radio": "properties.radio",
+        "$search_engine": "properties.searchEngine",
+        "mp_keyword": "properties.mpKeyword",
+        "mp_processing_time_ms": "properties.mpProcessingTimeMs",
         "$session_id": string("context.sessionId"),
     }
 )
@@ -40,12 +55,12 @@ PERSON = Table(
         "$first_name": FIRST_NAME,
         "$last_name": LAST_NAME,
         "$name": trait("name"),
-        "$username": trait("username", "userName"),
+        "$username": first(trait("username"), trait("userName")),
         "$phone": trait("phone"),
         "$avatar": trait("avatar"),
-        "$country_code": COUNTRY,
-        "$city": CITY,
-        "$region": trait("state", "region", "address.state", "address.region"),
+        "$country_code": first(trait("address.country"), trait("country"), "context.location.country"),
+        "$city": first(trait("city"), trait("address.city"), "context.location.city"),
+        "$region": first(trait("state"), trait("address.state"), "context.location.region"),
         "$unsubscribed": trait("unsubscribed"),
         "$geo_source": "context.location.geoSource",
         "$latitude": "context.location.latitude",
@@ -57,13 +72,12 @@ PERSON = Table(
         "$model": "context.device.model",
         "$screen_height": "context.screen.height",
         "$screen_width": "context.screen.width",
-        "$initial_referrer": "context.page.initial_referrer",
-        "$initial_referring_domain": "context.page.initial_referring_domain",
-        "$os": "context.os.name",
+        "$initial_referrer": _INITIAL_REFERRER,
+        "$initial_referring_domain": _INITIAL_DOMAIN,
     }
 )
 ADDRESS = Table({"$ip": IP})
-#: What the push notifications of each platform need; only sent with a device token.
+#: What the push notifications of each platform need.
 DEVICE = {
     "android": Table(
         {
@@ -73,6 +87,7 @@ DEVICE = {
             "$android_app_version": "context.app.version",
             "$android_app_version_code": "context.app.build",
             "$android_brand": "context.device.manufacturer",
+            "$os": "context.os.name",
         }
     ),
     "ios": Table(
@@ -81,6 +96,7 @@ DEVICE = {
             "$ios_version": "context.os.version",
             "$ios_app_release": "context.app.version",
             "$ios_app_version": "context.app.build",
+            "$os": "context.os.name",
         }
     ),
 }
