@@ -603,7 +603,11 @@ WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
     [
         (f"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {WEBKIT} Chrome/126.0 Safari/537.36", "Chrome", "Mac OS X"),
         (f"Mozilla/5.0 (Windows NT 10.0) {WEBKIT} Chrome/126.0 Safari/537.36 Edg/126.0", "Edge", "Windows"),
-        ("Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) Version/17.5 Mobile/1 Safari/604.1", "Safari", "iOS"),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) Version/17.5 Mobile/1 Safari/604.1",
+            "Mobile Safari",
+            "iOS",
+        ),
         ("Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0", "Firefox", "Linux"),
         ("Dalvik/2.1.0 (Linux; U; Android 14; Pixel 8)", "", "Android"),
         ("something", "", ""),

@@ -13,10 +13,14 @@ _PLACE = re.compile(r"\{\{\{?\s*([^{}|]+?)\s*\}?\}\}(\s?)")
 
 
 def fill(template: str, value: Callable[[str], Any]) -> str:
-    """`template` with every `{{ name }}` replaced by `value(name)`; a place whose value is null or missing goes, and the space after it.
+    """`template` with every `{{ name }}` replaced by `value(name)`.
 
-    >>> fill("Viewed a {{ name }} page", {"name": "Contact"}.get), fill("Viewed a {{ name }} page", {}.get)
-    ('Viewed a Contact page', 'Viewed a page')
+    A place whose value is null or missing goes, and the space after it.
+
+    >>> fill("Viewed a {{ name }} page", {"name": "Contact"}.get)
+    'Viewed a Contact page'
+    >>> fill("Viewed a {{ name }} page", {}.get)
+    'Viewed a page'
     """
 
     def place(match: re.Match[str]) -> str:
