@@ -6,6 +6,7 @@ ToolkitError                   catch this to catch everything below
 │   ├── InvalidConfig          a destination's configuration does not fit its type
 │   ├── InvalidWorkspace       a workspace file or object
 │   ├── InvalidSuite           a suite file
+│   ├── StoreError             a data plane's store cannot be read or written
 │   └── UsageError             the command line
 ├── EventError                 this one event cannot go on; a run takes the next
 │   ├── InvalidMessageType     `type` is missing, no text, or none of the six
@@ -91,6 +92,10 @@ class InvalidWorkspace(ConfigError):
 
 class InvalidSuite(ConfigError):
     """A suite file cannot be run."""
+
+
+class StoreError(ConfigError):
+    """The file of a data plane cannot be read or written: damaged, a full disk, rights that are missing."""
 
 
 class UsageError(ConfigError):

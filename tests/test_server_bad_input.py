@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from svctoolkit import Workspace
 from svctoolkit.server import Running, running
-from svctoolkit.server.web.http import MAX_BODY
+from svctoolkit.server.web.requests import MAX_BODY
 from svctoolkit.workspace import Person
 
 LOGIN = ("dev@example.com", "t0ken")

@@ -16,39 +16,39 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from svctoolkit.server.demo_workspace import banner as banner
+    from svctoolkit.server.banner import banner as banner
     from svctoolkit.server.demo_workspace import demo as demo
     from svctoolkit.server.foreground import serve as serve
-    from svctoolkit.server.inspect.views import Delivery as Delivery
-    from svctoolkit.server.inspect.views import Fate as Fate
-    from svctoolkit.server.inspect.views import Received as Received
-    from svctoolkit.server.inspect.views import Rejected as Rejected
+    from svctoolkit.server.inspect.records import Delivery as Delivery
+    from svctoolkit.server.inspect.records import Fate as Fate
+    from svctoolkit.server.inspect.records import Received as Received
+    from svctoolkit.server.inspect.records import Rejected as Rejected
     from svctoolkit.server.inspect.views import View as View
     from svctoolkit.server.plane import DataPlane as DataPlane
     from svctoolkit.server.serving import Running as Running
     from svctoolkit.server.serving import running as running
-    from svctoolkit.server.store.database import Retention as Retention
+    from svctoolkit.server.store.retention import Retention as Retention
     from svctoolkit.server.test_api.app import app as app
     from svctoolkit.server.test_api.event_tests import ask as ask
+    from svctoolkit.server.web.answer import Answer as Answer
     from svctoolkit.server.web.in_process import call as call
-    from svctoolkit.server.web.response import Answer as Answer
     from svctoolkit.server.worker import Backoff as Backoff
 
 #: Imported when first used: a suite that only tests destinations needs no data plane.
 _HOME = {
-    "Answer": "web.response",
+    "Answer": "web.answer",
     "Backoff": "worker",
     "DataPlane": "plane",
-    "Delivery": "inspect.views",
-    "Fate": "inspect.views",
-    "Received": "inspect.views",
-    "Rejected": "inspect.views",
-    "Retention": "store.database",
+    "Delivery": "inspect.records",
+    "Fate": "inspect.records",
+    "Received": "inspect.records",
+    "Rejected": "inspect.records",
+    "Retention": "store.retention",
     "Running": "serving",
     "View": "inspect.views",
     "app": "test_api.app",
     "ask": "test_api.event_tests",
-    "banner": "demo_workspace",
+    "banner": "banner",
     "call": "web.in_process",
     "demo": "demo_workspace",
     "running": "serving",
@@ -61,5 +61,5 @@ __all__ = [*sorted(_HOME)]
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return found
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return value

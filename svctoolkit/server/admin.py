@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from svctoolkit.errors import RequestError, ToolkitError, UnknownName
-from svctoolkit.server.test_api.schemas import Refusal
-from svctoolkit.server.web.http import answer, json_object
 from svctoolkit.server.web.json import refuse
-from svctoolkit.server.web.operation import Answer, Handler, Operation, Parameter
+from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
+from svctoolkit.server.web.requests import read_object
+from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Workspace
 
@@ -85,7 +85,7 @@ class Reloader:
     def __init__(self, file: Path, control: Control) -> None:
         self.problem = ""
         self._file, self._control = file, control
-        self._seen = self._stamp()
+        self._last_stamp = self._stamp()
         self._stopped = Event()
         self._thread = Thread(target=self._run, name="svctoolkit workspace", daemon=True)
         self._thread.start()
@@ -97,8 +97,8 @@ class Reloader:
     def _run(self) -> None:
         while not self._stopped.wait(_SECONDS):
             stamp = self._stamp()
-            if stamp != self._seen:
-                self._seen = stamp
+            if stamp != self._last_stamp:
+                self._last_stamp = stamp
                 self._load()
 
     def _load(self) -> None:
@@ -113,10 +113,10 @@ class Reloader:
 
     def _stamp(self) -> tuple[int, int, int]:
         try:
-            found = self._file.stat()
+            status = self._file.stat()
         except OSError:
             return (0, 0, 0)
-        return (found.st_mtime_ns, found.st_size, found.st_ino)
+        return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 class Admin:
@@ -126,25 +126,25 @@ class Admin:
         self._control, self._protected = control, protected
 
     async def switch_source(self, request: Request) -> Response:
-        return await self._switched(request, "source")
+        return await self._switch(request, "source")
 
     async def switch_destination(self, request: Request) -> Response:
-        return await self._switched(request, "destination")
+        return await self._switch(request, "destination")
 
-    async def _switched(self, request: Request, kind: str) -> Response:
-        raw, _ = await json_object(request)
+    async def _switch(self, request: Request, kind: str) -> Response:
+        raw, _ = await read_object(request)
         enabled = raw.get("enabled")
         if set(raw) != {"enabled"} or not isinstance(enabled, bool):
             refuse('the body must be {"enabled": true} or {"enabled": false}')
         try:
-            chosen: dict[str, Any] = {kind: request.path_params["id"]}
-            self._control.enable(**chosen, enabled=enabled)
+            target: dict[str, Any] = {kind: request.path_params["id"]}
+            self._control.enable(**target, enabled=enabled)
         except UnknownName as error:
             raise RequestError(404, {"message": str(error)}) from error
-        return answer({"enabled": enabled})
+        return json_response({"enabled": enabled})
 
     async def replay(self, request: Request) -> Response:
-        raw, _ = await json_object(request)
+        raw, _ = await read_object(request)
         unknown = set(raw) - set(Replay.__struct_fields__)
         texts = {
             name: raw.get(name, default) for name, default in (("status", "dead"), ("destination", ""), ("run", ""))
@@ -152,20 +152,20 @@ class Admin:
         if unknown or texts["status"] not in ("dead", "failed") or not all(isinstance(v, str) for v in texts.values()):
             refuse('the body may have "status" ("dead" or "failed"), "destination" and "run"')
         try:
-            return answer({"replayed": self._control.replay(**texts)})
+            return json_response({"replayed": self._control.replay(**texts)})
         except UnknownName as error:
             raise RequestError(404, {"message": str(error)}) from error
 
     def operations(self) -> list[Operation]:
         refusals = {
-            400: Answer("The body is wrong.", (Refusal,)),
-            401: Answer("Credentials are absent or wrong.", (Refusal,)),
-            404: Answer("There is no such thing.", (Refusal,)),
-            413: Answer("The body is too large.", (Refusal,)),
-            415: Answer("The body is no JSON.", (Refusal,)),
+            400: ResponseDoc("The body is wrong.", (Refusal,)),
+            401: ResponseDoc("Credentials are absent or wrong.", (Refusal,)),
+            404: ResponseDoc("There is no such thing.", (Refusal,)),
+            413: ResponseDoc("The body is too large.", (Refusal,)),
+            415: ResponseDoc("The body is no JSON.", (Refusal,)),
         }
         switches = (("source", self.switch_source), ("destination", self.switch_destination))
-        made = [
+        switching = [
             Operation(
                 method="POST",
                 path=f"/admin/{kind}s/{{id:path}}",
@@ -175,7 +175,7 @@ class Admin:
                 handle=self._protected(handle),
                 parameters=(Parameter("id", "path", f"Key or id of the {kind}.", {"type": "string", "minLength": 1}),),
                 body=Switch,
-                answers={200: Answer("The new state.", (Switch,)), **refusals},
+                responses={200: ResponseDoc("The new state.", (Switch,)), **refusals},
             )
             for kind, handle in switches
         ]
@@ -187,6 +187,6 @@ class Admin:
             description="Puts events back that were tried too often, or (`failed`) that the destination refused.",
             handle=self._protected(self.replay),
             body=Replay,
-            answers={200: Answer("How many events are under way again.", (Replayed,)), **refusals},
+            responses={200: ResponseDoc("How many events are under way again.", (Replayed,)), **refusals},
         )
-        return [*made, replay]
+        return [*switching, replay]

@@ -25,14 +25,15 @@ from svctoolkit.server.admin import Control, Reloader
 from svctoolkit.server.application import application
 from svctoolkit.server.ingest.keys import RUN_HEADER
 from svctoolkit.server.ingest.routes import new_id as _new_id
-from svctoolkit.server.inspect import newest
+from svctoolkit.server.inspect import arrivals
+from svctoolkit.server.inspect.arrivals import Totals
 from svctoolkit.server.inspect.metrics import Metrics
-from svctoolkit.server.inspect.newest import Totals
 from svctoolkit.server.inspect.views import View
-from svctoolkit.server.store.database import Retention, Store
+from svctoolkit.server.store.database import Store
+from svctoolkit.server.store.retention import Retention
+from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
 from svctoolkit.server.web.in_process import Loop, call
-from svctoolkit.server.web.response import Answer
 from svctoolkit.server.worker import Backoff, Engine
 from svctoolkit.workspace import Workspace
 
@@ -98,14 +99,14 @@ class DataPlane(View):
             self.workspace, transport=transport, context=context, loopback=self.loopback, coverage=coverage
         )
         try:
-            kept = Store(Path(store) if store else None)
+            file_store = Store(Path(store) if store else None)
         except ConfigError:
             if self._socket:
                 self._socket.close()
             raise
         engine = Engine(
             self._pipeline,
-            kept,
+            file_store,
             clock,
             backoff=backoff or Backoff(),
             width=width,
@@ -192,30 +193,32 @@ class DataPlane(View):
         """
         chosen = run or None
         self._engine.wake()
-        if not self._engine.bell.wait(lambda: self._engine.idle(chosen), timeout):
-            raise StillWaiting(f"after {timeout:g} s there are still events under way: {self._engine.describe(chosen)}")
+        if not self._engine.bell.wait(lambda: self._engine.pending.is_idle(chosen), timeout):
+            raise StillWaiting(
+                f"after {timeout:g} s there are still events under way: {self._engine.pending.describe(chosen)}"
+            )
 
     def wait(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
         """Return when `condition()` is true; it is asked anew after every change. Raises `StillWaiting`."""
         if not self._engine.bell.wait(lambda: bool(condition()), timeout):
-            raise StillWaiting(f"the condition is not true after {timeout:g} s: {self._engine.describe(None)}")
+            raise StillWaiting(f"the condition is not true after {timeout:g} s: {self._engine.pending.describe(None)}")
 
     def totals(self) -> Totals:
         """Counts since the start. Unlike counting the records, asking costs nothing, however many there are."""
-        return newest.totals(self._engine)
+        return arrivals.totals(self._engine)
 
     def masked(self, value: Any) -> Any:
         """A copy of `value` (JSON) with every secret of the workspace masked."""
         return self._engine.masker().masked(value)
 
-    def watch(self, told: Callable[[str, list[dict[str, Any]]], None]) -> Callable[[], None]:
-        """Call `told(kind, changes)` after every change, until the result is called.
+    def watch(self, listener: Callable[[str, list[dict[str, Any]]], None]) -> Callable[[], None]:
+        """Call `listener(kind, changes)` after every change, until the result is called.
 
         Kinds are `received`, `rejected`, `delivery`, `fate`, and `end` when the data plane stops. It is called in the
         data plane's own threads, which wait for it.
         """
-        self._engine.bell.listen(told)
-        return partial(self._engine.bell.unlisten, told)
+        self._engine.journal.feed.listen(listener)
+        return partial(self._engine.journal.feed.unlisten, listener)
 
     def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
         """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.
@@ -244,7 +247,7 @@ class DataPlane(View):
         if self._reloader:
             self._reloader.stop()
         atexit.unregister(self.stop)
-        self._engine.bell.close()
+        self._engine.close()
         self._loop.close()
         if self._socket:
             self._socket.close()

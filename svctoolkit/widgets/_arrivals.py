@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from svctoolkit import display
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.display import Html
-from svctoolkit.server.inspect.newest import Arrival
+from svctoolkit.server.inspect.arrivals import Arrival
 
 _SPACE = "\N{NO-BREAK SPACE}"  # a list's options lose other spaces at their ends
 _SIGNS = {"delivered": "✓", "pending": "…", "filtered": "–", "dropped": "⊘", "failed": "✗", "dead": "✗"}

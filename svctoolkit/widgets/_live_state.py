@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from svctoolkit.server import DataPlane
-from svctoolkit.server.inspect.newest import Arrival, Totals
+from svctoolkit.server.inspect.arrivals import Arrival, Totals
 
 SECONDS = 60
 _PAGE = 50

@@ -12,7 +12,7 @@ from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server import DataPlane
-from svctoolkit.server.inspect.newest import REJECTED, Totals
+from svctoolkit.server.inspect.arrivals import REJECTED, Totals
 from svctoolkit.widgets import _arrivals, _base
 from svctoolkit.widgets._live_state import SECONDS, Live, Sight
 

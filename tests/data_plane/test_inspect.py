@@ -77,8 +77,8 @@ def test_counts(busy: DataPlane) -> None:
     everything, run = get(busy, "/inspect/counts"), get(busy, "/inspect/counts?run=r1")
 
     assert everything == {
-        "received": 3, "rejected": 1, "deliveries": 5, "delivered": 3, "filtered": 0, "dropped": 0, "failed": 0,
-        "pending": 0, "dead": 1, "under_way": {},
+        "received": 3, "repeated": 0, "rejected": 1, "deliveries": 5, "delivered": 3, "filtered": 0, "dropped": 0,
+        "failed": 0, "pending": 0, "dead": 1, "under_way": {},
     }  # fmt: skip
     assert (run["received"], run["rejected"], run["delivered"], run["dead"]) == (1, 1, 2, 0)
 

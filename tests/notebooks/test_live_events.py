@@ -15,7 +15,7 @@ import svctoolkit.widgets
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.server import Backoff
-from svctoolkit.server.inspect.newest import Arrival
+from svctoolkit.server.inspect.arrivals import Arrival
 from svctoolkit.widgets import LiveEvents
 from tests.notebooks.controls import control, html_parts, saved, shown, words
 

@@ -6,7 +6,7 @@ import base64
 import hmac
 from collections.abc import Mapping
 
-from svctoolkit.server.ingest.reply import NO_KEY, SOURCE_DISABLED, UNKNOWN_KEY, Refused
+from svctoolkit.server.ingest.refusals import NO_KEY, SOURCE_DISABLED, UNKNOWN_KEY, GatewayRefusal
 from svctoolkit.workspace import Source, Workspace
 
 RUN_HEADER = "x-svctoolkit-run"
@@ -16,22 +16,22 @@ _MAX_RUN = 200
 def source_of(
     workspace: Workspace, key: str, *, missing: tuple[int, str] = NO_KEY, disabled: bool = False
 ) -> tuple[Source, str]:
-    """The source with this write key, and the run that stands behind a `~` in it. Raises `Refused`.
+    """The source with this write key, and the run that stands behind a `~` in it. Raises `GatewayRefusal`.
 
     A disabled source is refused unless `disabled`. `KEY~run` is for clients that cannot send a header. Every key is
     compared, so the time says nothing.
     """
     if not key.strip():
-        raise Refused(*missing)
-    found, run = _matching(workspace, key), ""
-    if found is None and "~" in key:
-        plain, _, named = key.rpartition("~")
-        found, run = _matching(workspace, plain), run_name(named)
-    if found is None:
-        raise Refused(*UNKNOWN_KEY)
-    if not found.enabled and not disabled:
-        raise Refused(*SOURCE_DISABLED)
-    return found, run
+        raise GatewayRefusal(*missing)
+    source, run = _source_with(workspace, key), ""
+    if source is None and "~" in key:
+        plain, _, name = key.rpartition("~")
+        source, run = _source_with(workspace, plain), run_name(name)
+    if source is None:
+        raise GatewayRefusal(*UNKNOWN_KEY)
+    if not source.enabled and not disabled:
+        raise GatewayRefusal(*SOURCE_DISABLED)
+    return source, run
 
 
 def run_name(text: str) -> str:
@@ -39,12 +39,12 @@ def run_name(text: str) -> str:
     return text[:_MAX_RUN].encode("utf-8", "replace").decode()
 
 
-def _matching(workspace: Workspace, key: str) -> Source | None:
-    given, found = key.encode("utf-8", "surrogatepass"), None
+def _source_with(workspace: Workspace, key: str) -> Source | None:
+    secret, match = key.encode("utf-8", "surrogatepass"), None
     for source in workspace.sources.values():
-        if source.write_key and hmac.compare_digest(source.write_key.encode(), given):
-            found = source
-    return found
+        if source.write_key and hmac.compare_digest(source.write_key.encode(), secret):
+            match = source
+    return match
 
 
 def basic_user(headers: Mapping[str, str]) -> str:
@@ -53,7 +53,7 @@ def basic_user(headers: Mapping[str, str]) -> str:
     if scheme.lower() != "basic":
         return ""
     try:
-        decoded = base64.b64decode("".join(text.split()), validate=True).decode()
+        login = base64.b64decode("".join(text.split()), validate=True).decode()
     except ValueError:
         return ""
-    return decoded.partition(":")[0]
+    return login.partition(":")[0]

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, Struct
 
 from svctoolkit.events import EVENT_TYPES
-from svctoolkit.server.test_api.schemas import Refusal
-from svctoolkit.server.web.operation import Answer, Handler, Operation, Parameter
+from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
+from svctoolkit.server.web.responses import Refusal
 
 _IDENTITY = {"anyOf": [{"required": ["userId"]}, {"required": ["anonymousId"]}]}
 _Event: TypeAlias = Annotated[dict[str, Any], Meta(description="An event.", extra_json_schema=_IDENTITY)]
@@ -42,13 +42,13 @@ class Health(Struct, frozen=True):
 
 
 _REFUSED = {
-    400: Answer("The body is no JSON, has no events, or one of them is no event or belongs to nobody (text)."),
-    401: Answer("The write key is absent or unknown (text)."),
-    404: Answer("The source is disabled (text)."),
-    413: Answer("The body is too large (text)."),
-    500: Answer("The body cannot be read, or the events cannot be stored (text)."),
+    400: ResponseDoc("The body is no JSON, has no events, or one of them is no event or belongs to nobody (text)."),
+    401: ResponseDoc("The write key is absent or unknown (text)."),
+    404: ResponseDoc("The source is disabled (text)."),
+    413: ResponseDoc("The body is too large (text)."),
+    500: ResponseDoc("The body cannot be read, or the events cannot be stored (text)."),
 }
-_TAKEN = {200: Answer("`ok`, as text: the events are stored."), **_REFUSED}
+_TAKEN = {200: ResponseDoc("`ok`, as text: the events are stored."), **_REFUSED}
 _KEY = "The write key is the user name of a Basic header, or `writeKey` in the body."
 _WRITE_KEY = Parameter("writeKey", "query", "The source's write key.", {"type": "string"})
 
@@ -66,7 +66,7 @@ def operations(handle: Handler) -> list[Operation]:
                 summary=f"Send one {kind} event",
                 description=f"The body is the event. {_KEY}",
                 handle=handle,
-                answers=_TAKEN,
+                responses=_TAKEN,
                 public=True,
             )
             for kind in EVENT_TYPES
@@ -77,17 +77,18 @@ def operations(handle: Handler) -> list[Operation]:
         ),
         *(
             _get(f"/pixel/v1/{kind}", f"pixel{kind.title()}", f"Send a {kind} event by showing an image",
-                 "Every parameter becomes a member of the event.", handle, {200: Answer("A GIF of one pixel, always.")},
+                 "Every parameter becomes a member of the event.", handle, {200: ResponseDoc("A GIF, always.")},
                  (_WRITE_KEY,))
             for kind in ("track", "page")
         ),
         _get("/sourceConfig", "sourceConfig", "A source's configuration", "For clients; without secrets.", handle,
-             {200: Answer("The source.", (SourceConfiguration,)), 400: Answer("Unknown write key.", (Refusal,))},
+             {200: ResponseDoc("The source.", (SourceConfiguration,)), 400: ResponseDoc("Unknown key.", (Refusal,))},
              (_WRITE_KEY,)),
         _get("/v1/projects/{key}/settings", "settings", "Settings for Segment's client", "By write key.", handle,
-             {200: Answer("The settings.", (SegmentSettings,)), 401: _REFUSED[401], 404: _REFUSED[404]},
+             {200: ResponseDoc("The settings.", (SegmentSettings,)), 401: _REFUSED[401], 404: _REFUSED[404]},
              (Parameter("key", "path", "The source's write key.", {"type": "string", "minLength": 1}),)),
-        _get("/health", "health", "Health", "For load balancers.", handle, {200: Answer("It is well.", (Health,))}),
+        _get("/health", "health", "Health", "For load balancers.", handle,
+             {200: ResponseDoc("All is well.", (Health,))}),
     ]  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def _post(
         parameters=parameters,
         body=body,
         example=lambda: {"batch": [_EXAMPLE]},
-        answers=_TAKEN,
+        responses=_TAKEN,
         public=True,
     )
 
@@ -121,7 +122,7 @@ def _get(
     summary: str,
     description: str,
     handle: Handler,
-    answers: Mapping[int, Answer],
+    responses: Mapping[int, ResponseDoc],
     parameters: tuple[Parameter, ...] = (),
 ) -> Operation:
     return Operation(
@@ -132,6 +133,6 @@ def _get(
         description=description,
         handle=handle,
         parameters=parameters,
-        answers=answers,
+        responses=responses,
         public=True,
     )

@@ -13,10 +13,10 @@ from svctoolkit import __version__
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import UnknownName
 from svctoolkit.secrets import MASK, Masker
-from svctoolkit.server.ingest.enrich import iso
 from svctoolkit.server.ingest.keys import basic_user, source_of
-from svctoolkit.server.ingest.reply import Refused
-from svctoolkit.server.web.http import answer
+from svctoolkit.server.ingest.refusals import GatewayRefusal
+from svctoolkit.server.store.enrich import iso
+from svctoolkit.server.web.responses import json_response
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Destination, Source
 
@@ -46,11 +46,11 @@ class SourceConfig:
         key = basic_user(request.headers) or request.query_params.get("writeKey", "")
         try:
             source, _ = source_of(self._engine.workspace, key, disabled=True)
-        except Refused:
-            return answer({"message": "Invalid write key"}, 400)
-        return answer(self._described(source, key))
+        except GatewayRefusal:
+            return json_response({"message": "Invalid write key"}, 400)
+        return json_response(self._members(source, key))
 
-    def _described(self, source: Source, key: str) -> dict[str, Any]:
+    def _members(self, source: Source, key: str) -> dict[str, Any]:
         workspace = self._engine.workspace
         keys = [connection.destination for connection in source.connections if connection.enabled]
         connected = [workspace.destinations[key] for key in keys if key in workspace.destinations]
@@ -81,12 +81,12 @@ class SourceConfig:
         key = request.path_params["key"]
         try:
             source_of(self._engine.workspace, key)
-        except Refused as refusal:
+        except GatewayRefusal as refusal:
             return refusal.response()
-        return answer({"integrations": {"Segment.io": {"apiKey": key}}})
+        return json_response({"integrations": {"Segment.io": {"apiKey": key}}})
 
     async def health(self, _request: Request) -> Response:
-        return answer(
+        return json_response(
             {
                 "appType": "EMBEDDED",
                 "server": "UP",
@@ -101,7 +101,9 @@ class SourceConfig:
         )
 
     async def version(self, _request: Request) -> Response:
-        return answer({"Version": __version__, "Commit": "", "BuildDate": "", "BuiltBy": "svctoolkit", "Features": {}})
+        return json_response(
+            {"Version": __version__, "Commit": "", "BuildDate": "", "BuiltBy": "svctoolkit", "Features": {}}
+        )
 
     async def robots(self, _request: Request) -> Response:
         return Response("User-agent: * \nDisallow: / \n", media_type="text/plain")
@@ -130,13 +132,13 @@ def _config(destination: Destination, source_type: str) -> Mapping[str, Any]:
 
     Of a destination in cloud mode a client needs to know just that.
     """
-    given = {key: _of_source(value, source_type) for key, value in destination.config.items()}
-    mode = given.get("connectionMode") or ("device" if given.get("useNativeSDK") is True else "cloud")
+    config = {key: _of_source(value, source_type) for key, value in destination.config.items()}
+    mode = config.get("connectionMode") or ("device" if config.get("useNativeSDK") is True else "cloud")
     if mode == "cloud":
-        given = {key: value for key, value in given.items() if key in definitions.COMMON_VARIABLES}
-    known = definitions.secret_values(destination.type, destination.config)
-    shown: dict[str, Any] = _plain(Masker(known).masked({**given, "connectionMode": mode}))
-    return {key: value for key, value in shown.items() if value != MASK}
+        config = {key: value for key, value in config.items() if key in definitions.COMMON_VARIABLES}
+    secrets = definitions.secret_values(destination.type, destination.config)
+    public: dict[str, Any] = _plain(Masker(secrets).masked({**config, "connectionMode": mode}))
+    return {key: value for key, value in public.items() if value != MASK}
 
 
 def _of_source(value: Any, source_type: str) -> Any:

@@ -11,7 +11,8 @@ from svctoolkit.display import Html, pill
 from svctoolkit.secrets import Masker
 
 if TYPE_CHECKING:
-    from svctoolkit.server.inspect.views import Delivery, Fate, Received, Rejected, Rows, View
+    from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected
+    from svctoolkit.server.inspect.views import Rows, View
     from svctoolkit.server.plane import DataPlane
 
 _SHOWN = 50  # records of a table

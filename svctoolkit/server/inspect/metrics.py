@@ -43,12 +43,13 @@ class Metrics:
         yield self._durations()
         for kind, text, labels in (
             ("received", "Accepted events.", ("source",)),
+            ("repeated", "Accepted events that had come before.", ("source",)),
             ("rejected", "Refused requests and events.", ("source", "status")),
             ("deliveries", "Requests to destinations.", ("destination", "status")),
             ("fates", "What became of events.", ("destination", "fate")),
         ):
-            yield _family(f"{kind}_total", text, "counter", labels, dict(self._engine.totals[kind]))
-        pending = {(key,): count for key, count in self._engine.under_way().items()}
+            yield _family(f"{kind}_total", text, "counter", labels, self._engine.journal.counts(kind))
+        pending = {(key,): count for key, count in self._engine.pending.under_way().items()}
         yield _family("pending", "Events under way to a destination.", "gauge", ("destination",), pending)
 
     def _durations(self) -> Iterator[str]:

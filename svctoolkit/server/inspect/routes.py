@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from svctoolkit.errors import RequestError
 from svctoolkit.server.inspect.metrics import MEDIA_TYPE, Metrics
-from svctoolkit.server.inspect.queries import KINDS, Filter, counts, page
-from svctoolkit.server.test_api.schemas import Refusal
-from svctoolkit.server.web.http import answer
+from svctoolkit.server.inspect.queries import FILTERS, KINDS, counts, page
+from svctoolkit.server.inspect.stream import ChangeStream
+from svctoolkit.server.store.records import Filter
 from svctoolkit.server.web.json import refuse
-from svctoolkit.server.web.operation import Answer, Handler, Operation, Parameter
+from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
+from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
 
 _MAX_PAGE = 1000
 _MAX_WAIT = 300.0
-_QUEUE = 10_000  # changes that a slow reader of the stream may be behind
 _MAX_NUMBER = 2**53
 _INTEGER = {"type": "integer", "minimum": 0, "maximum": _MAX_NUMBER}
 
@@ -38,9 +36,12 @@ class Page(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """How many there are. `delivered` to `dead` count events by destination; `under_way` is by destination."""
+    """How many there are. `repeated` are events that had come before, by their `messageId`; `delivered` to `dead` count
+    events by destination, and so does `under_way`.
+    """
 
     received: int
+    repeated: int
     rejected: int
     delivered: int
     filtered: int
@@ -65,7 +66,7 @@ class Inspect:
     def __init__(self, engine: Engine, metrics: Metrics, protected: Callable[[Handler], Handler]) -> None:
         self._engine, self._metrics, self._protected = engine, metrics, protected
 
-    async def listed(self, request: Request) -> Response:
+    async def records(self, request: Request) -> Response:
         """One page of one kind of record."""
         kind = request.path_params["kind"]
         if kind not in KINDS:
@@ -73,94 +74,58 @@ class Inspect:
         query = dict(request.query_params)
         after, limit = _number(query, "after", 0), _number(query, "limit", 100, least=1, most=_MAX_PAGE)
         chosen = _filter(query)
-        await self._settled()
+        await self._settle()
         items = await asyncio.to_thread(page, self._engine, kind, chosen, after, limit)
-        return answer({"items": items, "next": items[-1]["number"] if len(items) == limit else None})
+        return json_response({"items": items, "next": items[-1]["number"] if len(items) == limit else None})
 
-    async def counted(self, request: Request) -> Response:
+    async def count(self, request: Request) -> Response:
         chosen = _filter(dict(request.query_params))
-        await self._settled()
-        return answer(await asyncio.to_thread(counts, self._engine, chosen.run))
+        await self._settle()
+        return json_response(await asyncio.to_thread(counts, self._engine, chosen.run))
 
-    async def waited(self, request: Request) -> Response:
+    async def wait(self, request: Request) -> Response:
         """Answers when the named counts are reached; without any, when nothing is under way."""
         query = dict(request.query_params)
         timeout = min(_seconds(query), _MAX_WAIT)
         run = query.pop("run", None)
-        wanted = {name: _number(query, name, 0) for name in list(query) if name in Counts.__struct_fields__[:-1]}
+        least = {name: _number(query, name, 0) for name in [*query] if name in Counts.__struct_fields__[:-1]}
         if query:
             refuse(f"there is no condition {next(iter(query))[:50]!r}; conditions are counts, run and timeout")
 
         def met() -> bool:
-            if not wanted:
-                return self._engine.idle(run)
-            found = counts(self._engine, run)
-            return all(found[name] >= least for name, least in wanted.items())
+            if not least:
+                return self._engine.pending.is_idle(run)
+            now = counts(self._engine, run)
+            return all(now[name] >= number for name, number in least.items())
 
         self._engine.wake()
-        if await self._engine.bell.awaited(met, timeout):
-            return answer(counts(self._engine, run))
-        what = " and ".join(f"{name} >= {least}" for name, least in wanted.items()) or "nothing under way"
-        message = f"not so after {timeout:g} s: {what}; {self._engine.describe(run)}"
-        return answer({"message": message, "counts": counts(self._engine, run)}, 409)
+        if await self._engine.bell.wait_async(met, timeout):
+            return json_response(counts(self._engine, run))
+        what = " and ".join(f"{name} >= {number}" for name, number in least.items()) or "nothing under way"
+        message = f"not so after {timeout:g} s: {what}; {self._engine.pending.describe(run)}"
+        return json_response({"message": message, "counts": counts(self._engine, run)}, 409)
 
     async def stream(self, request: Request) -> Response:
         """Server-sent events: `received`, `rejected`, `delivery`, `fate`, each with a JSON object."""
-        run = request.query_params.get("run")
-        return StreamingResponse(
-            self._changes(run), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
-
-    async def _changes(self, run: str | None) -> AsyncIterator[str]:
-        loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
-        missed = 0
-
-        def put(kind: str, changes: list[dict[str, Any]]) -> None:
-            nonlocal missed
-            for change in changes:
-                if queue.qsize() >= _QUEUE:
-                    missed += 1
-                elif run is None or kind == "end" or change.get("run") == run:
-                    queue.put_nowait((kind, change))
-
-        def told(kind: str, changes: list[dict[str, Any]]) -> None:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(put, kind, changes)
-
-        self._engine.bell.listen(told)
-        try:
-            yield ": connected\n\n"
-            while not self._engine.bell.closed:
-                try:
-                    async with asyncio.timeout(15):
-                        kind, change = await queue.get()
-                except TimeoutError:
-                    yield ": still here\n\n"
-                    continue
-                if kind == "end":
-                    return
-                if missed:
-                    yield f"event: missed\ndata: {missed}\n\n"
-                    missed = 0
-                yield f"event: {kind}\ndata: {json.dumps(self._engine.masker().masked(change))}\n\n"
-        finally:
-            self._engine.bell.unlisten(told)
+        query = dict(request.query_params)
+        query.setdefault("after", request.headers.get("last-event-id", ""))
+        after = _number(query, "after", 0) if query["after"] else None
+        return ChangeStream(self._engine, query.get("run"), after)
 
     async def metrics(self, _request: Request) -> Response:
         return Response(self._metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
-    async def _settled(self) -> None:
+    async def _settle(self) -> None:
         """Let what was accepted before get into the tables."""
-        await self._engine.bell.awaited(self._engine.routed, 5.0)
-        await asyncio.wrap_future(self._engine.store.write(lambda _: None))
+        await self._engine.bell.wait_async(self._engine.pending.all_routed, 5.0)
+        await asyncio.wrap_future(self._engine.store.flushed())
 
     def operations(self) -> list[Operation]:
-        bad = {400: Answer("A parameter is wrong.", (Refusal,)), 401: _UNAUTHORISED}
+        bad = {400: ResponseDoc("A parameter is wrong.", (Refusal,)), 401: _UNAUTHORISED}
         kind = Parameter("kind", "path", "The kind of record.", {"enum": list(KINDS)})
         run = _text("run", "Only what belongs to this run.")
         filters = (
-            *(_text(name, text) for name, text in Filter.MEANINGS.items()),
+            *(_text(name, text) for name, text in FILTERS.items()),
             _text("since", "ISO 8601 time: nothing before it.", "date-time"),
             _text("until", "ISO 8601 time: nothing from then on.", "date-time"),
         )
@@ -175,22 +140,22 @@ class Inspect:
         seconds = Parameter("timeout", "query", f"Seconds, at most {_MAX_WAIT:g}.", {"type": "number", "minimum": 0})
         return [
             self._operation(
-                "counts", "counts", "Count", "How many events, deliveries and refusals there are.", self.counted,
-                (run,), {200: Answer("The counts.", (Counts,)), **bad},
+                "counts", "counts", "Count", "How many events, deliveries and refusals there are.", self.count,
+                (run,), {200: ResponseDoc("The counts.", (Counts,)), **bad},
             ),
             self._operation(
                 "wait", "wait", "Wait", "Answers when the conditions hold; without any, when nothing is under way.",
-                self.waited, (run, seconds, *conditions),
-                {200: Answer("They hold.", (Counts,)), **bad, 409: Answer("They do not hold in time.", (Waited,))},
+                self.wait, (run, seconds, *conditions),
+                {200: ResponseDoc("They hold.", (Counts,)), **bad, 409: ResponseDoc("They do not hold.", (Waited,))},
             ),
             self._operation(
-                "stream", "stream", "Watch", "Server-sent events: received, rejected, delivery, fate.", self.stream,
-                (run,), {200: Answer("Goes on until the client leaves."), 401: _UNAUTHORISED},
+                "stream", "stream", "Watch", _STREAM, self.stream,
+                (run, _AFTER), {200: ResponseDoc("Goes on until the client leaves."), 401: _UNAUTHORISED},
             ),
             self._operation(
                 "{kind}", "list", "List records", "One page of records, oldest first, with the filters that fit.",
-                self.listed, (kind, *filters, *paging),
-                {200: Answer("A page.", (Page,)), **bad, 404: Answer("No such kind.", (Refusal,))},
+                self.records, (kind, *filters, *paging),
+                {200: ResponseDoc("A page.", (Page,)), **bad, 404: ResponseDoc("No such kind.", (Refusal,))},
             ),
         ]  # fmt: skip
 
@@ -202,7 +167,7 @@ class Inspect:
         description: str,
         handle: Handler,
         parameters: tuple[Parameter, ...],
-        answers: Mapping[int, Answer],
+        responses: Mapping[int, ResponseDoc],
     ) -> Operation:
         return Operation(
             method="GET",
@@ -212,11 +177,22 @@ class Inspect:
             description=description,
             handle=self._protected(handle),
             parameters=parameters,
-            answers=answers,
+            responses=responses,
         )
 
 
-_UNAUTHORISED = Answer("Credentials are wrong, or absent where they are needed.", (Refusal,))
+_STREAM = (
+    "Server-sent events: received, rejected, delivery, fate, each with a JSON object and a number as `id`. A reader "
+    "that is too far behind gets an event `missed` with the number of changes that are gone: `after` is the last one "
+    "that it got, `before` the next that it gets. `/inspect/events` and the other lists still have the records."
+)
+_AFTER = Parameter(
+    "after",
+    "query",
+    "Start behind this number; also as the header `Last-Event-ID`. By default, with what comes.",
+    _INTEGER,
+)
+_UNAUTHORISED = ResponseDoc("Credentials are wrong, or absent where they are needed.", (Refusal,))
 
 
 def _text(name: str, description: str, format: str = "") -> Parameter:
@@ -224,20 +200,21 @@ def _text(name: str, description: str, format: str = "") -> Parameter:
 
 
 def _filter(query: dict[str, str]) -> Filter:
-    for name in ("after", "limit"):
-        query.pop(name, None)
-    for name in ("since", "until"):
-        if name in query:
-            try:
-                moment = datetime.fromisoformat(query[name])
-            except ValueError:
-                refuse(f"{name} must be an ISO 8601 time, not {query[name][:50]!r}")
-            query[name] = str(moment.astimezone().timestamp())
+    members: dict[str, Any] = {name: value for name, value in query.items() if name not in ("after", "limit")}
+    for name, value in members.items():
+        if name in ("since", "until"):
+            members[name] = _seconds_of(name, value)
+        elif name not in FILTERS:
+            known = ", ".join((*FILTERS, "since", "until"))
+            refuse(f"there is no filter {name[:50]!r}; the filters are {known}")
+    return Filter(**members)
+
+
+def _seconds_of(name: str, text: str) -> float:
     try:
-        return Filter(**query)
-    except TypeError:
-        unknown = next(name for name in query if name not in Filter.__dataclass_fields__)
-        refuse(f"there is no filter {unknown[:50]!r}; the filters are {', '.join(Filter.__dataclass_fields__)}")
+        return datetime.fromisoformat(text).astimezone().timestamp()
+    except (ValueError, OverflowError):
+        refuse(f"{name} must be an ISO 8601 time, not {text[:50]!r}")
 
 
 def _number(query: dict[str, str], name: str, default: int, *, least: int = 0, most: int = _MAX_NUMBER) -> int:

@@ -14,8 +14,8 @@ from svctoolkit.server.test_api.definitions import Definitions
 from svctoolkit.server.test_api.routes import TestApi
 from svctoolkit.server.web import auth
 from svctoolkit.server.web.docs import Docs
-from svctoolkit.server.web.http import ERROR_HANDLERS
 from svctoolkit.server.web.operation import Handler, Operation
+from svctoolkit.server.web.responses import ERROR_HANDLERS
 from svctoolkit.server.web.threads import Lanes
 from svctoolkit.workspace import Workspace
 

@@ -11,31 +11,32 @@ from starlette.responses import Response
 
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import UnknownName
-from svctoolkit.server.test_api.schemas import DestinationDefinition, Refusal
-from svctoolkit.server.web.json import encoded, refuse
-from svctoolkit.server.web.operation import Answer, Operation, Parameter
+from svctoolkit.server.test_api.schemas import DestinationDefinition
+from svctoolkit.server.web.json import encode, refuse
+from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
+from svctoolkit.server.web.responses import Refusal
 
 
 class Definitions:
-    """The catalogue's definitions, encoded once."""
+    """The catalogue's definitions, encode once."""
 
     async def all(self, request: Request) -> Response:
-        return _answer(request, self._all)
+        return _cached_response(request, self._all)
 
     async def one(self, request: Request) -> Response:
         try:
-            found = definitions.get(request.path_params["name"])
+            definition = definitions.get(request.path_params["name"])
         except UnknownName as error:
             refuse(str(error), status=404)
-        return _answer(request, encoded(found.to_dict()))
+        return _cached_response(request, encode(definition.to_dict()))
 
     @cached_property
     def _all(self) -> bytes:
-        return encoded([found.to_dict() for found in definitions.all()])
+        return encode([definition.to_dict() for definition in definitions.all()])
 
     def operations(self) -> list[Operation]:
         etag = Parameter("If-None-Match", "header", "The ETag of an earlier answer.", {"type": "string"})
-        unchanged = Answer("Nothing has changed since the answer with this ETag.")
+        unchanged = ResponseDoc("Nothing has changed since the answer with this ETag.")
         return [
             Operation(
                 method="GET",
@@ -46,8 +47,8 @@ class Definitions:
                 "`config.destConfig.defaultConfig` has the names that `destinationConfig` takes.",
                 handle=self.all,
                 parameters=(etag,),
-                answers={
-                    200: Answer("All types, by name.", (DestinationDefinition,), many=True, example=_example_list),
+                responses={
+                    200: ResponseDoc("All types, by name.", (DestinationDefinition,), many=True, example=_example_list),
                     304: unchanged,
                 },
                 public=True,
@@ -63,17 +64,17 @@ class Definitions:
                     Parameter("name", "path", "The type's name, in capitals.", {"type": "string"}, "WEBHOOK"),
                     etag,
                 ),
-                answers={
-                    200: Answer("The type.", (DestinationDefinition,), example=_example),
+                responses={
+                    200: ResponseDoc("The type.", (DestinationDefinition,), example=_example),
                     304: unchanged,
-                    404: Answer("No type has this name.", (Refusal,)),
+                    404: ResponseDoc("No type has this name.", (Refusal,)),
                 },
                 public=True,
             ),
         ]
 
 
-def _answer(request: Request, content: bytes) -> Response:
+def _cached_response(request: Request, content: bytes) -> Response:
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": etag, "Cache-Control": "no-cache"}
     known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}

@@ -12,9 +12,9 @@ from svctoolkit import events
 from svctoolkit.errors import ToolkitError
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.results import DestinationResult, SourceResult
-from svctoolkit.server.test_api.schemas import TestDestinationRequest, TestSourceRequest, parsed
-from svctoolkit.server.web.json import decoded_object, encoded, refusal, refuse
-from svctoolkit.server.web.response import Answer
+from svctoolkit.server.test_api.schemas import TestDestinationRequest, TestSourceRequest, parse_request
+from svctoolkit.server.web.answer import Answer
+from svctoolkit.server.web.json import decode_object, encode, refusal, refuse
 from svctoolkit.workspace import Destination, Source
 
 T = TypeVar("T", Destination, Source)
@@ -44,28 +44,28 @@ class Tests:
 
     def destination(self, id: str, raw: dict[str, Any], size: int, force: Sequence[str]) -> Test:
         """The test of one destination. `size` is that of the body, in bytes; `force` what the query says of it."""
-        found = _found("Destination", id, self._workspace.destinations)
+        destination = _item("Destination", id, self._workspace.destinations)
         events.check(raw.get("message"))
-        asked = parsed(raw, TestDestinationRequest)
-        stages, config = asked.stage.stages(), asked.destination_config
+        request = parse_request(raw, TestDestinationRequest)
+        stages, config = request.stage.stages(), request.destination_config
         run = partial(
             self._pipeline.test_destination,
-            found.key,
-            asked.message,
+            destination.key,
+            request.message,
             stages=stages,
             config=config or None,
-            force=_forced(force),
+            force=_force(force),
         )
-        return Test(run, found.id, size <= _QUICK_BODY and not config and _quick(stages, [found]))
+        return Test(run, destination.id, size <= _QUICK_BODY and not config and _quick(stages, [destination]))
 
     def source(self, id: str, raw: dict[str, Any], size: int, force: Sequence[str]) -> Test:
         """The test of every destination of a source."""
-        found = _found("Source", id, self._workspace.sources)
+        source = _item("Source", id, self._workspace.sources)
         events.check(raw.get("message"))
-        asked = parsed(raw, TestSourceRequest)
-        stages, connected = asked.stage.stages(), self._workspace.destinations_of(found)
-        run = partial(self._pipeline.test_source, found.key, asked.message, stages=stages, force=_forced(force))
-        return Test(run, f"source {found.id}", size * len(connected) <= _QUICK_BODY and _quick(stages, connected))
+        request = parse_request(raw, TestSourceRequest)
+        stages, connected = request.stage.stages(), self._workspace.destinations_of(source)
+        run = partial(self._pipeline.test_source, source.key, request.message, stages=stages, force=_force(force))
+        return Test(run, f"source {source.id}", size * len(connected) <= _QUICK_BODY and _quick(stages, connected))
 
 
 def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
@@ -78,17 +78,17 @@ def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
     tests = Tests(pipeline)
     make = {"testDestination": tests.destination, "testSource": tests.source}[operation]
     try:
-        test = make(unquote(id), decoded_object(body), len(body), parse_qs(query).get("force", []))
+        test = make(unquote(id), decode_object(body), len(body), parse_qs(query).get("force", []))
         if not test.quick:
             return None
         value, status = test.run().to_dict(), 200
     except ToolkitError as error:
         value, status, _ = refusal(error)  # the headers challenge who has no credentials, and nobody needs them here
-    content = encoded(value)
+    content = encode(value)
     return Answer(status, {"content-length": str(len(content)), "content-type": "application/json"}, content)
 
 
-def _found(what: str, id: str, items: Mapping[str, T]) -> T:
+def _item(what: str, id: str, items: Mapping[str, T]) -> T:
     """What the path names by id; by key where no id is the same. Raises `RequestError` (404)."""
     for item in items.values():
         if item.id == id:
@@ -98,11 +98,11 @@ def _found(what: str, id: str, items: Mapping[str, T]) -> T:
     return items[id]
 
 
-def _forced(written: Sequence[str]) -> bool:
-    given = set(written) or {"false"}
-    if len(given) > 1 or not given <= FORCE.keys():
+def _force(texts: Sequence[str]) -> bool:
+    choices = set(texts) or {"false"}
+    if len(choices) > 1 or not choices <= FORCE.keys():
         refuse("force must be true or false")
-    return FORCE[given.pop()]
+    return FORCE[choices.pop()]
 
 
 def _quick(stages: Stages, destinations: Iterable[Destination]) -> bool:

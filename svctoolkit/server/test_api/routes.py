@@ -14,12 +14,12 @@ from svctoolkit.server.test_api.event_tests import FORCE, Test, Tests
 from svctoolkit.server.test_api.schemas import (
     DestinationError,
     DestinationResult,
-    Refusal,
     TestDestinationRequest,
     TestSourceRequest,
 )
-from svctoolkit.server.web.http import answer, json_object
-from svctoolkit.server.web.operation import Answer, Operation, Parameter
+from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
+from svctoolkit.server.web.requests import read_object
+from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.web.threads import Lanes
 
 
@@ -38,12 +38,12 @@ class TestApi:
         return await self._tested(request, self._tests.source)
 
     async def _tested(self, request: Request, make: Callable[[str, dict[str, Any], int, list[str]], Test]) -> Response:
-        raw, size = await json_object(request)
+        raw, size = await read_object(request)
         (id,) = request.path_params.values()
         test = make(id, raw, size, request.query_params.getlist("force"))
         # What cannot block runs right here: a thread would cost more than it.
         result = test.run() if test.quick else await self._lanes.run(test.lane, test.run)
-        return answer(result.to_dict())
+        return json_response(result.to_dict())
 
     def operations(self) -> list[Operation]:
         return [
@@ -58,8 +58,8 @@ class TestApi:
                 parameters=(_id("destination_id", "destination", "hook"), _FORCE_PARAMETER),
                 body=TestDestinationRequest,
                 example=partial(_example_request, destination=True),
-                answers={
-                    200: Answer(
+                responses={
+                    200: ResponseDoc(
                         "The result. A failure of a stage stands in it, also the destination's own.",
                         (DestinationResult, DestinationError),
                         example=_example_result,
@@ -78,8 +78,8 @@ class TestApi:
                 parameters=(_id("source_id", "source", "web"), _FORCE_PARAMETER),
                 body=TestSourceRequest,
                 example=_example_request,
-                answers={
-                    200: Answer(
+                responses={
+                    200: ResponseDoc(
                         "One result per connected destination, in order.",
                         (DestinationResult, DestinationError),
                         many=True,
@@ -103,7 +103,7 @@ def _id(name: str, what: str, example: str) -> Parameter:
     return Parameter(name, "path", f"The id of the {what}.", {"type": "string"}, example)
 
 
-def _refusals(what: str) -> dict[int, Answer]:
+def _refusals(what: str) -> dict[int, ResponseDoc]:
     causes = {
         400: "The request is wrong: its JSON, the message type, a stage, or what was asked for cannot be tested.",
         401: "The credentials are absent or wrong.",
@@ -112,7 +112,7 @@ def _refusals(what: str) -> dict[int, Answer]:
         415: "The body is not said to be JSON.",
         504: "No result in time.",
     }
-    return {status: Answer(text, (Refusal,)) for status, text in causes.items()}
+    return {status: ResponseDoc(text, (Refusal,)) for status, text in causes.items()}
 
 
 def _example_request(*, destination: bool = False) -> dict[str, Any]:

@@ -105,12 +105,6 @@ class DestinationError(Struct, frozen=True, rename="camel"):
     error: str
 
 
-class Refusal(Struct, frozen=True):
-    """Why a request was refused."""
-
-    message: str
-
-
 class DestConfig(Struct, frozen=True, rename="camel"):
     default_config: Annotated[list[str], Meta(description="The names usable in `destinationConfig`.")]
 
@@ -139,7 +133,7 @@ R = TypeVar("R", bound=TestSourceRequest)
 _EXPECTED = {"bool": "a boolean", "object": "an object"}
 
 
-def parsed(raw: dict[str, Any], kind: type[R]) -> R:
+def parse_request(raw: dict[str, Any], kind: type[R]) -> R:
     """`raw` as a request. Raises `RequestError` (400) that names the member."""
     if kind is TestSourceRequest and "destinationConfig" in raw:
         refuse("destinationConfig is accepted only by testDestination")

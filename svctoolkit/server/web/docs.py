@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from svctoolkit.server.web.json import encoded
+from svctoolkit.server.web.json import encode
 from svctoolkit.server.web.operation import Operation
 
 
@@ -40,7 +40,7 @@ class Docs:
         return HTMLResponse(page(self._document, style, script), headers=headers)
 
     async def openapi(self, _request: Request) -> Response:
-        return Response(encoded(self._document), media_type="application/json")
+        return Response(encode(self._document), media_type="application/json")
 
     async def html(self, _request: Request) -> Response:
         return self._page

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 from starlette.types import ASGIApp, Message
 
 from svctoolkit.errors import ToolkitError
-from svctoolkit.server.web.response import Answer
+from svctoolkit.server.web.answer import Answer
 
 T = TypeVar("T")
 

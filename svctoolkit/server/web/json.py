@@ -24,7 +24,7 @@ _ENCODER = msgspec.json.Encoder()
 _LONG_NUMBER = re.compile(rb"[0-9]{309}")  # as many as the largest double has; the fast decoder takes more
 
 
-def decoded(body: bytes) -> Any:
+def decode(body: bytes) -> Any:
     """The value of a request body. Raises `RequestError` (400), with line and column where the JSON is broken."""
     body = body.removeprefix(_BOM)
     if not body.strip():
@@ -38,16 +38,16 @@ def decoded(body: bytes) -> Any:
     return value
 
 
-def decoded_object(body: bytes) -> dict[str, Any]:
+def decode_object(body: bytes) -> dict[str, Any]:
     """The JSON object in a request body. Raises `RequestError` (400)."""
-    value = decoded(body)
+    value = decode(body)
     if not isinstance(value, dict):
         kinds = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
         refuse(f"the body must be a JSON object, not {kinds.get(type(value), 'a number')}")
     return value
 
 
-def encoded(value: Any) -> bytes:
+def encode(value: Any) -> bytes:
     """`value` as JSON in UTF-8. Numbers that JSON cannot write are null, lone surrogates are escaped."""
     try:
         return _ENCODER.encode(value)

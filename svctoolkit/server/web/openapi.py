@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit import __version__
-from svctoolkit.server.web.operation import Answer, Operation, Parameter
+from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
 
 _REF = "#/components/schemas/{name}"
 _ABOUT = """\
@@ -45,7 +45,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
 def _types(operation: Operation) -> Iterable[type]:
     if operation.body:
         yield operation.body
-    for answer in operation.answers.values():
+    for answer in operation.responses.values():
         yield from answer.types
 
 
@@ -55,7 +55,7 @@ def _operation(operation: Operation, references: dict[type, Any]) -> dict[str, A
         "summary": operation.summary,
         "description": operation.description,
         "parameters": [_parameter(parameter) for parameter in operation.parameters],
-        "responses": {str(status): _answer(answer, references) for status, answer in operation.answers.items()},
+        "responses": {str(status): _answer(answer, references) for status, answer in operation.responses.items()},
     }
     if operation.body:
         content = {"schema": references[operation.body], **_example(operation)}
@@ -76,7 +76,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     return made if parameter.example is None else {**made, "example": parameter.example}
 
 
-def _answer(answer: Answer, references: dict[type, Any]) -> dict[str, Any]:
+def _answer(answer: ResponseDoc, references: dict[type, Any]) -> dict[str, Any]:
     if not answer.types:
         return {"description": answer.description}
     choices = [references[kind] for kind in answer.types]
@@ -89,5 +89,5 @@ def _answer(answer: Answer, references: dict[type, Any]) -> dict[str, Any]:
     }
 
 
-def _example(of: Operation | Answer) -> dict[str, Any]:
+def _example(of: Operation | ResponseDoc) -> dict[str, Any]:
     return {"example": of.example()} if of.example else {}

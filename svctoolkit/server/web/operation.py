@@ -13,8 +13,8 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """One kind of answer: any of `types`, or with `many` a list of them. No types: an answer without a body."""
+class ResponseDoc:
+    """One kind of response: any of `types`, or with `many` a list of them. No types: one without a body."""
 
     description: str
     types: tuple[type, ...] = ()
@@ -43,7 +43,7 @@ class Operation:
     summary: str
     description: str
     handle: Handler
-    answers: Mapping[int, Answer]
+    responses: Mapping[int, ResponseDoc]
     parameters: tuple[Parameter, ...] = field(default=())
     body: type | None = None
     example: Callable[[], Any] | None = None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from svctoolkit.server.web.json import encoded
+from svctoolkit.server.web.json import encode
 
 
 class Protocol(H11Protocol):
     """uvicorn's protocol, with JSON for a request that is no HTTP."""
 
     def send_400_response(self, msg: str) -> None:
-        body = encoded({"message": msg})
+        body = encode({"message": msg})
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # else an answer is already on its way
             self.transport.write(self.conn.send(h11.Response(status_code=400, headers=headers, reason=b"Bad Request")))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from svctoolkit.delivery import HttpRequest, HttpResponse, Recorder, Sender, Transport
 from svctoolkit.errors import DeliveryError, ToolkitError
@@ -16,48 +16,10 @@ from svctoolkit.pipeline import Pipeline, Route, Stages, run
 from svctoolkit.pipeline.stages import send_to_destination
 from svctoolkit.results import NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.retries import retry_after
-from svctoolkit.server.ingest.blocks import Block
+from svctoolkit.server.worker.task import Exchange, Outcome, Status, Task
 
-Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "dead"]
 _ALL_STAGES = Stages(send_to_destination=True)
 _LOG = logging.getLogger("svctoolkit.delivery")
-
-
-@dataclass(slots=True)
-class Task:
-    """An event that a destination is to get. `left` are the payloads that an earlier attempt could not deliver."""
-
-    seq: int
-    source: str
-    run: str
-    user: str
-    attempts: int = 0
-    block: Block | None = None
-    left: list[Mapping[str, Any]] = field(default_factory=list)
-    failed: str = ""  # what an earlier attempt said of payloads that nobody tries again
-    transformed: Sequence[Mapping[str, Any]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One request of an attempt, as JSON: payload, request, response, headers, error, milliseconds."""
-
-    part: int
-    status: int
-    at: float
-    data: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What an attempt came to. With `again` another attempt may help; `asked` are the seconds that Retry-After says."""
-
-    status: Status
-    by: str = ""
-    reason: str = ""
-    again: bool = False
-    asked: float | None = None
-    exchanges: Sequence[Exchange] = ()
 
 
 class Attempts:
@@ -80,65 +42,65 @@ class Attempts:
             return Outcome("failed", "svctoolkit", f"this is a bug in svctoolkit: {type(error).__name__}")
 
     def _attempt(self, task: Task, event: Mapping[str, Any], key: str) -> Outcome:
-        destination = self._pipeline.workspace.destination(key)
-        route = self._pipeline.route(destination)
+        workspace = self._pipeline.workspace
+        route = self._pipeline.route(workspace.destination(key))
         wire = _Wire(self._pipeline, route, task, str(event.get("messageId")), self._clock)
-        timeout = self._pipeline.workspace.delivery.timeout
-        sender = Sender(wire, timeout=timeout)
-        if task.left:
-            parts = list(zip(task.left, send_to_destination.run(task.left, sender), strict=True))
-            sent = [_Sent(payload, answer.request, answer.status, answer.response) for payload, answer in parts]
-            return self._judged(task, sent, wire, route)
-        results = run(
-            event, route, _ALL_STAGES, sender, self._pipeline.context, self._pipeline.workspace.sources.get(task.source)
-        )
-        return self._first(task, results, wire, route)
+        sender = Sender(wire, timeout=workspace.delivery.timeout)
+        if task.unsent:
+            answers = send_to_destination.run(task.unsent, sender)
+            pairs = zip(task.unsent, answers, strict=True)
+            replies = [_Reply(payload, answer.request, answer.status, answer.response) for payload, answer in pairs]
+            return self._judge(task, replies, wire, route)
+        results = run(event, route, _ALL_STAGES, sender, self._pipeline.context, workspace.sources.get(task.source))
+        return self._judge_first(task, results, wire, route)
 
-    def _first(self, task: Task, results: list[EventResult], wire: _Wire, route: Route) -> Outcome:
+    def _judge_first(self, task: Task, results: list[EventResult], wire: _Wire, route: Route) -> Outcome:
         if route.transformation is not None:
-            task.transformed = _transformed(results)
-        refused = [said for result in results for said in _refusals(result)]
-        sent = [part for result in results for part in _sent(result)]
-        if refused and not sent:
-            by, reason, dropped = refused[0]
+            task.transformed = _transformed_events(results)
+        refusals = [refusal for result in results for refusal in _refusals(result)]
+        replies = [reply for result in results for reply in _replies(result)]
+        if refusals and not replies:
+            by, reason, dropped = refusals[0]
             status: Status = "dropped" if dropped else "failed"
             return Outcome(status, by, reason)
-        if not sent:
+        if not replies:
             return Outcome("filtered", "dest_transform", "the mapping sends nothing for this event")
-        task.failed = next((reason for _, reason, dropped in refused if not dropped), "")
-        return self._judged(task, sent, wire, route)
+        task.failure = next((reason for _, reason, dropped in refusals if not dropped), "")
+        return self._judge(task, replies, wire, route)
 
-    def _judged(self, task: Task, sent: list[_Sent], wire: _Wire, route: Route) -> Outcome:
-        exchanges = [self._exchange(part, made, wire, route) for part, made in enumerate(sent)]
-        task.left = [made.payload for made in sent if _may_help(made.status)]
-        for made, exchange in zip(sent, exchanges, strict=True):
-            if not 200 <= made.status < 300 and not _may_help(made.status):
-                task.failed = task.failed or _reason(made, exchange)
-        if task.left:
-            again = next(i for i, made in enumerate(sent) if _may_help(made.status))
-            reason = _reason(sent[again], exchanges[again])
-            return Outcome("pending", "send_to_destination", reason, True, wire.asked, exchanges)
-        if task.failed:
-            return Outcome("failed", "send_to_destination", task.failed, exchanges=exchanges)
+    def _judge(self, task: Task, replies: list[_Reply], wire: _Wire, route: Route) -> Outcome:
+        exchanges = [self._exchange(part, reply, wire, route) for part, reply in enumerate(replies)]
+        task.unsent = [reply.payload for reply in replies if _may_help(reply.status)]
+        for reply, exchange in zip(replies, exchanges, strict=True):
+            if not 200 <= reply.status < 300 and not _may_help(reply.status):
+                task.failure = task.failure or _reason(reply, exchange)
+        if task.unsent:
+            first = next(i for i, reply in enumerate(replies) if _may_help(reply.status))
+            reason = _reason(replies[first], exchanges[first])
+            return Outcome("pending", "send_to_destination", reason, True, wire.wait, exchanges)
+        if task.failure:
+            return Outcome("failed", "send_to_destination", task.failure, exchanges=exchanges)
         return Outcome("delivered", exchanges=exchanges)
 
-    def _exchange(self, part: int, made: _Sent, wire: _Wire, route: Route) -> Exchange:
-        seen = wire.seen.get(id(made.request))
+    def _exchange(self, part: int, reply: _Reply, wire: _Wire, route: Route) -> Exchange:
+        trace = wire.traces.get(id(reply.request))
         data: dict[str, Any] = {
-            "payload": made.payload,
-            "request": _shown(made.request),
-            "response": made.response,
-            "headers": dict(seen.headers) if seen else {},
-            "error": seen.error if seen else _message(made.response),
-            "milliseconds": round(seen.milliseconds, 3) if seen else 0.0,
+            "payload": reply.payload,
+            "request": _request_members(reply.request),
+            "response": reply.response,
+            "headers": dict(trace.headers) if trace else {},
+            "error": trace.error if trace else _message(reply.response),
+            "milliseconds": round(trace.milliseconds, 3) if trace else 0.0,
         }
         if self._masked:
             data = route.masker.masked(data)
-        return Exchange(part, made.status, self._clock().timestamp(), data)
+        return Exchange(part, reply.status, self._clock().timestamp(), data)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
+class _Reply:
+    """A payload with its request and what came of it."""
+
     payload: Mapping[str, Any]
     request: HttpRequest
     status: int
@@ -146,7 +108,9 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Trace:
+    """What the stage does not say of a request."""
+
     headers: Mapping[str, str]
     error: str
     milliseconds: float
@@ -158,8 +122,8 @@ class _Wire:
     def __init__(
         self, pipeline: Pipeline, route: Route, task: Task, message_id: str, clock: Callable[[], datetime]
     ) -> None:
-        self.seen: dict[int, _Seen] = {}
-        self.asked: float | None = None
+        self.traces: dict[int, _Trace] = {}
+        self.wait: float | None = None
         self._inner: Transport = pipeline.transport()
         self._route, self._task, self._events, self._clock = route, task, (message_id,), clock
 
@@ -174,12 +138,12 @@ class _Wire:
             raise
         else:
             headers = answer.headers
-            asked = retry_after(headers.get("retry-after", ""), self._clock().timestamp())
-            if asked is not None and _may_help(answer.status):
-                self.asked = max(asked, self.asked or 0.0)
+            wait = retry_after(headers.get("retry-after", ""), self._clock().timestamp())
+            if wait is not None and _may_help(answer.status):
+                self.wait = max(wait, self.wait or 0.0)
             return answer
         finally:
-            self.seen[id(request)] = _Seen(headers, error, (perf_counter() - started) * 1000)
+            self.traces[id(request)] = _Trace(headers, error, (perf_counter() - started) * 1000)
 
     def _send(self, request: HttpRequest, timeout: float) -> HttpResponse:
         if not isinstance(self._inner, Recorder):
@@ -199,27 +163,27 @@ def _may_help(status: int) -> bool:
     return status == 429 or status >= 500
 
 
-def _transformed(results: Iterable[EventResult]) -> list[Mapping[str, Any]]:
-    found = [result.user_transformed_payload for result in results]
-    return [event for event in found if error_of(event) is None]
+def _transformed_events(results: Iterable[EventResult]) -> list[Mapping[str, Any]]:
+    events = [result.user_transformed_payload for result in results]
+    return [event for event in events if error_of(event) is None]
 
 
 def _refusals(result: EventResult) -> Iterable[tuple[str, str, bool]]:
     """Stage, reason, and whether the user's code dropped the event."""
-    said = error_of(result.user_transformed_payload)
-    if said is not None and said != NO_TRANSFORMATION:
-        yield "user_transform", said, result.dropped
+    error = error_of(result.user_transformed_payload)
+    if error is not None and error != NO_TRANSFORMATION:
+        yield "user_transform", error, result.dropped
         return
-    said = error_of(result.dest_transformed_payload)
-    if said is not None:
-        yield "dest_transform", said, False
+    error = error_of(result.dest_transformed_payload)
+    if error is not None:
+        yield "dest_transform", error, False
 
 
-def _sent(result: EventResult) -> list[_Sent]:
+def _replies(result: EventResult) -> list[_Reply]:
     if not result.requests:
         return []
     return [
-        _Sent(payload, request, status, response)
+        _Reply(payload, request, status, response)
         for payload, request, status, response in zip(
             result.dest_transformed_payload,
             result.requests,
@@ -230,11 +194,11 @@ def _sent(result: EventResult) -> list[_Sent]:
     ]
 
 
-def _reason(made: _Sent, exchange: Exchange) -> str:
+def _reason(reply: _Reply, exchange: Exchange) -> str:
     if exchange.data["error"]:
         return str(exchange.data["error"])
-    said = made.response if isinstance(made.response, str) else _message(made.response)
-    return f"the destination answered {made.status}" + (f": {said[:200]}" if said else "")
+    text = reply.response if isinstance(reply.response, str) else _message(reply.response)
+    return f"the destination answered {reply.status}" + (f": {text[:200]}" if text else "")
 
 
 def _message(response: Any) -> str:
@@ -247,7 +211,7 @@ def _message(response: Any) -> str:
     return ""
 
 
-def _shown(request: HttpRequest) -> dict[str, Any]:
+def _request_members(request: HttpRequest) -> dict[str, Any]:
     try:
         body = request.body.decode()
     except UnicodeDecodeError:

@@ -1,17 +1,10 @@
-"""When to try again, and a thread that remembers to."""
+"""When to try again."""
 
 from __future__ import annotations
 
-import heapq
-import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
-from threading import Condition, Thread
-from time import monotonic
-
-_LOG = logging.getLogger("svctoolkit.delivery")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,48 +30,3 @@ class Backoff:
         whole = min(self.most, self.first * self.factor ** min(failures - 1, 60))
         own = whole * (1 - chance() / 2)
         return self.scale * (own if asked is None else max(own, min(asked, self.most_asked)))
-
-
-class Timers:
-    """Calls functions when their time comes, in one thread, which starts with the first of them."""
-
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        self._now = now
-        self._due: list[tuple[float, int, Callable[[], object]]] = []
-        self._order = count()
-        self._changed = Condition()
-        self._thread: Thread | None = None
-        self._stopped = False
-
-    def after(self, seconds: float, call: Callable[[], object]) -> None:
-        """Call `call()` in `seconds`. It must be short."""
-        with self._changed:
-            heapq.heappush(self._due, (self._now() + seconds, next(self._order), call))
-            if self._thread is None and not self._stopped:
-                self._thread = Thread(target=self._run, name="svctoolkit timers", daemon=True)
-                self._thread.start()
-            self._changed.notify()
-
-    def stop(self) -> None:
-        """Forget what is due, and end the thread."""
-        with self._changed:
-            self._stopped = True
-            self._due.clear()
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                if self._stopped:
-                    return
-                wait = self._due[0][0] - self._now() if self._due else None
-                if wait is None or wait > 0:
-                    self._changed.wait(wait)
-                    continue
-                call = heapq.heappop(self._due)[2]
-            try:
-                call()
-            except Exception:  # noqa: BLE001 - the others must still be called
-                _LOG.exception("a call that was due failed")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, Protocol
 
-from svctoolkit.server.worker.attempt import Outcome, Task
-from svctoolkit.server.worker.backoff import Backoff, Timers
+from svctoolkit.server.worker.backoff import Backoff
+from svctoolkit.server.worker.task import Outcome, Result, Task
+from svctoolkit.server.worker.timers import Timers
 
 _WINDOW = 2000  # tasks in memory; the rest waits in the store
 _FLUSH = 64, 0.05  # results, seconds
@@ -19,41 +20,38 @@ _LOG = logging.getLogger("svctoolkit.delivery")
 _SLOW = 0.02  # seconds that a task may wait for a worker before there is another one
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """An attempt that is over: `retry_in` seconds to the next one, or None if there is none."""
-
-    task: Task
-    outcome: Outcome
-    attempt: int
-    retry_in: float | None
-
-
-class Ground(Protocol):
-    """What a lane stands on."""
+class Owner(Protocol):
+    """What a lane asks of whoever has it."""
 
     def attempt(self, task: Task, destination: str) -> Outcome: ...
     def settle(self, destination: str, results: Sequence[Result], done: Callable[[], None]) -> None:
         """Store results; `done` is called when they are on disk, from any thread."""
         ...
 
-    def pending(self, destination: str, after: int, limit: int) -> list[Task]: ...
-    def paused(self, destination: str) -> bool: ...
+    def pending(self, destination: str, after: int, limit: int) -> list[Task]:
+        """The tasks in the store behind the seq `after`, in order. Raises `StoreError`."""
+        ...
+
+    def is_paused(self, destination: str) -> bool: ...
 
 
 class Lane:
     """Delivers the events of one destination with at most `width` workers.
 
     An event waits for the event before it of the same user, also while that one waits for its next attempt.
+
+    Order rests on three things. Tasks come in the order of their events, from `add` or from the store, never from both:
+    while the lane is `behind`, new ones stay in the store until it has caught up. Only the first task of an owner is
+    ever ready. And a lane that may have events in the store starts behind.
     """
 
     def __init__(
-        self, destination: str, ground: Ground, timers: Timers, backoff: Backoff, width: int, *, behind: bool
+        self, destination: str, owner: Owner, timers: Timers, backoff: Backoff, width: int, *, behind: bool
     ) -> None:
-        self._destination, self._ground, self._timers = destination, ground, timers
+        self._destination, self._owner, self._timers = destination, owner, timers
         self._backoff, self._width = backoff, width
         self._changed = Condition()
-        self._users: dict[str, deque[Task]] = {}
+        self._owners: dict[str, deque[Task]] = {}
         self._ready: deque[str] = deque()
         self._held: set[int] = set()
         self._loaded_to = 0
@@ -97,17 +95,20 @@ class Lane:
     def _push(self, task: Task) -> None:
         self._held.add(task.seq)
         self._loaded_to = max(self._loaded_to, task.seq)
-        if task.user in self._users:
-            self._users[task.user].append(task)
-        else:
-            self._users[task.user] = deque([task])
-            self._ready.append(task.user)
+        waiting = self._owners.get(task.owner)
+        if waiting is None:
+            self._owners[task.owner] = deque([task])
+            self._ready.append(task.owner)
+        elif waiting[-1].seq < task.seq or len(waiting) == 1:
+            waiting.append(task)
+        else:  # an old event that is tried anew; the first one of the queue may be under way
+            insort(waiting, task, lo=1, key=lambda other: other.seq)
 
     def _staff(self) -> None:
         """Have a worker if there is work, and another one if those at hand are slow."""
         if self._stopped or not self._has_work():
             return
-        if self._ground.paused(self._destination):
+        if self._owner.is_paused(self._destination):
             self._watch(0.25)
             return
         late = monotonic() - self._last_taken >= _SLOW
@@ -128,7 +129,7 @@ class Lane:
 
     def _work(self) -> None:
         try:
-            self._work_on()
+            self._deliver()
         except Exception:  # noqa: BLE001 - a worker that ends in silence would stop the lane
             if not self._stopped:  # else the store is closed, and what came too late for it stays pending
                 _LOG.exception("a worker of %s failed; going on in a second", self._destination)
@@ -137,16 +138,16 @@ class Lane:
                 self._changed.notify_all()
                 self._watch(1.0)
 
-    def _work_on(self) -> None:
+    def _deliver(self) -> None:
         finished: list[Result] = []
         since = monotonic()
         while True:
             task = self._take()
             if task is not None:
-                result = self._result(task, self._ground.attempt(task, self._destination))
+                result = self._result(task, self._owner.attempt(task, self._destination))
                 since = since if finished else monotonic()
                 finished.append(result)
-                self._go_on(result)
+                self._advance(result)
             if finished and (task is None or len(finished) >= _FLUSH[0] or monotonic() - since > _FLUSH[1]):
                 self._store(finished)
                 finished = []
@@ -155,23 +156,24 @@ class Lane:
 
     def _take(self) -> Task | None:
         with self._changed:
-            if self._stopped or self._ground.paused(self._destination):
+            if self._stopped or self._owner.is_paused(self._destination):
                 return None
             if self._behind and len(self._held) < _WINDOW // 2:
                 self._refill()
             if not self._ready:
                 return None
             self._last_taken = monotonic()
-            return self._users[self._ready.popleft()][0]
+            return self._owners[self._ready.popleft()][0]
 
     def _refill(self) -> None:
-        wanted = _WINDOW - len(self._held)
+        room = _WINDOW - len(self._held)
         # Those at hand may be pending in the store as well: their results are not there yet.
-        found = self._ground.pending(self._destination, self._loaded_to, wanted + len(self._held))
-        new = [task for task in found if task.seq not in self._held][:wanted]
-        self._behind = len(new) == wanted or len(found) == wanted + len(self._held)
-        if found:
-            self._loaded_to = max(self._loaded_to, (new or found)[-1].seq)
+        limit = room + len(self._held)
+        stored = self._owner.pending(self._destination, self._loaded_to, limit)
+        new = [task for task in stored if task.seq not in self._held][:room]
+        self._behind = len(new) == room or len(stored) == limit
+        if stored:
+            self._loaded_to = max(self._loaded_to, (new or stored)[-1].seq)
         for task in new:
             self._push(task)
 
@@ -179,25 +181,25 @@ class Lane:
         task.attempts += 1
         if not outcome.again or task.attempts >= self._backoff.attempts:
             return Result(task, outcome, task.attempts, None)
-        return Result(task, outcome, task.attempts, self._backoff.pause(task.attempts, outcome.asked))
+        return Result(task, outcome, task.attempts, self._backoff.pause(task.attempts, outcome.wait))
 
-    def _go_on(self, result: Result) -> None:
+    def _advance(self, result: Result) -> None:
         """The user's next event may go, or this one again after its pause."""
-        user = result.task.user
+        owner = result.task.owner
         if result.retry_in is not None:
-            self._timers.after(result.retry_in, lambda: self._again(user))
+            self._timers.after(result.retry_in, lambda: self._again(owner))
             return
         with self._changed:
-            waiting = self._users[user]
+            waiting = self._owners[owner]
             waiting.popleft()
             if waiting:
-                self._ready.append(user)
+                self._ready.append(owner)
             else:
-                del self._users[user]
+                del self._owners[owner]
 
-    def _again(self, user: str) -> None:
+    def _again(self, owner: str) -> None:
         with self._changed:
-            self._ready.append(user)
+            self._ready.append(owner)
             self._staff()
 
     def _store(self, results: list[Result]) -> None:
@@ -205,9 +207,9 @@ class Lane:
             # Bounds what a kill can make the destination get twice.
             self._changed.wait_for(lambda: self._unstored < 2 * _FLUSH[0])
             self._unstored += len(results)
-        self._ground.settle(self._destination, results, lambda: self._stored(results))
+        self._owner.settle(self._destination, results, lambda: self._forget(results))
 
-    def _stored(self, results: list[Result]) -> None:
+    def _forget(self, results: list[Result]) -> None:
         with self._changed:
             self._unstored -= len(results)
             self._held -= {result.task.seq for result in results if result.retry_in is None}
@@ -216,7 +218,7 @@ class Lane:
 
     def _leave(self) -> bool:
         with self._changed:
-            if not self._stopped and not self._ground.paused(self._destination):
+            if not self._stopped and not self._owner.is_paused(self._destination):
                 if self._has_work():
                     return False
             elif not self._stopped:

@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Any
 
+from svctoolkit.errors import StoreError
 from svctoolkit.events import EVENT_TYPES
-from svctoolkit.server.ingest.blocks import COLUMNS, Block, Head, block_of
-from svctoolkit.server.store.database import Store, insert, marks
-from svctoolkit.server.worker.attempt import Task
+from svctoolkit.server.store.block import Block
+from svctoolkit.server.store.head import Head
+from svctoolkit.server.store.schema import EventRow, FateRow, storable
+from svctoolkit.server.store.work import Duplicate, Work
+from svctoolkit.server.worker.journal import SettledFate
 from svctoolkit.server.worker.rules import filtered, needs_all
-from svctoolkit.workspace import Source, Workspace
+from svctoolkit.server.worker.task import Task, owner_of
+from svctoolkit.workspace import Destination, Source, Workspace
 
 _CHUNK = 2000  # events in one transaction, or one block
 _WINDOW = 20_000  # events in memory; the rest waits in the store
-_HELD = 20_000  # bytes; larger events are read again when their turn comes
+_WINDOW_BYTES = 16 << 20  # of their requests
+_LOADED_BLOCKS = 100  # at a time from the store
+_HELD = 5_000  # bytes; larger events are read again when their turn comes
+_TEXT = 1000  # characters of an id or a name that are kept for looking up
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
 @dataclass(slots=True)
-class Routed:
-    """What the router found out about some blocks, as rows of the store and as tasks by destination."""
+class Routes:
+    """What the router found out about some blocks: rows of the store, settled fates, and tasks by destination."""
 
-    events: list[tuple[Any, ...]] = field(default_factory=list)
-    fates: list[tuple[Any, ...]] = field(default_factory=list)
+    events: list[EventRow] = field(default_factory=list)
+    fates: list[FateRow] = field(default_factory=list)
+    settled: list[SettledFate] = field(default_factory=list)
     tasks: dict[str, list[Task]] = field(default_factory=dict)
 
 
@@ -40,26 +47,28 @@ class Router:
     """
 
     def __init__(
-        self, store: Store, workspace: Workspace, deliver: Callable[[Sequence[Block], Routed], None], window: float
+        self, work: Work, workspace: Workspace, deliver: Callable[[Sequence[Block], Routes], None], window: float
     ) -> None:
-        self._store, self._workspace, self._deliver, self._window = store, workspace, deliver, window
+        self._work, self._workspace, self._deliver, self._window = work, workspace, deliver, window
         self._changed = Condition()
         self._blocks: deque[Block] = deque()
-        self._waiting_events = 0
-        self._taken_to = 0
+        self._waiting_events = self._waiting_bytes = 0
+        self._queued_to = 0  # seq of the last block that was queued here; later ones are not known here yet
         self._behind = True  # some blocks are in the store only: at the start, those of the last time
         self._stopped = False
         self._thread = Thread(target=self._run, name="svctoolkit router", daemon=True)
+
+    def start(self) -> None:
+        """Route what the last time has left, then what comes. `deliver` must be ready for it."""
         self._thread.start()
 
     def add(self, block: Block) -> None:
         """A block that is in the store."""
         with self._changed:
-            if self._behind or self._waiting_events > _WINDOW:
+            if self._behind or self._waiting_events > _WINDOW or self._waiting_bytes > _WINDOW_BYTES:
                 self._behind = True
-            elif block.first > self._taken_to:
-                self._blocks.append(block)
-                self._waiting_events += block.count
+            elif block.first > self._queued_to:  # else it was loaded before it was added
+                self._queue(block)
             self._changed.notify()
 
     def stop(self) -> None:
@@ -70,103 +79,131 @@ class Router:
 
     def _run(self) -> None:
         while not self._stopped:
-            blocks = self._take()
-            if not blocks:
-                continue
             try:
-                routed = self._routed(blocks)
-                self._store.write(lambda to: _save(to, blocks, routed)).result()  # noqa: B023
-            except sqlite3.Error:
-                _LOG.exception("the store cannot take the routes of events from %s on; trying again", blocks[0].first)
-                with self._changed:
-                    self._behind, self._taken_to = True, blocks[0].first - 1
-                    self._blocks.clear()
-                    self._waiting_events = 0
-                    self._changed.wait_for(lambda: self._stopped, 1.0)
-                continue
-            self._deliver(blocks, routed)
+                blocks = self._take()
+                if blocks:
+                    self._route(blocks)
+            except StoreError as error:
+                _LOG.error("the store cannot be used for routing; trying again: %s", error)
+                self._start_over()
+
+    def _route(self, blocks: Sequence[Block]) -> None:
+        try:
+            routes = self._routes(blocks)
+            self._work.save_routes(blocks, routes.events, routes.fates).result()
+        except StoreError:
+            # Routed together or not at all: the first of them is the next to be read from the store.
+            with self._changed:
+                self._queued_to = blocks[0].first - 1
+            raise
+        self._deliver(blocks, routes)
+
+    def _start_over(self) -> None:
+        """Forget what waits here and read it from the store again, in a second."""
+        with self._changed:
+            if self._blocks:
+                self._queued_to = min(self._queued_to, self._blocks[0].first - 1)
+            self._blocks.clear()
+            self._waiting_events = self._waiting_bytes = 0
+            self._behind = True
+            self._changed.wait_for(lambda: self._stopped, 1.0)
 
     def _take(self) -> list[Block]:
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or self._behind or self._blocks)
+            if self._stopped:
+                return []
             if not self._blocks and self._behind:
                 self._load()
-            taken: list[Block] = []
-            while self._blocks and (not taken or sum(b.count for b in taken) < _CHUNK):
-                taken.append(self._blocks.popleft())
-            if taken:
-                self._taken_to = taken[-1].first
-                self._waiting_events -= sum(b.count for b in taken)
-            return taken
+            blocks: list[Block] = []
+            while self._blocks and (not blocks or sum(b.count for b in blocks) < _CHUNK):
+                blocks.append(self._blocks.popleft())
+            self._waiting_events -= sum(b.count for b in blocks)
+            self._waiting_bytes -= sum(len(b.body) for b in blocks)
+            return blocks
 
     def _load(self) -> None:
-        rows = self._store.read(
-            f"select {COLUMNS} from blocks where routed = 0 and first > ? order by first limit 100",
-            (self._taken_to,),
-        )
-        self._behind = len(rows) == 100
-        for row in rows:
-            self._blocks.append(block_of(row))
-            self._waiting_events += self._blocks[-1].count
+        """Read blocks from the store. Whoever adds one meanwhile waits for the lock, and finds it queued."""
+        blocks = self._work.unrouted_blocks(self._queued_to, _LOADED_BLOCKS, _WINDOW_BYTES)
+        for block in blocks:
+            self._queue(block)
+        self._behind = bool(blocks)  # until nothing more is found
 
-    def _routed(self, blocks: Sequence[Block]) -> Routed:
-        found = Routed()
-        numbered = [(block, place, head) for block in blocks for place, head in enumerate(block.heads)]
+    def _queue(self, block: Block) -> None:
+        self._blocks.append(block)
+        self._waiting_events += block.count
+        self._waiting_bytes += len(block.body)
+        self._queued_to = block.first
+
+    def _routes(self, blocks: Sequence[Block]) -> Routes:
+        routes = Routes()
+        numbered = [(block, place, head) for block in blocks for place, head in enumerate(_heads(block))]
         digests = [_digest(block, head) for block, _, head in numbered]
-        known = self._known(digests)
+        known = self._work.duplicates(digests)
         for (block, place, head), digest in zip(numbered, digests, strict=True):
-            seq = block.first + place
-            repeated = block.at - known.get(digest, float("-inf")) < self._window
-            if not repeated:
-                known[digest] = block.at
-            row = _event_row(seq, block, head, None if repeated else digest)
-            found.events.append(row)
-            # An anonymous user keeps the anonymous id after an identify, so that comes first for the order.
+            seq, first = block.first + place, known.get(digest)
+            repeats = first.seq if first is not None and block.at - first.at < self._window else None
+            if repeats is None:
+                known[digest] = Duplicate(seq, block.at)
+            row = _event_row(seq, block, head, digest, repeats)
+            routes.events.append(row)
+            # The lane need not read small events again.
             held = block if len(block.body) < _HELD * block.count else None
-            for key, (status, by, reason) in self._fates(block, place, head, repeated):
-                found.fates.append((seq, key, block.run, status, by, reason, 0, block.at, None))
+            for key, (status, by, reason) in self._fates(block, place, head, repeats):
+                fate = FateRow(seq, key, block.run, status, by, storable(reason), 0, block.at, None)
+                routes.fates.append(fate)
                 if status == "pending":
-                    task = Task(seq, block.source, block.run, row[6] or row[5], block=held)
-                    found.tasks.setdefault(key, []).append(task)
-        return found
-
-    def _known(self, digests: Sequence[int]) -> dict[int, float]:
-        """When each of the digests was last seen."""
-        known: dict[int, float] = {}
-        for start in range(0, len(digests), 500):
-            some = digests[start : start + 500]
-            sql = f"select digest, max(at) from events where digest in ({marks(some)}) group by digest"
-            known.update(self._store.read(sql, some))
-        return known
+                    owner, user = owner_of(row.user, row.anonymous), row.user or row.anonymous
+                    task = Task(seq, block.source, block.run, owner, user, row.type, row.name, block=held)
+                    routes.tasks.setdefault(key, []).append(task)
+                else:
+                    routes.settled.append(SettledFate(fate, row.type, row.name, row.user or row.anonymous))
+        return routes
 
     def _fates(
-        self, block: Block, place: int, head: Head, repeated: bool
+        self, block: Block, place: int, head: Head, repeats: int | None
     ) -> Iterator[tuple[str, tuple[str, str, str]]]:
         """Each destination with status, stage and reason."""
         source = self._workspace.sources.get(block.source) or Source(block.source, block.source, block.source)
         for key in block.destinations:
             destination = self._workspace.destinations.get(key)
-            if repeated:
+            if repeats is not None:
                 yield key, ("filtered", "deduplication", "an earlier event has the same messageId")
-            elif head.type not in EVENT_TYPES:
+            elif _event_type(head.type) not in EVENT_TYPES:
                 what = "is unsupported" if isinstance(head.type, str) else "missing or invalid"
                 yield key, ("failed", "routing", f"message type {what}")
             elif destination is None:
                 yield key, ("failed", "routing", "the destination is no longer in the workspace")
             else:
-                event = block.events[place] if needs_all(destination) else _short(head)
-                why = filtered(event, source, destination)
-                yield key, ("filtered", "routing", why) if why else ("pending", "", "")
+                yield key, _fate(block, place, head, source, destination)
+
+
+def _fate(block: Block, place: int, head: Head, source: Source, destination: Destination) -> tuple[str, str, str]:
+    try:
+        event = block.events[place] if needs_all(destination) else _short(head)
+        reason = filtered(event, source, destination)
+    except Exception as error:  # noqa: BLE001 - a bug here must not stop the events behind this one
+        _LOG.exception("routing of event %s to %s", block.first + place, destination.key)
+        return "failed", "routing", f"this is a bug in svctoolkit: {type(error).__name__}"
+    return ("filtered", "routing", reason) if reason else ("pending", "", "")
+
+
+def _heads(block: Block) -> Sequence[Head]:
+    """The heads of a block; empty ones for a request that cannot be read any more, so that it blocks nothing."""
+    try:
+        return block.heads
+    except Exception:  # noqa: BLE001 - whatever damage in a store leads to
+        _LOG.exception("the request with the events from %s on cannot be read", block.first)
+        return [Head(message_id=f"unreadable-{block.first + place}") for place in range(block.count)]
+
+
+def _event_type(value: Any) -> str:
+    """A type as it counts: trimmed and in lower case, as the service compares it."""
+    return value.strip().lower() if isinstance(value, str) else ""
 
 
 def _short(head: Head) -> dict[str, Any]:
     return {"type": head.type, "event": head.event, "integrations": head.integrations}
-
-
-def _save(to: sqlite3.Connection, blocks: Sequence[Block], routed: Routed) -> None:
-    insert(to, "events", routed.events)
-    insert(to, "fates", routed.fates)
-    to.execute("update blocks set routed = 1 where first between ? and ?", (blocks[0].first, blocks[-1].first))
 
 
 def _digest(block: Block, head: Head) -> int:
@@ -174,10 +211,14 @@ def _digest(block: Block, head: Head) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 
-def _event_row(seq: int, block: Block, head: Head, digest: int | None) -> tuple[Any, ...]:
+def _event_row(seq: int, block: Block, head: Head, digest: int, repeats: int | None) -> EventRow:
     members = (head.message_id, head.user_id, head.anonymous_id, head.type, head.event or head.name)
-    texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in members]
-    if not "".join(texts).isascii():  # SQLite takes no half of a surrogate pair
-        texts = [text.encode("utf-8", "replace").decode() for text in texts]
-    message_id, user, anonymous, kind, name = texts
-    return (seq, message_id, digest, block.source, block.run, user, anonymous, kind, name, block.at)
+    message_id, user, anonymous, kind, name = map(_column, members)
+    known = digest if repeats is None else None
+    return EventRow(seq, message_id, known, repeats, block.source, block.run, user, anonymous, kind, name, block.at)
+
+
+def _column(value: Any) -> str:
+    """A member of an event for looking it up: the start of its text."""
+    text = value if isinstance(value, str) else "" if value is None else str(value)
+    return storable(text[:_TEXT] if len(text) > _TEXT else text)

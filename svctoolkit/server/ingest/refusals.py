@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from starlette.responses import Response
 
 _TEXT = "text/plain; charset=utf-8"
 
 
-class Refused(Exception):
+class GatewayRefusal(Exception):
     """A refusal of the gateway, as it says it. `position` is the place of the bad event in the batch, or -1."""
 
     def __init__(self, status: int, reason: str, position: int = -1) -> None:
@@ -33,6 +31,6 @@ TOO_LARGE = 413, "request size exceeds max limit"
 UNREADABLE = 500, "failed to read body from request"
 
 
-def ok(headers: Mapping[str, str] | None = None) -> Response:
+def ok() -> Response:
     """What the gateway answers since version 1.46; it was `OK` before."""
-    return Response("ok", 200, headers, _TEXT)
+    return Response("ok", 200, None, _TEXT)

@@ -6,9 +6,10 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from datetime import datetime
 
-from svctoolkit.server.store.database import Retention, Store
+from svctoolkit.server.store.database import Store
 
 _EVERY = 500  # events
 _AT_ONCE = 2000  # events
@@ -16,12 +17,20 @@ _ROUND = 50  # times, after which those are looked at again that were pending
 _REJECTED = 2000
 _SETTLED = "not exists (select 1 from fates p where p.seq = {0}.seq and p.status = 'pending')"
 _EMPTY_BLOCKS = """
-delete from blocks where routed = 1 and first <= ? and first + count - 1 <= ? and not exists (
-    select 1 from fates where status = 'pending' and seq between first and first + count - 1)
+delete from blocks where routed = 1 and first <= ? and first + events - 1 <= ? and not exists (
+    select 1 from fates where status = 'pending' and seq between first and first + events - 1)
 """
 _BEYOND = f"select seq from rejected order by seq desc limit 1 offset {_REJECTED}"
-_AGED = "select max(first + count - 1) from (select * from blocks order by first limit 100) where at < ?"
+_AGED = "select max(first + events - 1) from (select * from blocks order by first limit 100) where at < ?"
 _LOG = logging.getLogger("svctoolkit.delivery")
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much is kept: the newest `events`, none older than `seconds`. What is not settled yet is always kept."""
+
+    events: int = 1_000_000
+    seconds: float = 7 * 86_400.0
 
 
 class Pruner:
@@ -35,7 +44,7 @@ class Pruner:
         """To be told the seq of the newest event now and then."""
         if seq >= self._next:
             self._next = seq + _EVERY
-            self._store.write(lambda to: self._prune(to, seq)).add_done_callback(_logged)
+            self._store.write(lambda to: self._prune(to, seq)).add_done_callback(_log_failure)
 
     def _prune(self, to: sqlite3.Connection, newest: int) -> None:
         self._times += 1
@@ -54,6 +63,6 @@ class Pruner:
         to.execute(f"delete from rejected where seq <= ({_BEYOND})")
 
 
-def _logged(future: Future[None]) -> None:
+def _log_failure(future: Future[None]) -> None:
     if future.exception() is not None:
         _LOG.warning("old events cannot be deleted: %s", future.exception())

@@ -1,0 +1,72 @@
+"""The newest of what came in: a question cheap enough to be asked several times a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from svctoolkit.server.inspect.exchange import time_of
+from svctoolkit.server.store.records import Selection, fates_of, newest_events, newest_refusals
+from svctoolkit.server.worker import Engine
+
+REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One line about an event that came in: `fates` has a status by destination. `refused` says why it was not taken.
+
+    `user` is the user id, or the anonymous id. Secrets are masked.
+    """
+
+    seq: int
+    at: datetime
+    source: str
+    type: str
+    name: str
+    user: str
+    refused: str
+    fates: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts since the data plane was started; `fates` has the events by destination and status, pending ones too.
+
+    `received` are the events whose `messageId` was new, `repeated` those that a client had sent again.
+    """
+
+    received: int
+    rejected: int
+    fates: Mapping[str, Mapping[str, int]]
+    repeated: int = 0
+
+
+def totals(engine: Engine) -> Totals:
+    """How many there were of everything. Counted along the way, so asking costs nothing."""
+    fates: dict[str, dict[str, int]] = {key: {} for key in engine.workspace.destinations}
+    for (destination, status), count in engine.journal.counts("fates").items():
+        fates.setdefault(destination, {})[status] = count
+    for destination, count in engine.pending.by_destination().items():
+        fates.setdefault(destination, {})["pending"] = count
+    kinds = ("received", "rejected", "repeated")
+    received, rejected, repeated = (sum(engine.journal.counts(kind).values()) for kind in kinds)
+    return Totals(received, rejected, fates, repeated)
+
+
+def newest(engine: Engine, chosen: Selection, limit: int) -> list[Arrival]:
+    """At most `limit` of the newest arrivals, newest first; `status` of the selection may be `rejected`, too."""
+    store = engine.store
+    store.flush()
+    rows = [] if chosen.status == REJECTED else newest_events(store, chosen, limit)
+    if not (chosen.type or chosen.destination or chosen.status not in ("", REJECTED)):
+        rows += newest_refusals(store, chosen, limit)
+    lines = sorted(rows, reverse=True)[:limit]
+    fates = fates_of(store, [line.seq for line in lines])
+    masker = engine.masker()
+    arrivals: list[Arrival] = []
+    for line in lines:
+        source, kind, name, user, refused = map(masker.masked, line[2:])
+        arrivals.append(Arrival(line.seq, time_of(line.at), source, kind, name, user, refused, fates.get(line.seq, {})))
+    return arrivals

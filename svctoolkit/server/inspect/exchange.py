@@ -1,0 +1,22 @@
+"""What is kept of one exchange with a destination, as objects."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from svctoolkit.delivery import HttpRequest
+
+
+def request_of(members: Mapping[str, Any]) -> HttpRequest:
+    """The request that was sent, from its JSON form."""
+    body: str = members["body"]
+    raw = base64.b64decode(body[7:]) if body.startswith("base64:") else body.encode("utf-8", "surrogatepass")
+    return HttpRequest(members["method"], members["url"], members["headers"], raw)
+
+
+def time_of(seconds: float) -> datetime:
+    """A time of the store."""
+    return datetime.fromtimestamp(seconds, UTC)

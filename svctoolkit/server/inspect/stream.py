@@ -1,0 +1,79 @@
+"""The live stream: server-sent events of what changes, for any number of readers, however slow they are."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from svctoolkit.server.worker import Engine
+
+_ALIVE = 15.0  # seconds without changes after which a reader gets a sign of life
+_PAUSE = 0.02  # seconds between two answers to a reader: what happens meanwhile is told together
+_AT_ONCE = 1000  # changes
+_FAREWELL = 0.2  # seconds that a reader has for the last changes when the data plane stops
+
+
+class ChangeStream(Response):
+    """Sends the changes behind the number `after`, until the client leaves or the data plane stops.
+
+    A reader that does not read costs nothing: its connection is full, so nothing is sent, and the changes are in one
+    list for all. When it reads again, it gets a `missed` event for what is not in that list any more.
+    """
+
+    def __init__(self, engine: Engine, run: str | None, after: int | None) -> None:
+        super().__init__(media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        del self.headers["content-length"]
+        self._bell, self._feed, self._run = engine.bell, engine.journal.feed, run
+        self._after = self._feed.number if after is None else after
+
+    async def __call__(
+        self,
+        scope: Scope,  # noqa: ARG002 - of the protocol
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        sending = asyncio.ensure_future(self._send_changes(send))
+        ends = [asyncio.ensure_future(_until_left(receive)), asyncio.ensure_future(self._until_closed())]
+        try:
+            await asyncio.wait([sending, *ends], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            # A send that waits for a client that has left, or never reads, would wait for ever.
+            for task in (sending, *ends):
+                task.cancel()
+            await asyncio.gather(sending, *ends, return_exceptions=True)
+
+    async def _send_changes(self, send: Send) -> None:
+        await send(_part(b": connected\n\n"))
+        while not self._bell.closed or self._feed.number > self._after:
+            await asyncio.sleep(_PAUSE)
+            if await self._bell.wait_async(lambda: self._feed.number > self._after, _ALIVE):
+                await send(_part(self._next_changes()))
+            elif not self._bell.closed:
+                await send(_part(b": still here\n\n"))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _next_changes(self) -> bytes:
+        before = self._after
+        reading = self._feed.read(before, self._run, _AT_ONCE)
+        self._after = reading.number
+        if not reading.missed:
+            return b"".join(reading.frames)
+        missed = {"count": reading.missed, "after": before, "before": before + reading.missed + 1}
+        return b"event: missed\ndata: %s\n\n%s" % (msgspec.json.encode(missed), b"".join(reading.frames))
+
+    async def _until_closed(self) -> None:
+        await self._bell.wait_async(lambda: False, None)
+        await asyncio.sleep(_FAREWELL)
+
+
+def _part(text: bytes) -> Message:
+    return {"type": "http.response.body", "body": text, "more_body": True}
+
+
+async def _until_left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,29 @@
+"""JSON values as they stand in `blob` columns."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+import msgspec
+
+_COMPRESSED = 16_384  # bytes
+
+
+def pack(value: Any) -> bytes:
+    """A JSON value for a `blob` column. Much of it is compressed; for little, that costs more than it saves."""
+    try:
+        content = msgspec.json.encode(value)
+    except (UnicodeEncodeError, RecursionError):  # half of a surrogate pair, which JSON has only as an escape
+        content = json.dumps(value).encode()
+    return zlib.compress(content, 1) if len(content) > _COMPRESSED else content
+
+
+def unpack(blob: bytes) -> Any:
+    """What `pack` was given."""
+    content = zlib.decompress(blob) if blob[:1] == b"x" else blob  # no JSON starts with an x
+    try:
+        return msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        return json.loads(content)

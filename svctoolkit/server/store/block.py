@@ -1,0 +1,87 @@
+"""The events of one request as they are kept: the body as it came, and what makes events of it again.
+
+What gateway and processor add to the events is not stored: it is made from the rest, later and beside the reply, and is
+the same every time.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from svctoolkit.server.store.enrich import enrich, identity, message_id
+from svctoolkit.server.store.head import Head, decode_body, head_of
+from svctoolkit.server.store.schema import BlockRow
+
+_COMPRESSED = 2048  # bytes
+
+
+@dataclass(frozen=True)
+class Block:
+    """The events of one request. `first` is the seq of the first, `destinations` are the keys that they were meant for.
+
+    `kind` is the type that the path says, `ids` are the message ids for events without one. Who has read the body
+    already may give what he found: the heads as `scanned`, and as `parsed` the value of the JSON, which is the block's
+    from then on.
+    """
+
+    first: int
+    count: int
+    source: str
+    run: str
+    at: float
+    destinations: tuple[str, ...]
+    kind: str
+    ip: str
+    ids: tuple[str, ...]
+    body: bytes
+    scanned: Sequence[Head] = field(default=(), repr=False)
+    parsed: Any = field(default=None, repr=False)
+
+    @cached_property
+    def heads(self) -> Sequence[Head]:
+        """A head for each event, with the type and the message id that the event will have."""
+        if not self.scanned:
+            return list(map(head_of, self.events))
+        ids = iter(self.ids)
+        for head in self.scanned:
+            head.message_id = message_id(head.message_id) or next(ids)
+            head.type = self.kind or head.type
+        return self.scanned
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """The events, with everything that the gateway and the processor add."""
+        value = decode_body(self.body) if self.parsed is None else self.parsed
+        ids, received = iter(self.ids), datetime.fromtimestamp(self.at, UTC)
+        if self.kind:
+            value.pop("writeKey", None)
+            value["type"] = self.kind
+        events: list[dict[str, Any]] = [value] if self.kind else value["batch"]
+        for event in events:
+            owner = identity(event.get("userId")), identity(event.get("anonymousId"))
+            enrich(event, owner, received, self.ip, ids.__next__)
+        return events
+
+    def row(self) -> BlockRow:
+        """The row of this block, not routed yet."""
+        body = zlib.compress(self.body, 1) if len(self.body) > _COMPRESSED else self.body
+        keys, ids = "\n".join(self.destinations), "\n".join(self.ids)
+        return BlockRow(
+            self.first, self.count, self.source, self.run, self.at, keys, 0, self.kind, self.ip, ids, body
+        )  # fmt: skip
+
+
+def block_of(row: BlockRow) -> Block:
+    """The block of a row."""
+    body = zlib.decompress(row.body) if row.body[:1] == b"x" else row.body  # no JSON starts with an x
+    keys, ids = _lines(row.destinations), _lines(row.ids)
+    return Block(row.first, row.events, row.source, row.run, row.at, keys, row.kind, row.ip, ids, body)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(text.split("\n")) if text else ()

@@ -1,0 +1,259 @@
+"""What a store is asked by people: records by kind and filter, counts, the newest of what came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from svctoolkit.server.store.database import Store
+from svctoolkit.server.store.schema import TABLES, DeliveryRow, EventRow, FateRow, RejectedRow, Row, marks
+
+_WITHIN = 5000  # events that a selection of the newest looks at: a bound for what one question can cost
+
+
+class EventRecord(NamedTuple):
+    """One accepted event; `repeats` is the seq of the event whose `messageId` it has, None for the first."""
+
+    seq: int
+    message_id: str
+    type: str
+    name: str
+    source: str
+    run: str
+    at: float
+    repeats: int | None
+
+
+class DeliveryRecord(NamedTuple):
+    """A `DeliveryRow` with the event's `messageId`."""
+
+    number: int
+    seq: int
+    message_id: str
+    destination: str
+    run: str
+    attempt: int
+    part: int
+    status: int
+    at: float
+    data: bytes
+
+
+class FateRecord(NamedTuple):
+    """A `FateRow` with what an event is known by."""
+
+    seq: int
+    message_id: str
+    type: str
+    name: str
+    source: str
+    destination: str
+    status: str
+    by: str
+    reason: str
+    attempts: int
+    run: str
+    at: float
+    detail: bytes | None
+
+
+R = TypeVar("R", bound=EventRecord | DeliveryRecord | FateRecord | RejectedRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which records: each member that is not None must fit. What a kind of record does not have fits nothing.
+
+    `status` is a fate, or an HTTP status as text; `since` and `until` are seconds since 1970.
+    """
+
+    run: str | None = None
+    source: str | None = None
+    destination: str | None = None
+    type: str | None = None
+    name: str | None = None
+    user: str | None = None
+    status: str | None = None
+    message_id: str | None = None
+    since: float | None = None
+    until: float | None = None
+    seq: int | None = None
+    attempt: int | None = None
+    succeeded: bool | None = None
+    repeated: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[R]):
+    """A kind of record: its own table, whether events are joined to it, and what its records are numbered by."""
+
+    record: type[R]
+    row: type[Row]
+    number: str
+    order: str
+    with_events: bool = False
+
+    @property
+    def tables(self) -> str:
+        return f"{TABLES[self.row]} o" + (" join events e using (seq)" if self.with_events else "")
+
+    @property
+    def columns(self) -> str:
+        return ", ".join(self.column(name) for name in self.record._fields)
+
+    def column(self, name: str) -> str:
+        """The column with this name, or an empty text."""
+        name = {"message_id": "id"}.get(name, name)
+        if name in self.row._fields:
+            return f"o.{name}"
+        return f"e.{name}" if self.with_events and name in EventRow._fields else ""
+
+
+EVENTS = Kind(EventRecord, EventRow, "seq", "o.seq")
+REJECTED = Kind(RejectedRow, RejectedRow, "seq", "o.seq")
+DELIVERIES = Kind(DeliveryRecord, DeliveryRow, "number", "o.number", with_events=True)
+FATES = Kind(FateRecord, FateRow, "seq", "o.seq, o.destination", with_events=True)
+
+
+class Records(Generic[R]):
+    """The records of one kind that fit a filter, in their order. Nothing is read before it is asked for."""
+
+    def __init__(self, store: Store, kind: Kind[R], chosen: Filter) -> None:
+        self._store, self._kind = store, kind
+        conditions = list(_conditions(kind, chosen))
+        self._where = " and ".join(text for text, _ in conditions) or "1"
+        self._values = [value for _, values in conditions for value in values]
+
+    def count(self) -> int:
+        sql = f"select count(*) from {self._kind.tables} where {self._where}"
+        return int(self._store.read(sql, self._values)[0][0])
+
+    def at(self, index: int) -> R | None:
+        """The record at a place, counted from the end if it is negative; None behind the last."""
+        backwards = index < 0
+        order = f"{self._kind.order} desc".replace(", ", " desc, ") if backwards else self._kind.order
+        records = self._select(order, 1, -index - 1 if backwards else index)
+        return records[0] if records else None
+
+    def page(self, after: int, limit: int) -> list[R]:
+        """At most `limit` records with a number greater than `after`."""
+        number = self._kind.column(self._kind.number)
+        sql = f"{self._sql} where {number} > ? and {self._where} order by {self._kind.order} limit ?"
+        return [self._kind.record(*row) for row in self._store.read(sql, [after, *self._values, limit])]
+
+    def all(self, at_once: int) -> Iterator[R]:
+        """Every record, read a few at a time."""
+        start = 0
+        while records := self._select(self._kind.order, at_once, start):
+            yield from records
+            start += len(records)
+
+    @property
+    def _sql(self) -> str:
+        return f"select {self._kind.columns} from {self._kind.tables}"
+
+    def _select(self, order: str, limit: int, offset: int) -> list[R]:
+        sql = f"{self._sql} where {self._where} order by {order} limit ? offset ?"
+        return [self._kind.record(*row) for row in self._store.read(sql, [*self._values, limit, offset])]
+
+
+def _conditions(kind: Kind[Any], chosen: Filter) -> Iterator[tuple[str, Sequence[Any]]]:
+    for field in fields(chosen):
+        value = getattr(chosen, field.name)
+        if value is not None:
+            yield _condition(kind, field.name, value)
+
+
+def _condition(kind: Kind[Any], name: str, value: Any) -> tuple[str, Sequence[Any]]:
+    """A condition with its values; one that nothing meets for what the kind does not have."""
+    if name in ("since", "until"):
+        return f"o.at {'>=' if name == 'since' else '<'} ?", (value,)
+    if name == "user" and kind.column("anonymous"):
+        return f"({kind.column('user')} = ? or {kind.column('anonymous')} = ?)", (value, value)
+    if name == "succeeded" and kind is DELIVERIES:
+        return "(o.status between 200 and 299) = ?", (value,)
+    if name == "repeated" and kind.column("repeats"):
+        return f"({kind.column('repeats')} is not null) = ?", (value,)
+    column = kind.column(name)
+    if not column:
+        return "0", ()
+    return f"cast({column} as text) = ?" if name == "status" else f"{column} = ?", (value,)
+
+
+def fate_counts(store: Store, run: str | None = None) -> dict[tuple[str, str], int]:
+    """How many events have which fate, by destination and status."""
+    where, values = ("", []) if run is None else (" where run = ?", [run])
+    sql = f"select destination, status, count(*) from fates{where} group by 1, 2 order by 1, 2"
+    return {(destination, status): number for destination, status, number in store.read(sql, values)}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which of the newest: each member that is not empty must fit. `text` is part of a name, a user or a message id.
+
+    `status` is a fate (at `destination`, if that is given).
+    """
+
+    run: str | None = None
+    source: str = ""
+    type: str = ""
+    destination: str = ""
+    status: str = ""
+    text: str = ""
+
+
+class Arrival(NamedTuple):
+    """What came in, in one line: an event, or a refusal with the reason in `refused`."""
+
+    seq: int
+    at: float
+    source: str
+    type: str
+    name: str
+    user: str
+    refused: str
+
+
+def newest_events(store: Store, chosen: Selection, limit: int) -> list[Arrival]:
+    """The newest events, newest first, among the last 5,000."""
+    conditions, values = _same(chosen, "run", "source", "type")
+    conditions.insert(0, f"seq > (select max(seq) from events) - {_WITHIN}")
+    if chosen.text:
+        conditions.append("instr(lower(name || char(10) || user || char(10) || anonymous || char(10) || id), lower(?))")
+        values.append(chosen.text)
+    if chosen.destination or chosen.status:
+        fits, of_fate = _same(replace(chosen, run=None), "destination", "status")
+        conditions.append(f"exists (select 1 from fates f where f.seq = events.seq and {' and '.join(fits)})")
+        values += of_fate
+    columns = "seq, at, source, type, name, coalesce(nullif(user, ''), anonymous), ''"
+    sql = f"select {columns} from events where {' and '.join(conditions)} order by seq desc limit ?"
+    return [Arrival(*row) for row in store.read(sql, [*values, limit])]
+
+
+def newest_refusals(store: Store, chosen: Selection, limit: int) -> list[Arrival]:
+    """The newest refusals, newest first."""
+    conditions, values = _same(chosen, "run", "source")
+    if chosen.text:
+        conditions.append("instr(lower(reason), lower(?))")
+        values.append(chosen.text)
+    columns = "seq, at, source, '', '', '', status || ' ' || reason"
+    where = " and ".join(conditions) or "1"
+    sql = f"select {columns} from rejected where {where} order by seq desc limit ?"
+    return [Arrival(*row) for row in store.read(sql, [*values, limit])]
+
+
+def _same(chosen: Selection, *columns: str) -> tuple[list[str], list[Any]]:
+    """A condition for each of the columns that something is chosen of, and the values."""
+    given = {column: getattr(chosen, column) for column in columns}
+    chosen_columns = {column: value for column, value in given.items() if value or (column == "run" and value == "")}
+    return [f"{column} = ?" for column in chosen_columns], [*chosen_columns.values()]
+
+
+def fates_of(store: Store, seqs: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Status by destination of each of these events."""
+    fates: dict[int, dict[str, str]] = {}
+    sql = f"select seq, destination, status from fates where seq in ({marks(seqs)}) order by seq, destination"
+    for seq, destination, status in store.read(sql, seqs):
+        fates.setdefault(seq, {})[destination] = status
+    return fates

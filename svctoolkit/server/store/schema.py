@@ -1,0 +1,145 @@
+"""The tables of a store, each with the type of its rows. Nobody but this package knows SQL or the order of columns.
+
+blocks       the accepted requests as they came. Written before the reply.
+events       one row per event, for looking up. `seq` numbers the events; a block starts with the seq `first`.
+fates        what became of an event at one destination
+deliveries   every request to a destination with its answer
+rejected     what was refused, and why
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias, get_type_hints
+
+#: Raised with every change of a table: a store of another version is refused.
+VERSION = 2
+
+
+class BlockRow(NamedTuple):
+    """One accepted request of so many `events`. `destinations` and `ids` have one item per line; `routed` is 0 or 1."""
+
+    first: int
+    events: int
+    source: str
+    run: str
+    at: float
+    destinations: str
+    routed: int
+    kind: str
+    ip: str
+    ids: str
+    body: bytes
+
+
+class EventRow(NamedTuple):
+    """One event. `digest` tells messageIds apart; it is None for a repeat: `repeats` is the seq of the first one."""
+
+    seq: int
+    id: str
+    digest: int | None
+    repeats: int | None
+    source: str
+    run: str
+    user: str
+    anonymous: str
+    type: str
+    name: str
+    at: float
+
+
+class FateRow(NamedTuple):
+    """What became of one event at one destination. `detail` is packed JSON."""
+
+    seq: int
+    destination: str
+    run: str
+    status: str
+    by: str
+    reason: str
+    attempts: int
+    at: float
+    detail: bytes | None
+
+
+class DeliveryRow(NamedTuple):
+    """One request to a destination. `data` is packed JSON: payload, request, response, headers, error, milliseconds."""
+
+    number: int
+    seq: int
+    destination: str
+    run: str
+    attempt: int
+    part: int
+    status: int
+    at: float
+    data: bytes
+
+
+class RejectedRow(NamedTuple):
+    """What was refused. `position` is the place of the event in its batch; `body` is packed JSON."""
+
+    seq: int
+    source: str
+    run: str
+    status: int
+    reason: str
+    position: int | None
+    at: float
+    body: bytes
+
+
+Row: TypeAlias = BlockRow | EventRow | FateRow | DeliveryRow | RejectedRow
+TABLES: Mapping[type[Row], str] = {
+    BlockRow: "blocks",
+    EventRow: "events",
+    FateRow: "fates",
+    DeliveryRow: "deliveries",
+    RejectedRow: "rejected",
+}
+_KEYS: Mapping[type[Row], str] = {
+    BlockRow: "first",
+    EventRow: "seq",
+    FateRow: "seq, destination",
+    DeliveryRow: "number",
+    RejectedRow: "seq",
+}
+_INDEXES = """
+create index if not exists unrouted on blocks(first) where routed = 0;
+create index if not exists digests on events(digest);
+create index if not exists pending on fates(destination, seq) where status = 'pending';
+create index if not exists of_event on deliveries(seq);
+"""
+_SQL_TYPES = {int: "integer", float: "real", str: "text", bytes: "blob"}
+
+
+def ddl() -> str:
+    """The statements that make the tables, where they are not there yet."""
+    return "\n".join(_table(row) for row in TABLES) + _INDEXES
+
+
+def _table(row: type[Row]) -> str:
+    hints, key = get_type_hints(row), _KEYS[row]
+    # An integer key is SQLite's own row number only if it is declared beside its column.
+    columns = [f"{name} {_sql_type(hints[name])}{' primary key' if name == key else ''}" for name in row._fields]
+    ends = f", primary key({key})) without rowid" if "," in key else ")"
+    return f"create table if not exists {TABLES[row]}({', '.join(columns)}{ends};"
+
+
+def _sql_type(hint: Any) -> str:
+    return next(text for kind, text in _SQL_TYPES.items() if kind is hint or kind in getattr(hint, "__args__", ()))
+
+
+def columns(row: type[Row], prefix: str = "") -> str:
+    """The columns of a table in the order of its row type."""
+    return ", ".join(f"{prefix}{name}" for name in row._fields)
+
+
+def marks(values: Iterable[Any]) -> str:
+    """As many question marks as there are values."""
+    return ",".join("?" for _ in values)
+
+
+def storable(text: str) -> str:
+    """The text as SQLite takes it: halves of surrogate pairs, which are no characters, become question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

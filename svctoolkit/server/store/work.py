@@ -1,0 +1,176 @@
+"""What the worker reads and writes: blocks to route, events to deliver, what became of them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from itertools import count
+from threading import Lock
+from typing import Any, NamedTuple
+
+from svctoolkit.server.store.block import Block, block_of
+from svctoolkit.server.store.database import Store, insert
+from svctoolkit.server.store.schema import BlockRow, DeliveryRow, EventRow, FateRow, RejectedRow, columns, marks
+
+_CACHED_BLOCKS, _CACHED_BYTES = 16, 8 << 20
+_BLOCKS = f"select {columns(BlockRow)} from blocks"
+
+
+class PendingEvent(NamedTuple):
+    """An event that a destination is still to get."""
+
+    seq: int
+    source: str
+    run: str
+    user: str
+    anonymous: str
+    type: str
+    name: str
+    attempts: int
+
+
+class Duplicate(NamedTuple):
+    """The last event with a digest that was no repeat itself."""
+
+    seq: int
+    at: float
+
+
+class Work:
+    """The worker's side of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        # Numbered as they are stored, so whoever pages through them by number misses none.
+        self._delivery_numbers = count(store.read("select coalesce(max(number), 0) + 1 from deliveries")[0][0])
+
+    def unrouted_count(self) -> int:
+        return int(self._store.read("select count(*) from blocks where routed = 0")[0][0])
+
+    def unrouted_blocks(self, after: int, most: int, most_bytes: int) -> list[Block]:
+        """The next blocks that are not routed yet: `most` of them, or as many as have `most_bytes` (one at least)."""
+        sql = f"{_BLOCKS} where routed = 0 and first > ? order by first limit ?"
+        blocks: list[Block] = []
+        size = 0
+        while len(blocks) < most and size < most_bytes:
+            # A few at a time: a block may have megabytes.
+            few = min(8, most - len(blocks))
+            rows = self._store.read(sql, (blocks[-1].first if blocks else after, few))
+            blocks += [block_of(BlockRow(*row)) for row in rows]
+            size += sum(len(block.body) for block in blocks[-len(rows) :]) if rows else 0
+            if len(rows) < few:
+                break
+        return blocks
+
+    def duplicates(self, digests: Sequence[int]) -> dict[int, Duplicate]:
+        """The last event of each digest that is known."""
+        known: dict[int, Duplicate] = {}
+        for start in range(0, len(digests), 500):
+            some = digests[start : start + 500]
+            sql = f"select digest, seq, max(at) from events where digest in ({marks(some)}) group by digest"
+            known.update({digest: Duplicate(seq, at) for digest, seq, at in self._store.read(sql, some)})
+        return known
+
+    def save_routes(
+        self, blocks: Sequence[Block], events: Sequence[EventRow], fates: Sequence[FateRow]
+    ) -> Future[None]:
+        """Blocks are routed together with what came of it, or not at all."""
+        ends = blocks[0].first, blocks[-1].first
+
+        def save(to: sqlite3.Connection) -> None:
+            insert(to, events)
+            insert(to, fates)
+            to.execute("update blocks set routed = 1 where first between ? and ?", ends)
+
+        return self._store.write(save)
+
+    def save_rejected(self, row: RejectedRow) -> Future[None]:
+        return self._store.write(lambda to: insert(to, [row]))
+
+    def save_results(
+        self, fates: Sequence[FateRow], deliveries: Sequence[DeliveryRow], saved: Callable[[list[DeliveryRow]], None]
+    ) -> Future[None]:
+        """Store what attempts came to. `saved` gets the deliveries with their numbers, within the transaction."""
+
+        def save(to: sqlite3.Connection) -> None:
+            insert(to, fates)
+            numbered = [row._replace(number=next(self._delivery_numbers)) for row in deliveries]
+            insert(to, numbered)
+            saved(numbered)
+
+        return self._store.write(save)
+
+    def pending_counts(self) -> Counter[tuple[str, str]]:
+        """How many events are pending, by destination and run."""
+        sql = "select destination, run, count(*) from fates where status = 'pending' group by destination, run"
+        return Counter({(destination, run): number for destination, run, number in self._store.read(sql)})
+
+    def pending_events(self, destination: str, after: int, most: int) -> list[PendingEvent]:
+        """The events after a seq that are pending at a destination, in order."""
+        sql = (
+            "select seq, e.source, e.run, e.user, e.anonymous, e.type, e.name, f.attempts "
+            "from fates f join events e using (seq) "
+            "where destination = ? and status = 'pending' and seq > ? order by seq limit ?"
+        )
+        return [PendingEvent(*row) for row in self._store.read(sql, (destination, after, most))]
+
+    def pending_reason(self, destination: str) -> str:
+        """Why some event is still pending at a destination, or an empty text."""
+        sql = "select reason from fates where destination = ? and status = 'pending' and reason != '' limit 1"
+        rows = self._store.read(sql, (destination,))
+        return str(rows[0][0]) if rows else ""
+
+    def reopen(self, statuses: Iterable[str], destination: str | None, run: str | None) -> Counter[tuple[str, str]]:
+        """Make settled events pending again, with no attempt made: how many, by destination and run."""
+        values: list[str] = [*statuses]
+        conditions = [f"status in ({marks(values)})"]
+        for column, value in (("destination", destination), ("run", run)):
+            if value is not None:
+                conditions.append(f"{column} = ?")
+                values.append(value)
+        where = " and ".join(conditions)
+        reopened: Counter[tuple[str, str]] = Counter()
+
+        def save(to: sqlite3.Connection) -> None:
+            sql = f"select destination, run, count(*) from fates where {where} group by destination, run"
+            for key, of_run, number in to.execute(sql, values):
+                reopened[key, of_run] = number
+            to.execute(f"update fates set status = 'pending', attempts = 0 where {where}", values)
+
+        self._store.write(save).result()
+        return reopened
+
+
+class Events:
+    """The events of a store by seq, as they were accepted. Remembers the last few blocks."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._lock = store, Lock()
+        self._blocks: OrderedDict[int, Block] = OrderedDict()
+
+    def __getitem__(self, seq: int) -> Mapping[str, Any]:
+        """Raises `KeyError` when the event is not kept any more, `StoreError` when it cannot be read."""
+        block = self._cached(seq) or self._read(seq)
+        return block.events[seq - block.first]
+
+    def _cached(self, seq: int) -> Block | None:
+        with self._lock:
+            return next((b for b in self._blocks.values() if b.first <= seq < b.first + b.count), None)
+
+    def _read(self, seq: int) -> Block:
+        rows = self._store.read(f"{_BLOCKS} where first <= ? order by first desc limit 1", (seq,))
+        if not rows:
+            raise KeyError(seq)
+        block = block_of(BlockRow(*rows[0]))
+        if seq >= block.first + block.count:
+            raise KeyError(seq)
+        with self._lock:
+            self._blocks[block.first] = block
+            while len(self._blocks) > 1 and (len(self._blocks) > _CACHED_BLOCKS or self._size() > _CACHED_BYTES):
+                self._blocks.popitem(last=False)
+        return block
+
+    def _size(self) -> int:
+        return sum(len(block.body) for block in self._blocks.values())

@@ -1,0 +1,50 @@
+"""Reading the JSON body of a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+
+from svctoolkit.server.web.json import decode_object, refuse
+
+#: Bytes of a request body. The service's own gateway has the same limit.
+MAX_BODY = 4_096_000
+
+
+async def read_object(request: Request) -> tuple[dict[str, Any], int]:
+    """The JSON object in the request's body, and how many bytes it had. Raises `RequestError`: 400, 413 or 415."""
+    body = await _read_body(request)
+    _check_content_type(request)
+    return decode_object(body), len(body)
+
+
+async def _read_body(request: Request) -> bytes:
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length) > MAX_BODY:
+        _refuse_size()
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > MAX_BODY:
+            _refuse_size()
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _refuse_size() -> None:
+    refuse(f"the body is too large; {MAX_BODY:,} bytes are the most", status=413)
+
+
+def _check_content_type(request: Request) -> None:
+    """An absent Content-Type is fine: JSON is all that these operations take."""
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        refuse(f"Content-Encoding {encoding} is not taken here; send the body as it is", status=415)
+    given = request.headers.get("content-type", "").strip()
+    media, *parameters = [part.strip().lower() for part in given.split(";")]
+    if media and media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
+        refuse(f"Content-Type must be application/json, not {media}", status=415)
+    charsets = {p.partition("=")[2].strip('" ') for p in parameters if p.startswith("charset")}
+    if charsets - {"utf-8", "utf8", "us-ascii"}:
+        refuse(f"JSON is UTF-8, and the Content-Type says {', '.join(sorted(charsets))}", status=415)

@@ -1,0 +1,129 @@
+"""The last changes of a data plane, numbered, for streams and for listeners.
+
+All readers share one list: a change is described, masked and encoded once, however many look on, and only if somebody
+does. A reader has a number, up to which it has read. One that is too slow finds that what comes next is gone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, TypeAlias
+
+import msgspec
+
+from svctoolkit.secrets import Masker
+
+Listener: TypeAlias = Callable[[str, list[dict[str, Any]]], None]
+Describe: TypeAlias = Callable[[Any], dict[str, Any]]
+_CAPACITY = 10_000  # changes
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """Changes of one kind that happened together; the first one has the number `first`."""
+
+    first: int
+    kind: str
+    rows: Sequence[Any]
+    describe: Describe
+    frames: list[bytes] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.rows)
+
+    def encode(self, masker: Masker) -> None:
+        """Make the server-sent event of every change."""
+        frames: list[bytes] = []
+        changes = [self.describe(row) for row in self.rows]
+        for number, change in enumerate(changes, self.first):
+            text = masker.masked_json(msgspec.json.encode(change))
+            frames.append(b"id: %d\nevent: %s\ndata: %s\n\n" % (number, self.kind.encode(), text))
+        # Readers in another thread may be doing the same: each assignment is whole, and the frames come last.
+        self.runs = [change["run"] for change in changes]
+        self.frames = frames
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reader gets: server-sent events, its new number, and how many changes were gone before it came."""
+
+    frames: list[bytes]
+    number: int
+    missed: int
+
+
+class Feed:
+    """Keeps the last `capacity` changes. The first change has the number 1."""
+
+    def __init__(self, masker: Callable[[], Masker], capacity: int = _CAPACITY) -> None:
+        self._masker, self._capacity = masker, capacity
+        self._lock = Lock()
+        self._chunks: deque[_Chunk] = deque()
+        self._listeners: list[Listener] = []
+        self._next = 1
+
+    @property
+    def number(self) -> int:
+        """The number of the last change."""
+        return self._next - 1
+
+    def tell(self, kind: str, rows: Sequence[Any], describe: Describe) -> None:
+        """Add changes. `describe` makes JSON of a row when somebody wants to see it; it must have a `run`."""
+        if not rows:
+            return
+        with self._lock:
+            self._chunks.append(_Chunk(self._next, kind, rows, describe))
+            self._next += len(rows)
+            # The newest chunk always stays, whatever its size.
+            while len(self._chunks) > 1 and self._next - self._chunks[0].end >= self._capacity:
+                self._chunks.popleft()
+        if self._listeners:
+            changes = [describe(row) for row in rows]
+            for listener in list(self._listeners):
+                listener(kind, changes)
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener(kind, changes)` for everything from now on."""
+        with self._lock:
+            self._listeners.append(listener)
+
+    def unlisten(self, listener: Listener) -> None:
+        with self._lock:
+            self._listeners.remove(listener)
+
+    def close(self) -> None:
+        """Tell listeners that there will be no more changes."""
+        for listener in list(self._listeners):
+            listener("end", [{}])
+
+    def read(self, after: int, run: str | None, most: int = 1000) -> Reading:
+        """The next changes behind a number, about `most` of them; those of one run only, if that is given."""
+        with self._lock:
+            first = self._chunks[0].first if self._chunks else self._next
+            missed = max(0, first - after - 1)
+            chunks = list(self._some(after, most))
+        frames: list[bytes] = []
+        number = after + missed
+        masker = self._masker() if any(not chunk.frames for chunk in chunks) else None
+        for chunk in chunks:
+            if not chunk.frames and masker is not None:
+                chunk.encode(masker)
+            start = max(0, number + 1 - chunk.first)
+            numbered = zip(chunk.frames[start:], chunk.runs[start:], strict=True)
+            frames += [frame for frame, of_run in numbered if run in (None, of_run)]
+            number = chunk.end - 1
+        return Reading(frames, number, missed)
+
+    def _some(self, after: int, most: int) -> Iterator[_Chunk]:
+        size = 0
+        for chunk in self._chunks:
+            if chunk.end > after + 1:
+                yield chunk
+                size += len(chunk.rows)
+                if size >= most:
+                    return

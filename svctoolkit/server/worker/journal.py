@@ -1,0 +1,108 @@
+"""What is counted and told: numbers since the start, and every change for whoever looks on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+from svctoolkit.server.store.schema import DeliveryRow, EventRow, FateRow, RejectedRow
+from svctoolkit.server.worker.feed import Feed
+from svctoolkit.server.worker.task import Task
+
+
+class SettledFate(NamedTuple):
+    """A fate with what its event is known by: enough for a line of a list."""
+
+    fate: FateRow
+    type: str
+    name: str
+    user: str
+
+
+class SentDelivery(NamedTuple):
+    """A delivery without its contents, which may be large, and what its event is known by."""
+
+    number: int
+    seq: int
+    destination: str
+    run: str
+    attempt: int
+    part: int
+    status: int
+    type: str
+    name: str
+    user: str
+
+
+class Journal:
+    """Writes down what happens: `counts` by kind, and the feed."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self._lock = Lock()
+        #: by kind: (source), (source), (source, status), (destination, status) twice
+        self._counts: dict[str, Counter[tuple[str, ...]]] = {
+            kind: Counter() for kind in ("received", "repeated", "rejected", "deliveries", "fates")
+        }
+
+    def counts(self, kind: str) -> dict[tuple[str, ...], int]:
+        """How often something of this kind has happened since the start."""
+        with self._lock:
+            return dict(self._counts[kind])
+
+    def receive(self, events: Sequence[EventRow], fates: Sequence[SettledFate]) -> None:
+        """Events were routed; `fates` are those that were settled by that."""
+        self._count("received", ((row.source,) for row in events if row.repeats is None))
+        self._count("repeated", ((row.source,) for row in events if row.repeats is not None))
+        self.feed.tell("received", events, _received)
+        self._settle(fates)
+
+    def reject(self, row: RejectedRow) -> None:
+        self._count("rejected", [(row.source, str(row.status))])
+        self.feed.tell("rejected", [row._replace(body=b"")], _rejected)
+
+    def deliver(self, deliveries: Sequence[SentDelivery], fates: Sequence[SettledFate]) -> None:
+        """Attempts are over: these requests were made, and this became of the events."""
+        self._count("deliveries", ((row.destination, str(row.status)) for row in deliveries))
+        self.feed.tell("delivery", deliveries, SentDelivery._asdict)
+        self._settle(fates)
+
+    def _settle(self, fates: Sequence[SettledFate]) -> None:
+        rows = (item.fate for item in fates)
+        self._count("fates", ((row.destination, row.status) for row in rows if row.status != "pending"))
+        self.feed.tell("fate", fates, _fate)
+
+    def _count(self, kind: str, items: Iterable[tuple[str, ...]]) -> None:
+        with self._lock:
+            self._counts[kind].update(items)
+
+
+def sent(row: DeliveryRow, task: Task) -> SentDelivery:
+    return SentDelivery(*row[:7], task.type, task.name, task.user)
+
+
+def _received(row: EventRow) -> dict[str, Any]:
+    return {
+        "seq": row.seq,
+        "messageId": row.id,
+        "source": row.source,
+        "run": row.run,
+        "userId": row.user,
+        "anonymousId": row.anonymous,
+        "type": row.type,
+        "name": row.name,
+        "repeats": row.repeats,
+    }
+
+
+def _rejected(row: RejectedRow) -> dict[str, Any]:
+    names = ("seq", "source", "run", "status", "reason", "position")
+    return {name: getattr(row, name) for name in names}
+
+
+def _fate(item: SettledFate) -> dict[str, Any]:
+    names = ("seq", "destination", "run", "status", "by", "reason", "attempts")
+    members = {name: getattr(item.fate, name) for name in names}
+    return members | {"type": item.type, "name": item.name, "user": item.user}
