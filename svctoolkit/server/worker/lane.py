@@ -6,7 +6,8 @@ import logging
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Sequence
-from threading import Condition, Thread
+from functools import partial
+from threading import Condition, Thread, get_ident
 from time import monotonic
 from typing import Any, Protocol
 
@@ -15,7 +16,10 @@ from svctoolkit.server.worker.task import Outcome, Result, Task
 from svctoolkit.server.worker.timers import Timers
 
 _WINDOW = 2000  # tasks in memory; the rest waits in the store
-_FLUSH = 64, 0.05  # results, seconds
+_FLUSH = 64  # results
+_FLUSH_SECONDS = 0.05
+_UNSTORED = 2 * _FLUSH  # results: bounds what a kill can make the destination get twice
+_CLOSING = 2.0  # seconds for the store to take the last results
 _LOG = logging.getLogger("svctoolkit.delivery")
 _SLOW = 0.02  # seconds that a task may wait for a worker before there is another one
 
@@ -57,7 +61,12 @@ class Lane:
         self._loaded_to = 0
         self._behind = behind  # some pending events are in the store only
         self._workers = 0
+        # Results are stored in the order in which the attempts ended, one batch at a time: an old fate never replaces
+        # a newer one, also where the store fails and is tried again.
+        self._results: list[Result] = []
         self._unstored = 0
+        self._storing: int | None = None  # the thread that gave a batch to the store
+        self._flush_watched = False
         self._last_taken = 0.0
         self._watched = False
         self._stopped = False
@@ -91,6 +100,9 @@ class Lane:
             self._stopped = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._workers == 0, timeout)
+        self._flush()
+        with self._changed:
+            self._changed.wait_for(lambda: self._unstored == 0, _CLOSING)
 
     def _push(self, task: Task) -> None:
         self._held.add(task.seq)
@@ -139,23 +151,19 @@ class Lane:
                 self._watch(1.0)
 
     def _deliver(self) -> None:
-        finished: list[Result] = []
-        since = monotonic()
         while True:
             task = self._take()
             if task is not None:
-                result = self._result(task, self._owner.attempt(task, self._destination))
-                since = since if finished else monotonic()
-                finished.append(result)
-                self._advance(result)
-            if finished and (task is None or len(finished) >= _FLUSH[0] or monotonic() - since > _FLUSH[1]):
-                self._store(finished)
-                finished = []
-            elif task is None and self._leave():
+                outcome = self._owner.attempt(task, self._destination)
+                self._advance(self._result(task, outcome))
+                continue
+            self._flush()
+            if self._leave():
                 return
 
     def _take(self) -> Task | None:
         with self._changed:
+            self._changed.wait_for(lambda: self._stopped or self._unstored < _UNSTORED)
             if self._stopped or self._owner.is_paused(self._destination):
                 return None
             if self._behind and len(self._held) < _WINDOW // 2:
@@ -184,37 +192,53 @@ class Lane:
         return Result(task, outcome, task.attempts, self._backoff.pause(task.attempts, outcome.wait))
 
     def _advance(self, result: Result) -> None:
-        """The user's next event may go, or this one again after its pause."""
+        """The user's next event may go, or this one again after its pause. The result is on its way to the store."""
         owner = result.task.owner
+        with self._changed:
+            self._results.append(result)
+            self._unstored += 1
+            full, watched = len(self._results) >= _FLUSH, self._flush_watched
+            self._flush_watched = True
+            if result.retry_in is None:
+                waiting = self._owners[owner]
+                waiting.popleft()
+                if waiting:
+                    self._ready.append(owner)
+                else:
+                    del self._owners[owner]
         if result.retry_in is not None:
             self._timers.after(result.retry_in, lambda: self._again(owner))
-            return
-        with self._changed:
-            waiting = self._owners[owner]
-            waiting.popleft()
-            if waiting:
-                self._ready.append(owner)
-            else:
-                del self._owners[owner]
+        if full:
+            self._flush()
+        elif not watched:  # the next attempt may take long
+            self._timers.after(_FLUSH_SECONDS, self._flush)
 
     def _again(self, owner: str) -> None:
         with self._changed:
             self._ready.append(owner)
             self._staff()
 
-    def _store(self, results: list[Result]) -> None:
-        with self._changed:
-            # Bounds what a kill can make the destination get twice.
-            self._changed.wait_for(lambda: self._unstored < 2 * _FLUSH[0])
-            self._unstored += len(results)
-        self._owner.settle(self._destination, results, lambda: self._forget(results))
+    def _flush(self) -> None:
+        """Give the results to the store, unless it is busy with others: then they go when it is done with those."""
+        while True:
+            with self._changed:
+                self._flush_watched = False
+                if self._storing is not None or not self._results:
+                    return
+                batch, self._results = self._results, []
+                self._storing = get_ident()
+            self._owner.settle(self._destination, batch, partial(self._forget, batch))
 
     def _forget(self, results: list[Result]) -> None:
+        """These results are stored."""
         with self._changed:
+            same_thread, self._storing = self._storing == get_ident(), None
             self._unstored -= len(results)
             self._held -= {result.task.seq for result in results if result.retry_in is None}
             self._changed.notify_all()
             self._staff()
+        if not same_thread:  # else it is the loop in `_flush` that is waiting for this
+            self._flush()
 
     def _leave(self) -> bool:
         with self._changed:
