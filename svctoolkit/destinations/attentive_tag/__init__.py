@@ -3,11 +3,14 @@
 identify subscribes a person, or unsubscribes with `identifyOperation: unsubscribe` in the event's integrations. With
 the new identify flow it joins the person's identifiers and sets custom attributes instead, and the track event
 `subscription_event` says which channels the person wants. Other track events become shop events or custom events; they
-must not be older than 12 hours.
+must not be older than 12 hours. https://docs.attentive.com/reference
+
+Decisions. A price that is no number is null, and a time that is none is sent as it is, as the service does.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -23,15 +26,13 @@ from svctoolkit.mapping import (
     as_object,
     check_age,
     compact,
+    converter,
     event_name,
-    iso_ms,
-    number,
-    products,
+    moment,
     required,
-    time,
     trait,
-    value_of,
 )
+from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
 
 _API = "https://api.attentivemobile.com/v1"
@@ -41,7 +42,8 @@ _SHOP = {
     "product added": "add-to-cart",
     "order completed": "purchase",
 }
-_CHANNELS = {"sms": ("phone", "TEXT"), "email": ("email", "EMAIL")}
+_CONTACTS = {"sms": "phone", "email": "email"}
+_WHOLE = re.compile(r"\s*[+-]?\d+", re.ASCII)
 _NOT_IN_KEYS = set("'\"{}[]\\,")
 
 
@@ -56,6 +58,13 @@ destination = DestinationType(
     AttentiveSettings,
     docs="https://docs.attentive.com/reference",
     names=("attentive_tag",),
+    quirks=[
+        "The time of an event is sent as occuredAt; Attentive reads occurredAt, and takes the time of arrival.",
+        "Prices are cut to whole numbers.",
+        "Attributes come from the event's own traits where it has any, else from those of the context, and so do the "
+        "e-mail address and the telephone number beside them.",
+        "Identifiers are joined only where one of them is clientUserId or customIdentifiers.",
+    ],
     answers=[
         Answer("success", 202, "", at="/v1/subscriptions"),
         Answer("success", 200, ""),
@@ -65,14 +74,20 @@ destination = DestinationType(
     ],
 )
 
-WHEN = time(TIME)
+
+@converter
+def listed(value: Any) -> Any:
+    """Anything but a list is left out."""
+    return value if isinstance(value, list) else ""
+
+
 CONTACT = Table({"phone": PHONE, "email": EMAIL})
 IDENTIFIERS = Table(
     {
         "clientUserId": "context.externalId.clientUserId",
         "shopifyId": "context.externalId.shopifyId",
         "klaviyoId": "context.externalId.klaviyoId",
-        "customIdentifiers": trait("customIdentifiers"),
+        "customIdentifiers": listed(trait("customIdentifiers")),
     }
 )
 USER = Table(
@@ -81,7 +96,7 @@ USER = Table(
         "email": EMAIL,
         "externalIdentifiers": {
             "clientUserId": "context.externalId.clientUserId",
-            "customIdentifiers": trait("customIdentifiers"),
+            "customIdentifiers": listed(trait("customIdentifiers")),
         },
     }
 )
@@ -96,8 +111,10 @@ ITEM = Table(
     },
     of="properties.products",
 )
-PRICE = Table({"value": required(number("price")), "currency": "currency"}, of="properties.products")
 CUSTOM = Table({"externalEventId": "properties.eventId"})
+_time, _client_user_id = getter(TIME), getter("context.externalId.clientUserId")
+#: traits that are no attributes
+_NO_ATTRIBUTES = frozenset({"phone", "email", "customIdentifiers"})
 
 
 @destination.on("identify")
@@ -107,9 +124,8 @@ def send_person(event: Event, settings: AttentiveSettings) -> Iterator[Payload]:
         yield from _person(event, settings)
         return
     user, options = CONTACT(event), destination.options(event)
-    if not user:
-        raise MappingError("needs a value at traits.phone or traits.email", field="traits.phone or traits.email")
-    if options.get("identifyOperation") == "unsubscribe":
+    _check_contact(user)
+    if str(options.get("identifyOperation")).lower() == "unsubscribe":
         change = {key: options.get(key) for key in ("subscriptions", "notification")}
         yield _post(settings, "/subscriptions/unsubscribe", {"user": user, **compact(change)})
     else:
@@ -126,9 +142,7 @@ def send_event(event: Event, settings: AttentiveSettings, context: Context) -> I
     body: dict[str, Any] = {"user": USER(event), **_occurrence(event, context)}
     kind = _SHOP.get(name.strip().lower())
     if kind:
-        items = products(event) or [event.properties]
-        body["items"] = [{**ITEM(item), "price": [PRICE(item)]} for item in items]
-        yield _post(settings, f"/events/ecommerce/{kind}", body)
+        yield _post(settings, f"/events/ecommerce/{kind}", {**body, "items": _items(event)})
     else:
         strange = [key for key in event.properties if _NOT_IN_KEYS & set(key)]
         if strange:
@@ -140,16 +154,41 @@ def send_event(event: Event, settings: AttentiveSettings, context: Context) -> I
         yield _post(settings, "/events/custom", {**body, **custom})
 
 
+def _items(event: Event) -> list[dict[str, Any]]:
+    """The products, or the one that the properties tell of."""
+    products, where = event.properties.get("products"), "properties.products"
+    if products is not None and (not products or not isinstance(products, list)):
+        raise MappingError(f"{where}: expected a list of products", field=where)
+    items = []
+    for product in products or [event.properties]:
+        price: dict[str, Any] = {"value": _whole(as_object(product).get("price"))}
+        if "currency" in as_object(product):
+            price["currency"] = product["currency"]
+        items.append({**ITEM(as_object(product)), "price": [price]})
+    return items
+
+
+def _whole(price: Any) -> int | None:
+    """The whole number that a price begins with."""
+    digits = _WHOLE.match(str(price)) if type(price) in (int, float, str) else None
+    return int(digits[0]) if digits else None
+
+
 def _person(event: Event, settings: AttentiveSettings) -> Iterator[Payload]:
     identifiers = {**CONTACT(event), **IDENTIFIERS(event)}
-    traits = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
-    user, attributes = USER(event), IDENTIFIERS.rest(CONTACT.rest(traits, "traits"), "traits")
-    if len(identifiers) < 2 and not (user and attributes):
+    traits = event.traits
+    contact = {key: traits[key] for key in ("phone", "email") if traits.get(key)}
+    external = {"clientUserId": _client_user_id(event.raw), "customIdentifiers": traits.get("customIdentifiers")}
+    external = {key: value for key, value in external.items() if value is not None and value != ""}
+    user = {**contact, **compact({"externalIdentifiers": external})}
+    attributes = {key: value for key, value in traits.items() if value is not None and key not in _NO_ATTRIBUTES}
+    joins = len(identifiers) > 1 and not identifiers.keys().isdisjoint(("clientUserId", "customIdentifiers"))
+    if not joins and not (user and attributes):
         raise MappingError(
             "needs two identifiers to join (phone, email, externalId), or one and traits to set as attributes",
             field="traits",
         )
-    if len(identifiers) > 1:  # one alone joins nothing
+    if joins:
         yield _post(settings, "/identity-resolution/user-identifiers", identifiers)
     if user and attributes:
         yield _post(settings, "/attributes/custom", {"user": user, "properties": attributes})
@@ -160,24 +199,30 @@ def _subscriptions(event: Event, settings: AttentiveSettings) -> Iterator[Payloa
     consents, contact = event.properties.get("channelConsents"), CONTACT(event)
     if not isinstance(consents, list):
         raise MappingError(f"{where}: expected a list of {{channel, consented}}", field=where)
-    if not contact:
-        raise MappingError("needs a value at traits.phone or traits.email", field="traits.phone or traits.email")
-    wanted: dict[str, Any] = {}
-    unwanted: dict[str, Any] = {}
+    _check_contact(contact)
+    consented: dict[str, Any] = {}
+    refused: dict[str, Any] = {}
     ended = []
     for consent in map(as_object, consents):
-        key, channel = _CHANNELS.get(str(consent.get("channel")).lower(), ("", ""))
-        if key in contact and isinstance(consent.get("consented"), bool):
-            (wanted if consent["consented"] else unwanted)[key] = contact[key]
-            if not consent["consented"] and consent.get("type"):
-                ended.append({"type": consent["type"], "channel": channel})
-    if not wanted and not unwanted:
+        channel, answer = str(consent.get("channel")).lower(), consent.get("consented")
+        key = _CONTACTS.get(channel, "")
+        if key in contact and isinstance(answer, bool):
+            (consented if answer else refused)[key] = contact[key]
+        if answer is False and consent.get("type"):
+            ended.append({"type": consent["type"], "channel": "TEXT" if channel == "sms" else "EMAIL"})
+    if not consented and not refused:
         raise MappingError(f"{where}: has no channel (email, sms) that the person has an address for", field=where)
-    if wanted:
-        yield _post(settings, "/subscriptions", {"user": wanted, **_source(event, settings)})
-    if unwanted:
+    if consented:
+        yield _post(settings, "/subscriptions", {"user": consented, **_source(event, settings)})
+    if refused:
         change = {"subscriptions": ended, "notification": event.properties.get("notification")}
-        yield _post(settings, "/subscriptions/unsubscribe", {"user": unwanted, **compact(change)})
+        yield _post(settings, "/subscriptions/unsubscribe", {"user": refused, **compact(change)})
+
+
+def _check_contact(contact: Mapping[str, Any]) -> None:
+    """A number is no address."""
+    if all(not isinstance(address, str | list | dict) for address in contact.values()):
+        raise MappingError("needs a value at traits.phone or traits.email", field="traits.phone or traits.email")
 
 
 def _source(event: Event, settings: AttentiveSettings) -> dict[str, Any]:
@@ -195,12 +240,12 @@ def _external(event: Event) -> dict[str, Any]:
     return compact({"externalIdentifiers": IDENTIFIERS(event)})
 
 
-def _occurrence(event: Event, context: Context) -> dict[str, str]:
-    when = value_of(event, WHEN)
-    if when is None:
-        return {}
-    check_age(when, context.clock(), by="Attentive", past=timedelta(hours=12))
-    return {"occurredAt": iso_ms.of(when)}
+def _occurrence(event: Event, context: Context) -> dict[str, Any]:
+    given = _time(event.raw)
+    when = moment(given)
+    if when is not None:
+        check_age(when, context.clock(), by="Attentive", past=timedelta(hours=12))
+    return {} if given is None else {"occuredAt": given}
 
 
 def _post(settings: AttentiveSettings, path: str, body: Mapping[str, Any]) -> Payload:
