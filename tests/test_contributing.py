@@ -1,0 +1,118 @@
+"""CONTRIBUTING, followed word by word in a copy of the repository: to add a thing is to add a file."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.__main__ import copies
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"^```\w+\n# (svctoolkit/\S+)\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE))
+WORKSPACE = """
+destinations: {bay: {type: HARBOR, config: {apiKey: k-1}}}
+sources: {web: {destinations: [bay]}}
+"""
+SUITE = f"""{WORKSPACE}
+scenarios:
+  - name: a visit
+    destination: bay
+    event: {{type: track, event: Room Booked, userId: u1}}
+    expect: {{dest_transform: [{{body: {{JSON: {{what: Room Booked}}}}}}]}}
+  - name: even
+    destination: bay
+    event: {{type: track, event: Room Booked, userId: u1, timestamp: "2026-01-15T10:00:00Z"}}
+    expect: {{dest_transform: [{{body: {{JSON: {{at: {{$even: true}}}}}}}}]}}
+"""
+REFUSED = """
+from svctoolkit import Pipeline, Workspace, events
+from svctoolkit.pipeline import Stages
+
+workspace = Workspace.load("workspace.yaml")
+event = events.track("Room Booked", user_id="u1")
+result = Pipeline(workspace).test_destination("bay", event, stages=Stages(send_to_destination=True))
+print(result.data[0].to_dict()["destination_response_status"])
+"""
+COUNTED = """
+from svctoolkit import events
+from svctoolkit.widgets import EventCounter
+
+counter = EventCounter([events.track("A", user_id="u"), events.track("B", user_id="u")])
+print(counter.counts, "<td" in counter.static())
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def repository() -> Iterator[Path]:
+    """A copy with every file that the page shows."""
+    with copies(1) as (folder,):
+        for name, code in FILES.items():
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(code, encoding="utf-8")
+        yield folder
+
+
+def run(repository: Path, *command: str, cwd: Path | None = None) -> str:
+    environ = {**os.environ, "PYTHONPATH": str(repository)}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=cwd or repository, env=environ, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_page_shows_six_things() -> None:
+    """A destination with its examples, a matcher, a reporter, a widget, a command, a delivery mode."""
+    assert len(FILES) == 7
+    assert not [name for name in FILES if (ROOT / name).exists()]
+
+
+def test_the_destination_proves_itself(repository: Path) -> None:
+    """Its examples cover its handler and its table, as the catalogue's own tests want them."""
+    assert " passed" in run(
+        repository, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_destinations.py", "-k", "HARBOR"
+    )
+
+
+def test_the_matcher_and_the_reporter_take_part(repository: Path, tmp_path: Path) -> None:
+    """A suite uses the matcher, and the reporter tells of it; the matcher's docstring is true."""
+    (tmp_path / "harbor.suite.yaml").write_text(SUITE, encoding="utf-8")
+
+    assert run(repository, "-m", "svctoolkit", "run", ".", "--report", "dots", cwd=tmp_path).endswith("..")
+    doctest = "import doctest; from svctoolkit.runner.expect.matchers import even; print(doctest.testmod(even))"
+    assert run(repository, "-c", doctest) == "TestResults(failed=0, attempted=2)\n"
+
+
+def test_the_command_is_one(repository: Path) -> None:
+    """It runs, and the list of commands has it."""
+    assert run(repository, "-m", "svctoolkit", "hello") == "hello\n"
+    assert "say hello" in run(repository, "-m", "svctoolkit", "--help")
+
+
+def test_the_widget_is_one(repository: Path, tmp_path: Path) -> None:
+    """It is imported by its name and shows itself without a browser."""
+    assert run(repository, "-c", COUNTED, cwd=tmp_path) == "Counter({'track': 2}) True\n"
+
+
+def test_the_delivery_mode_is_one(repository: Path, tmp_path: Path) -> None:
+    """A workspace file chooses it by its name."""
+    (tmp_path / "workspace.yaml").write_text(f"delivery: {{mode: refuse}}\n{WORKSPACE}", encoding="utf-8")
+
+    assert run(repository, "-c", REFUSED, cwd=tmp_path) == "[503]\n"
+
+
+def test_what_is_added_is_clean(repository: Path) -> None:
+    """The layers, the types and the style hold for what the page shows."""
+    run(repository, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_layers.py")
+    run(repository, "-m", "mypy", "--config-file", "pyproject.toml")
+    run(repository, "-m", "ruff", "check", *(name for name in FILES if name.endswith(".py")))
