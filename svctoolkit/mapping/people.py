@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from svctoolkit.mapping.leaves import converter, string, trait
@@ -17,11 +19,16 @@ POSTAL_CODE = trait("zip", "zipcode", "zipCode", "zip_code", "postalCode", "addr
 COUNTRY = trait("country", "address.country")
 
 
-def sha256(text: str) -> str:
-    """The SHA-256 of a text, in lower-case hexadecimal digits."""
+@cache
+def _sha256() -> Callable[[bytes], Any]:
     from hashlib import sha256  # loads OpenSSL, and few types hash
 
-    return sha256(text.encode("utf-8", "replace")).hexdigest()
+    return sha256
+
+
+def sha256(text: str) -> str:
+    """The SHA-256 of a text, in lower-case hexadecimal digits."""
+    return str(_sha256()(text.encode("utf-8", "replace")).hexdigest())
 
 
 def md5(text: str) -> str:
