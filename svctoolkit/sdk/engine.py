@@ -107,6 +107,7 @@ class Engine:
     def flush(self, timeout: float, *, patient: bool = True) -> bool:
         """Send what waits, to the data plane and then to device mode; whether the data plane has all of it."""
         deadline = time.monotonic() + timeout
+        self.turnstile.catch_up_interrupting()
         delivered = self.worker.flush(timeout, patient=patient)
         if self.settings.factories:
             self.device.flush(max(0.0, deadline - time.monotonic()))

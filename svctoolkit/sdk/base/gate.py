@@ -46,17 +46,21 @@ class Gate:
         if not self._lock.acquire(blocking=False):
             yield
             return
-        interrupted = self._inside and not self.exclusive
+        was_inside, interrupted = self._inside, False
         self._lock.release()
+        if not self.exclusive:
+            with suppress(RuntimeError):
+                self._lock.release()  # the interrupted code's: the lock itself knows best whether it has one
+                interrupted = True
         if not interrupted:
             yield
             return
-        self.leave()
+        self._inside = False
         try:
             yield
         finally:
             self._lock.acquire()
-            self._inside = True
+            self._inside = was_inside
 
 
 class Turnstile:
@@ -74,20 +78,30 @@ class Turnstile:
 
     def run(self, work: Callable[[], None]) -> None:
         """Have it done. `work` must not raise."""
-        if not self._gate.enter(self._patience):
-            self._postponed.append(work)
-        else:
+        try:
+            if not self._gate.enter(self._patience):
+                self._postponed.append(work)
+                return
             try:
                 self._catch_up()
                 work()
             finally:
                 self._gate.leave()
-        # What came meanwhile, or what whoever was inside has missed by a moment.
+        finally:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Do what came meanwhile, or what whoever was inside has missed by a moment."""
         while self._postponed and self._gate.enter(0):
             try:
                 self._catch_up()
             finally:
                 self._gate.leave()
+
+    def catch_up_interrupting(self) -> None:
+        """Do it even if this thread stands, in a signal handler, in the middle of other work: that may never go on."""
+        with self._gate.lent():
+            self.catch_up()
 
     def try_run(self, work: Callable[[], None]) -> None:
         """Do it, unless somebody is inside."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -60,6 +61,7 @@ class Reporter:
         self.tally = Tally()
         self.last_error = ""
         self._level = LogLevel.NONE
+        self._publishing: set[int] = set()  # threads that are in the middle of calling back
         self._topics: set[str] = set()
         self._on_error: Callable[[ToolkitError], object] | None = None
         self._on_drop: Callable[[dict[str, object], str], object] | None = None
@@ -104,19 +106,24 @@ class Reporter:
 
     def publish(self) -> None:
         """Call the callbacks for what happened until now. What they raise is logged, what they cause comes later."""
-        for _ in range(len(self._news)):
-            try:
-                news = self._news.popleft()
-            except IndexError:  # another thread took it
-                return
-            try:
-                self._call_back(news)
-            except Exception as error:  # noqa: BLE001 - the host's code; it must not end the worker
-                self.log(LogLevel.ERROR, "a callback failed: %s: %s", type(error).__name__, error)
+        me = threading.get_ident()
+        if not self._news or me in self._publishing:
+            return
+        self._publishing.add(me)
+        try:
+            for _ in range(len(self._news)):
+                self._call_back(self._news.popleft())
+        except IndexError:  # another thread took it
+            return
+        finally:
+            self._publishing.discard(me)
 
     def _call_back(self, news: ToolkitError | tuple[bytes, str]) -> None:
-        if isinstance(news, ToolkitError):
-            if self._on_error is not None:
-                self._on_error(news)
-        elif self._on_drop is not None:
-            self._on_drop(json.loads(news[0]), news[1])
+        try:
+            if isinstance(news, ToolkitError):
+                if self._on_error is not None:
+                    self._on_error(news)
+            elif self._on_drop is not None:
+                self._on_drop(json.loads(news[0]), news[1])
+        except Exception as error:  # noqa: BLE001 - the host's code; it must not end the worker
+            self.log(LogLevel.ERROR, "a callback failed: %s: %s", type(error).__name__, error)

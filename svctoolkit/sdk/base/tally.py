@@ -7,7 +7,6 @@ from collections import Counter, deque
 from svctoolkit.sdk.base.gate import Gate
 
 _FOLD_AT = 1000
-_MOMENT = 0.05
 
 
 class Tally:
@@ -21,11 +20,11 @@ class Tally:
     def add(self, counts: dict[str, int]) -> None:
         self._news.append(counts)
         if len(self._news) > _FOLD_AT:
-            self.totals()
+            self.totals(0)
 
-    def totals(self) -> dict[str, int]:
+    def totals(self, patience: float = 0.05) -> dict[str, int]:
         """Everything counted so far. (Inside an interrupted `totals`, what it had summed up.)"""
-        if self._gate.enter(_MOMENT):
+        if self._gate.enter(patience):
             try:
                 for _ in range(len(self._news)):
                     self._totals.update(self._news.popleft())

@@ -1,0 +1,230 @@
+"""A call is safe at any moment: in signal handlers, `__del__`, callbacks, in the middle of another call."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.sdk import ServiceClient
+from svctoolkit.sdk.base.gate import Gate, Latch, Turnstile, Wakeup
+
+from .gateway import KEY, Gateway, until
+
+ROOT = Path(__file__).parents[2]
+posix = pytest.mark.skipif(os.name != "posix", reason="needs signals")
+HANDLER = """
+import faulthandler, os, signal, sys, threading, time
+from svctoolkit.sdk import ServiceClient
+faulthandler.dump_traceback_later(25, exit=True)
+directory, url, delay, end = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
+client = ServiceClient(data_directory=directory, data_plane_url=url, track_lifecycle_events=False,
+                       db_threshold_count=1_000_000, flush_queue_size=100)
+client.initialize("2RdemoWriteKey")
+def handler(*_):
+    client.track("in the handler")
+    began = time.monotonic()
+    client.shutdown(8)
+    os.write(1, f"{time.monotonic() - began:.2f}\\n".encode())
+    if end == "hard": os._exit(0)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, handler)
+threading.Timer(delay, os.kill, (os.getpid(), signal.SIGTERM)).start()
+number = 0
+while True:
+    client.track("under load", {"number": number})
+    os.write(2, b".")
+    number += 1
+    if number % 50 == 0: time.sleep(0.001)
+"""
+
+
+@posix
+@pytest.mark.parametrize("end", ["soft", "hard"])
+def test_shutdown_in_a_signal_handler_sends_everything(gateway: Gateway, tmp_path: Path, end: str):
+    """SIGTERM in the middle of a storm of calls: the handler's `shutdown` ends in its time, and nothing is lost."""
+    for place in range(8):
+        before = len(gateway.events)
+        directory = tmp_path / str(place)
+        result = subprocess.run(
+            [sys.executable, "-c", HANDLER, str(directory), gateway.url, str(0.25 + place * 0.013), end],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            timeout=60,
+        )
+        assert result.returncode == 0, result.stderr[-2000:]
+        assert float(result.stdout) < 8.5
+        # What the handler interrupted, and its own event, may go with the next start.
+        client = ServiceClient(data_directory=directory, data_plane_url=gateway.url, track_lifecycle_events=False)
+        client.initialize(KEY)
+        assert client.flush(20)
+        client.shutdown()
+        sent = gateway.events[before:]
+        numbers = {event["properties"]["number"] for event in sent if event["event"] == "under load"}
+        returned = result.stderr.count(b".")
+        assert numbers >= set(range(returned))
+        assert "in the handler" in {event["event"] for event in sent}
+
+
+@posix
+def test_calls_in_a_signal_handler_are_kept_in_the_middle_of_calls(make, gateway: Gateway):
+    """A timer that interrupts a loop of calls and calls itself: every event is there, once, and nothing hangs."""
+    client = make(db_threshold_count=1_000_000)
+    calls = []
+
+    def handler(*_: object) -> None:
+        calls.append(client.track("interrupting"))
+        client.stats()
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.0007, 0.0007)
+    try:
+        for number in range(2000):
+            client.track(f"{number}")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert client.flush(20)
+
+    assert [name for name in gateway.names if name != "interrupting"] == [str(n) for n in range(2000)]
+    assert gateway.names.count("interrupting") == len(calls) > 10
+    stats = client.stats()
+    assert stats.recorded == stats.delivered == 2000 + len(calls)
+
+
+def test_a_finalizer_may_call(make, gateway: Gateway):
+    """`__del__` runs wherever the garbage collector finds time, in the middle of our own code, too."""
+    client = make(db_threshold_count=1_000_000)
+    made = [0]
+
+    class Noisy:
+        def __init__(self) -> None:
+            self.me = self  # only the collector ends this
+            made[0] += 1
+
+        def __del__(self) -> None:
+            client.track("finalized")
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(5)
+    try:
+        for number in range(500):
+            Noisy()
+            client.track(f"{number}", {"list": [{} for _ in range(20)]})
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.collect()
+    assert client.flush(20)
+
+    assert gateway.names.count("finalized") == made[0]
+    assert len(gateway.names) == 500 + made[0]
+
+
+def test_callbacks_may_call_and_wait(make, gateway: Gateway):
+    """`on_error` and `on_drop` may track, flush and shut down; what they cause comes later, not for ever."""
+    heard: list[str] = []
+
+    def on_drop(event: dict, reason: str) -> None:
+        heard.append(reason)
+        client.track("about a drop", {"text": "x" * 40_000})  # too large: dropped as well
+        client.flush(0.1)
+
+    client = make(on_drop=on_drop, on_error=lambda error: client.flush(0.1))
+    client.track("large", {"text": "x" * 40_000})
+    client.track("small")
+
+    assert client.flush()
+    assert gateway.names == ["small"]
+    assert 1 <= len(heard) < 20
+
+
+def test_before_initialize_and_in_its_middle_nothing_is_lost(gateway: Gateway, tmp_path: Path):
+    """Threads that call while `initialize` runs lose no event."""
+    client = ServiceClient(data_directory=tmp_path, data_plane_url=gateway.url, track_lifecycle_events=False)
+    started = threading.Event()
+
+    def call(thread: int) -> None:
+        for number in range(100):
+            client.track(f"{thread} {number}")
+            started.set()
+
+    threads = [threading.Thread(target=call, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    started.wait(5)
+    client.initialize(KEY)
+    for thread in threads:
+        thread.join()
+    assert client.shutdown(20)
+
+    assert sorted(gateway.names) == sorted(f"{thread} {number}" for thread in range(4) for number in range(100))
+
+
+def test_a_gate_refuses_its_own_thread_and_waits_for_others():
+    """`enter` says no to the thread that is inside, waits for another one, and `lent` lets others in meanwhile."""
+    gate, entered = Gate(), []
+    assert gate.enter()
+    assert not gate.enter(0)
+    other = threading.Thread(target=lambda: entered.append(gate.enter(0.01)))
+    other.start()
+    other.join()
+    with gate.lent():
+        borrower = threading.Thread(target=lambda: (entered.append(gate.enter(1)), gate.leave()))
+        borrower.start()
+        borrower.join()
+    gate.exclusive = True
+    with gate.lent():
+        late = threading.Thread(target=lambda: entered.append(gate.enter(0.01)))
+        late.start()
+        late.join()
+    gate.leave()
+
+    assert entered == [False, True, False]
+    assert gate.enter(0)
+
+
+def test_a_turnstile_does_what_comes_in_the_middle_afterwards():
+    """Work that comes while other work runs in the same thread is done behind it; from another thread, too."""
+    turnstile, order = Turnstile(0.01), []
+
+    def outer() -> None:
+        turnstile.run(lambda: order.append("inner"))
+        other = threading.Thread(target=lambda: turnstile.run(lambda: order.append("other")))
+        other.start()
+        other.join()
+        order.append("outer")
+
+    turnstile.run(outer)
+
+    assert order == ["outer", "inner", "other"]
+    assert len(turnstile) == 0
+
+
+def test_wakeups_and_latches():
+    """A wakeup is used up by one `wait`, a latch stays; neither minds being set twice."""
+    wakeup, latch = Wakeup(), Latch()
+    for flag in (wakeup, latch):
+        assert not flag.wait(0)
+        flag.set()
+        flag.set()
+        assert flag.wait(0)
+
+    assert not wakeup.wait(0)
+    assert latch.wait(0)
+
+
+def test_events_tracked_in_a_drop_callback_arrive(make, gateway: Gateway):
+    """A callback that reports a drop as an event of its own is heard."""
+    client = make(on_drop=lambda event, reason: client.track("dropped", {"reason": reason}))
+    client.track("large", {"text": "x" * 40_000})
+    until(lambda: client.stats().waiting == 1 or time.sleep(0))
+    assert client.flush()
+
+    assert gateway.names == ["dropped"]
