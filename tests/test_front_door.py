@@ -6,10 +6,21 @@ import pkgutil
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 import svctoolkit
+
+
+def source(module: str) -> str:
+    spec = find_spec(module)
+    return Path(str(spec.origin)).read_text(encoding="utf-8") if spec and spec.origin else ""
+
+
+#: every package, and every module that users import from
+MODULES = [m.name for m in pkgutil.walk_packages(svctoolkit.__path__, "svctoolkit.") if "__all__" in source(m.name)]
 
 
 def run(code: str) -> str:
@@ -22,6 +33,15 @@ def test_every_exported_name_is_there() -> None:
 
     assert names == sorted(names)
     assert [n for n in names if getattr(svctoolkit, n) is None] == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_a_package_says_it_has_is_there(module: str) -> None:
+    """Each name of an `__all__` can be had, stands in it once, and `from package import *` does not fail."""
+    names = getattr(import_module(module), "__all__", [])
+
+    assert len(names) == len(set(names))
+    assert [name for name in names if not hasattr(import_module(module), name)] == []
 
 
 def test_a_misspelt_name_is_an_attribute_error() -> None:
