@@ -28,9 +28,9 @@ from svctoolkit.destinations import CATALOGUE
 from svctoolkit.display import message, page
 from svctoolkit.errors import ConfigError, ToolkitError, UnknownName, UsageError, did_you_mean
 from svctoolkit.events import EVENT_TYPES, samples
-from svctoolkit.widgets._editor_state import Capturing, language_of, named_events, replace_code
-from svctoolkit.widgets._suite_results import Results
-from svctoolkit.widgets._trial import Bench, Trials
+from svctoolkit.widgets.suite_explorer.results import Results
+from svctoolkit.widgets.transformation_editor.state import Capturing, events_by_name, language_of, replace_code
+from svctoolkit.widgets.transformation_editor.trial import Bench, Trials
 from svctoolkit.workspace import Workspace
 
 _LANGUAGES = {"js": "javascript", "javascript": "javascript", "python": "python", "py": "python"}
@@ -191,7 +191,7 @@ class Magics:
         """The events that `--event` names, each with what it is called."""
         value = self._shell.user_ns.get(text)
         if _holds_events(value):
-            return [(text, value)] if isinstance(value, Mapping) else named_events(value)
+            return [(text, value)] if isinstance(value, Mapping) else events_by_name(value)
         if text.lower() in samples():
             return [(text.lower(), samples()[text.lower()])]
         if Path(text).suffix not in _FILES:
@@ -199,7 +199,7 @@ class Magics:
         data = yamlfile.load(Path(text)).data
         if not _holds_events(data):
             raise ConfigError(f"expected an event, an object with a `type`, or a list of them: {_TYPES}", where=text)
-        return [(Path(text).name, data)] if isinstance(data, Mapping) else named_events(data)
+        return [(Path(text).name, data)] if isinstance(data, Mapping) else events_by_name(data)
 
     def event_names(self) -> list[str]:
         """What `--event` takes beside files: sample events, and variables with events."""

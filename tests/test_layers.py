@@ -57,6 +57,7 @@ MAY_IMPORT = {
 
 #: package -> its rooms, from the ground up: a room may import those before it (a room may be one module)
 ROOMS = {
+    "widgets": "_base destination_explorer transformation_editor live_events sdk_playground suite_explorer",
     "replay": "records formats inputs tally engine results options api",
     "pipeline": "route outside stages run api",
     "server": (

@@ -22,7 +22,7 @@ def event(file: str | None, sample: str | None) -> dict[str, Any]:
 
         return events.sample(sample, at=datetime.now(UTC))
     name, text = ("standard input", _stdin()) if file == "-" else (str(file), _file(str(file)))
-    value = parsed(text, name)
+    value = parse_json(text, name)
     if not isinstance(value, dict):
         raise ConfigError("an event is a JSON object, {...}", where=name)
     return value
@@ -33,7 +33,7 @@ def settings(assignments: Sequence[str]) -> dict[str, Any]:
     values = {}
     for text in assignments:
         key, value = assignment("--config", text, "KEY=VALUE")
-        values[key.removesuffix(":")] = parsed(value, f"--config {key}=") if key.endswith(":") else value
+        values[key.removesuffix(":")] = parse_json(value, f"--config {key}=") if key.endswith(":") else value
     return values
 
 
@@ -47,7 +47,7 @@ def assignment(option: str, text: str, form: str, names: Sequence[str] = ()) -> 
     return name, value
 
 
-def parsed(text: str, name: str) -> Any:
+def parse_json(text: str, name: str) -> Any:
     """The JSON in `text`. Raises `ConfigError` with the position of a mistake."""
     from svctoolkit.events import MAX_DEPTH, too_deep
 

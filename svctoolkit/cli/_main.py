@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("SVCTOOLKIT_TRACEBACK"):
             raise
-        return _reported(error, arguments)
+        return _report_error(error, arguments)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -84,7 +84,7 @@ def _help() -> str:
     names = COMMANDS.names()
     longest = max(map(len, names))
     commands = "\n".join(f"  {name:<{longest}}  {COMMANDS[name].help}" for name in names)
-    about = _parser.wrapped("A test bench for customer-event pipelines, offline, in one Python process.")
+    about = _parser.wrap("A test bench for customer-event pipelines, offline, in one Python process.")
     first = _parser.examples(("svctoolkit init shop", "cd shop && svctoolkit run", "svctoolkit test --help"))
     return (
         f"usage: svctoolkit [--help] [--version] COMMAND ...\n\n{about}\n\ncommands:\n{commands}\n\n{first}\n\n"
@@ -92,7 +92,7 @@ def _help() -> str:
     )
 
 
-def _reported(error: Exception, arguments: Sequence[str]) -> int:
+def _report_error(error: Exception, arguments: Sequence[str]) -> int:
     """Tell the error, and give the exit code that it stands for."""
     if not isinstance(error, ToolkitError):
         last = _innermost(error)

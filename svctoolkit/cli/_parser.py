@@ -40,7 +40,7 @@ def of(name: str, command: Command) -> Parser:
     """The parser of one command."""
     parser = Parser(
         prog=f"svctoolkit {name}",
-        description=wrapped(command.description or command.help),
+        description=wrap(command.description or command.help),
         epilog=examples(command.examples),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -57,7 +57,7 @@ def examples(lines: Sequence[str]) -> str | None:
     return "\n  ".join(["examples:", *lines]) if lines else None
 
 
-def wrapped(text: str) -> str:
+def wrap(text: str) -> str:
     """Paragraphs filled to the width of the terminal."""
     width = _terminal.width() - 2
     return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.strip().split("\n\n"))

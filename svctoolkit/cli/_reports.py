@@ -15,7 +15,7 @@ from svctoolkit.runner import REPORTERS, Output, Reporter
 
 
 @contextmanager
-def opened(names: Sequence[str], environ: Mapping[str, str] = os.environ) -> Iterator[list[Reporter]]:
+def open_reporters(names: Sequence[str], environ: Mapping[str, str] = os.environ) -> Iterator[list[Reporter]]:
     """The reporters that were asked for: `console` unless another one writes to standard output.
 
     In GitHub Actions annotations come on top. Raises `UsageError` before anything runs: for a name that is not there,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.cli._terminal import fitted, plain, styled, width
+from svctoolkit.cli._terminal import fit, plain, style, width
 from svctoolkit.errors import ToolkitError
 from svctoolkit.events import Event
 from svctoolkit.results import DestinationResult, EventResult, Row, rows
@@ -21,7 +21,7 @@ _STYLES = {"ok": "green", "none": "dim", "off": "dim", "dropped": "yellow", "fai
 _LINES = 24  # of one body on a terminal: the strip stays in sight
 
 
-def dumped(value: Any) -> str:
+def json_text(value: Any) -> str:
     """JSON for people and programs: indented, text as it is."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
@@ -30,22 +30,22 @@ def report(results: Sequence[DestinationResult], event: Mapping[str, Any], stage
     """The results of one event, destination by destination."""
     view = Event(event)
     name = f' "{plain(view.name)}"' if view.name else ""
-    head = f"{styled(plain(view.type), 'bold')}{name}" + (styled(f"  {plain(note)}", "dim") if note else "")
+    head = f"{style(plain(view.type), 'bold')}{name}" + (style(f"  {plain(note)}", "dim") if note else "")
     return "\n".join([head, *(line for result in results for line in ("", *_destination(result, stages)))])
 
 
 def _destination(result: DestinationResult, stages: Stages) -> Iterator[str]:
     kind = f"  {plain(result.destination)}" if result.destination else ""
-    yield f"{styled(plain(result.destination_name), 'bold')}{kind}  {styled(plain(result.destination_id), 'dim')}"
+    yield f"{style(plain(result.destination_name), 'bold')}{kind}  {style(plain(result.destination_id), 'dim')}"
     if result.error is not None:
-        yield f"  {styled(plain(result.error), 'yellow')}"
+        yield f"  {style(plain(result.error), 'yellow')}"
     for number, entry in enumerate(result.data, 1):
         if number > 1:
             yield ""
         if len(result.data) > 1:
-            yield styled(f"  event {number} of {len(result.data)} that came out of the transformation", "dim")
+            yield style(f"  event {number} of {len(result.data)} that came out of the transformation", "dim")
         yield from _strip(replace(result, data=[entry]), stages)
-        yield from _transformed(result, entry)
+        yield from _user_output(result, entry)
         yield from _exchanges(result, entry)
 
 
@@ -64,7 +64,7 @@ def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:
                 stage,
                 worst.status,
                 rows_of_stage[0].milliseconds,
-                result.masker.masked(_said(stage, rows_of_stage, worst)),
+                result.masker.masked(_note(stage, rows_of_stage, worst)),
             )
         elif stage == "dest_transform":
             yield _line(stage, "ok", result.data[0].milliseconds.get(stage), "no payload: nothing to send")
@@ -75,11 +75,11 @@ def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:
 def _line(stage: str, status: str, milliseconds: float | None, said: str) -> str:
     spent = "" if milliseconds is None else f"{milliseconds:.{1 if milliseconds >= 1 else 2}f} ms"
     styles = (_STYLES.get(status, "bold"),)
-    rest = fitted(f"  {stage:<19}  {status:<7}  {spent:>9}  {said}".rstrip())
-    return rest.replace(status, styled(status, *styles), 1) if rest.find(status) == 23 else rest
+    rest = fit(f"  {stage:<19}  {status:<7}  {spent:>9}  {said}".rstrip())
+    return rest.replace(status, style(status, *styles), 1) if rest.find(status) == 23 else rest
 
 
-def _said(stage: str, rows_of_stage: Sequence[Row], worst: Row) -> str:
+def _note(stage: str, rows_of_stage: Sequence[Row], worst: Row) -> str:
     if worst.status == "none":
         return "no user transformation; the event goes on as it is"
     if worst.error:
@@ -89,10 +89,10 @@ def _said(stage: str, rows_of_stage: Sequence[Row], worst: Row) -> str:
     return ", ".join(str(row.http_status) for row in rows_of_stage if row.http_status is not None)
 
 
-def _transformed(result: DestinationResult, entry: EventResult) -> Iterator[str]:
+def _user_output(result: DestinationResult, entry: EventResult) -> Iterator[str]:
     """What the user's code wrote; and the event that it gave, where no request shows it."""
     for log in entry.logs:
-        yield f"    {styled('log', 'cyan')} {plain(result.masker.masked(log.text))}"
+        yield f"    {style('log', 'cyan')} {plain(result.masker.masked(log.text))}"
     event = entry.user_transformed_payload
     if event and "error" not in event and not entry.dest_transformed_payload:
         yield from ("", *_body(result.masker.masked(event)))
@@ -107,8 +107,8 @@ def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
         yield from _request(result, entry.requests[number] if number < len(entry.requests) else payload)
         if number < len(answers):
             status = statuses[number] if number < len(statuses) else 0
-            style = "green" if 200 <= status < 300 else "red"
-            yield "    " + styled(f"answer {status}" if status else "answer", style)
+            colour = "green" if 200 <= status < 300 else "red"
+            yield "    " + style(f"answer {status}" if status else "answer", colour)
             yield from _body(result.masker.masked(answers[number]))
 
 
@@ -119,18 +119,18 @@ def _request(result: DestinationResult, payload: Any) -> Iterator[str]:
     try:
         request: HttpRequest = delivery.request(payload) if isinstance(payload, Mapping) else payload
     except ToolkitError as error:
-        yield f"    {styled(plain(result.masker.masked(str(error))), 'yellow')}"
+        yield f"    {style(plain(result.masker.masked(str(error))), 'yellow')}"
         yield from _body(result.masker.masked(payload))
         return
     masked = result.masker.masked
-    yield f"    {styled(request.method, 'bold', 'cyan')} {styled(plain(masked(request.url)), 'cyan')}"
+    yield f"    {style(request.method, 'bold', 'cyan')} {style(plain(masked(request.url)), 'cyan')}"
     for name, value in request.headers.items():
-        yield f"    {styled(plain(name), 'dim')}: {plain(masked(value))}"
+        yield f"    {style(plain(name), 'dim')}: {plain(masked(value))}"
     if request.body:
-        yield from _body(masked(_parsed(request.body)))
+        yield from _body(masked(_parse_payload(request.body)))
 
 
-def _parsed(body: bytes) -> Any:
+def _parse_payload(body: bytes) -> Any:
     text = body.decode("utf-8", "replace")
     try:
         return json.loads(text)
@@ -144,7 +144,7 @@ def _body(value: Any) -> Iterator[str]:
     for line in visible:
         yield f"    {plain(line)}"
     if len(lines) > len(visible):
-        yield styled(f"    … {len(lines) - len(visible)} more lines; --json shows all of them", "dim")
+        yield style(f"    … {len(lines) - len(visible)} more lines; --json shows all of them", "dim")
 
 
 def laid_out(value: Any, columns: int, indent: int = 0, before: int = 0) -> str:

@@ -34,7 +34,7 @@ def workspace_at(revision: str, file: Path) -> Workspace:
     """
     from svctoolkit.workspace import Workspace
 
-    with _checked_out(revision, file.parent) as folder:
+    with _check_out(revision, file.parent) as folder:
         if not (folder / file.name).is_file():
             raise UsageError(f"in revision {revision} there is no {file}")
         workspace = Workspace.load(folder / file.name)
@@ -43,7 +43,7 @@ def workspace_at(revision: str, file: Path) -> Workspace:
 
 
 @contextmanager
-def _checked_out(revision: str, folder: Path) -> Iterator[Path]:
+def _check_out(revision: str, folder: Path) -> Iterator[Path]:
     """The folder as it was; the repository and its working tree stay as they are.
 
     All of the repository is taken, since a workspace may name files beside its folder.

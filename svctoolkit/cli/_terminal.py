@@ -31,7 +31,7 @@ def colours(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> b
     return environ.get("TERM") != "dumb" and stream is not None and stream.isatty()
 
 
-def styled(text: str, *styles: str) -> str:
+def style(text: str, *styles: str) -> str:
     """`text` in colour, where standard output takes colours."""
     if not text or not colours(sys.stdout):
         return text
@@ -43,7 +43,7 @@ def width() -> int:
     return max(40, shutil.get_terminal_size().columns)
 
 
-def fitted(text: str) -> str:
+def fit(text: str) -> str:
     """A line that fits the terminal; whole where output is no terminal, for what reads it there."""
     if sys.stdout is None or not sys.stdout.isatty() or len(text) <= width():
         return text
@@ -55,7 +55,7 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
 
 
-def counted(count: int, what: str) -> str:
+def quantity(count: int, what: str) -> str:
     """A number with its noun: `1 suite`, `2 suites`."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 

@@ -37,30 +37,30 @@ def _run(args: argparse.Namespace) -> int:
         text = "\n\n".join(_examples(args.name.upper(), args.example))
     elif args.name is None:
         types = definitions.all()
-        text = json.dumps([d.to_dict() for d in types], indent=2) if args.json else "\n".join(_listed(types))
+        text = json.dumps([d.to_dict() for d in types], indent=2) if args.json else "\n".join(_list_types(types))
     else:
         definition = definitions.get(args.name.upper())
         text = (
             json.dumps(definition.to_dict(), ensure_ascii=False, indent=2)
             if args.json
-            else "\n".join(_described(definition))
+            else "\n".join(_describe(definition))
         )
     _terminal.out(text)
     return Exit.OK
 
 
-def _listed(types: list[Definition]) -> Iterator[str]:
-    from svctoolkit.cli._terminal import styled
+def _list_types(types: list[Definition]) -> Iterator[str]:
+    from svctoolkit.cli._terminal import style
     from svctoolkit.destinations import CATALOGUE
 
-    rows = [(d.name, d.display_name, ", ".join(d.modes), _tested(d)) for d in types]
+    rows = [(d.name, d.display_name, ", ".join(d.modes), _supports(d)) for d in types]
     yield from table(("type", "name", "modes", "tests"), rows)
     yield ""
     can = sum(d.name in CATALOGUE for d in types)
-    yield styled(f"{len(types)} types, {can} can be tested. `svctoolkit definitions NAME` shows one.", "dim")
+    yield style(f"{len(types)} types, {can} can be tested. `svctoolkit definitions NAME` shows one.", "dim")
 
 
-def _tested(definition: Definition) -> str:
+def _supports(definition: Definition) -> str:
     from svctoolkit.destinations import CATALOGUE
 
     if definition.sent_by_server:
@@ -68,13 +68,13 @@ def _tested(definition: Definition) -> str:
     return "yes" if definition.name in CATALOGUE else "no mapping yet"
 
 
-def _described(definition: Definition) -> Iterator[str]:
-    from svctoolkit.cli._terminal import styled, width
+def _describe(definition: Definition) -> Iterator[str]:
+    from svctoolkit.cli._terminal import style, width
     from svctoolkit.destinations import CATALOGUE, examples
 
     marks = [mark for mark, is_so in (("beta", definition.is_beta), ("deprecated", definition.deprecated)) if is_so]
-    yield " ".join([styled(definition.name, "bold"), definition.display_name, *(f"({mark})" for mark in marks)])
-    facts = [("tests", _tested(definition)), ("modes", ", ".join(definition.modes))]
+    yield " ".join([style(definition.name, "bold"), definition.display_name, *(f"({mark})" for mark in marks)])
+    facts = [("tests", _supports(definition)), ("modes", ", ".join(definition.modes))]
     facts += [
         ("sources", ", ".join(definition.supported_source_types)),
         *(("events", line) for line in _event_types(definition)),
@@ -95,7 +95,7 @@ def _described(definition: Definition) -> Iterator[str]:
         yield from table(("event", "gives", "example"), outcomes)
         yield ""
         hint = f"`svctoolkit definitions {definition.name} --example TEXT` shows an example in full."
-        yield styled(textwrap.fill(hint, width()), "dim")
+        yield style(textwrap.fill(hint, width()), "dim")
 
 
 def _outcome(example: Example) -> str:
@@ -151,14 +151,14 @@ def _row(name: str, variable: Variable, definition: Definition) -> tuple[str, ..
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Columns as wide as their widest cell; on a terminal each line is cut to its width."""
-    from svctoolkit.cli._terminal import fitted, plain, styled
+    from svctoolkit.cli._terminal import fit, plain, style
 
     lines = [head, *(tuple(map(plain, row)) for row in rows)]
     widths = [min(40, max(len(line[n]) for line in lines)) for n in range(len(head))]
     for number, line in enumerate(lines):
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        text = fitted("  ".join(cells).rstrip())
-        yield styled(text, "bold") if number == 0 else text
+        text = fit("  ".join(cells).rstrip())
+        yield style(text, "bold") if number == 0 else text
 
 
 command = Command(

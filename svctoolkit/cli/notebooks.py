@@ -44,7 +44,7 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(f"\nnext: jupyter lab {folder / notebooks[0]}")
         return Exit.OK
     _terminal.out("\nstarting JupyterLab; Ctrl-C ends it")
-    return _opened(folder, notebooks[0])
+    return _open(folder, notebooks[0])
 
 
 def _files() -> dict[str, bytes]:
@@ -99,7 +99,7 @@ def _replace(files: Mapping[Path, bytes]) -> None:
                 new.unlink(missing_ok=True)
 
 
-def _opened(folder: Path, notebook: str) -> int:
+def _open(folder: Path, notebook: str) -> int:
     """The exit code after JupyterLab ended. Ctrl-C is for JupyterLab, which asks before it ends."""
     process = subprocess.Popen([sys.executable, "-m", "jupyterlab", notebook], cwd=folder)
     while True:

@@ -50,8 +50,8 @@ def _run(args: argparse.Namespace) -> int:
     suite = record.record_suite(events, workspace, source=args.source, personal=args.keep_personal_data)
     relative = os.path.relpath(args.workspace, output.parent)
     runner.write(output, record.dump(suite, Path(relative).as_posix()))
-    scenarios = _terminal.counted(len(suite["scenarios"]), "scenario")
-    _terminal.out(f"{output}: {scenarios} from {_terminal.counted(len(events), 'event')}")
+    scenarios = _terminal.quantity(len(suite["scenarios"]), "scenario")
+    _terminal.out(f"{output}: {scenarios} from {_terminal.quantity(len(events), 'event')}")
     return Exit.OK
 
 

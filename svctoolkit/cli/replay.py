@@ -69,7 +69,7 @@ def _run(args: argparse.Namespace) -> int:
     result = _result(args)
     if args.html:
         result.to_html(args.html)
-    _terminal.out(_dumped(result) if args.json else _report(result))
+    _terminal.out(_json_report(result) if args.json else _report(result))
     if not result.complete:
         _terminal.err("interrupted" + (f"; go on with --resume --out {args.out}" if args.out else ""))
         return Exit.INTERRUPTED
@@ -150,15 +150,15 @@ def _fatal(text: str, *, compares: bool) -> set[str]:
     return {word.replace("-", " ") for word in chosen}
 
 
-def _dumped(result: Replayed | Comparison) -> str:
+def _json_report(result: Replayed | Comparison) -> str:
     return json.dumps(result.to_dict(), ensure_ascii=False, indent=2)
 
 
 def _report(result: Replayed | Comparison) -> str:
-    from svctoolkit.cli._terminal import plain, styled
+    from svctoolkit.cli._terminal import plain, style
 
     first, *others = repr(result).split("\n")
-    return "\n".join([styled(plain(first), "bold"), *map(plain, others)])
+    return "\n".join([style(plain(first), "bold"), *map(plain, others)])
 
 
 command = Command(

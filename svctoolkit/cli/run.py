@@ -95,7 +95,7 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
     chosen = _choose(scenarios, args)
     if args.validate and suites:
         _terminal.out(
-            f"{_terminal.counted(len(suites), 'suite')}, {_terminal.counted(len(scenarios), 'scenario')}: valid"
+            f"{_terminal.quantity(len(suites), 'suite')}, {_terminal.quantity(len(scenarios), 'scenario')}: valid"
         )
         return Exit.OK
     if not chosen:
@@ -125,7 +125,7 @@ def _variables(args: argparse.Namespace) -> dict[str, Any]:
             raise ConfigError("variables are an object: {name: value}", where=args.vars)
     for text in args.var:
         name, value = _inputs.assignment("--var", text, "NAME=VALUE")
-        variables[name.removesuffix(":")] = _inputs.parsed(value, f"--var {name}=") if name.endswith(":") else value
+        variables[name.removesuffix(":")] = _inputs.parse_json(value, f"--var {name}=") if name.endswith(":") else value
     return variables
 
 
@@ -159,7 +159,7 @@ def _run_and_report(scenarios: Sequence[Scenario], args: argparse.Namespace, sna
     code = Exit.OK
     planes = _planes(args)
     try:
-        with _reports.opened(args.report) as reporters:
+        with _reports.open_reporters(args.report) as reporters:
             for notice in runner.run(
                 scenarios,
                 planes,
@@ -219,7 +219,7 @@ def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
     from svctoolkit.yamlfile import display_name
 
     if snapshots.new_files:
-        _terminal.err(f"{_terminal.counted(len(snapshots.new_files), 'snapshot')} written")
+        _terminal.err(f"{_terminal.quantity(len(snapshots.new_files), 'snapshot')} written")
     for path in (p for suite in whole for p in snapshots.find_unused(suite.snapshot_folder)):
         _terminal.err(f"{display_name(path)}: no scenario uses this snapshot; delete it if it is old")
 
@@ -267,11 +267,11 @@ def _why_nothing(scenarios: Sequence[Scenario], args: argparse.Namespace) -> str
         return "no *.suite.yaml file there: `svctoolkit init` writes one to start from"
     if args.changed:
         return (
-            f"nothing that {_terminal.counted(len(scenarios), 'scenario')} depend on has changed since {args.changed}"
+            f"nothing that {_terminal.quantity(len(scenarios), 'scenario')} depend on has changed since {args.changed}"
         )
     tags = sorted({tag for scenario in scenarios for tag in scenario.tags})
     near = did_you_mean(args.tags, tags) or (f" The tags are {', '.join(tags)}." if tags else "")
-    return f"none of {_terminal.counted(len(scenarios), 'scenario')} is selected.{near if args.tags else ''}"
+    return f"none of {_terminal.quantity(len(scenarios), 'scenario')} is selected.{near if args.tags else ''}"
 
 
 command = Command(

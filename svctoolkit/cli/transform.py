@@ -39,13 +39,13 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
 
     files = [Path(name) for name in (args.file, args.event, args.workspace) if name]
-    for _ in changed(files):
-        _terminal.out(_terminal.styled(f"--- {time.strftime('%H:%M:%S')} {args.file}", "dim"))
-        _reported(lambda: _once(args))
+    for _ in _changes(files):
+        _terminal.out(_terminal.style(f"--- {time.strftime('%H:%M:%S')} {args.file}", "dim"))
+        _try(lambda: _once(args))
     return Exit.OK
 
 
-def _reported(run: Callable[[], int]) -> None:
+def _try(run: Callable[[], int]) -> None:
     """While somebody is typing, files are wrong for a moment: that is told, and the watch goes on."""
     from svctoolkit.cli import _terminal
     from svctoolkit.errors import ToolkitError
@@ -56,7 +56,7 @@ def _reported(run: Callable[[], int]) -> None:
         _terminal.err(str(error))
 
 
-def changed(files: list[Path], sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
+def _changes(files: list[Path], sleep: Callable[[float], object] = time.sleep) -> Iterator[None]:
     """Once at the start, and again after each change of a file, until somebody stops it."""
     stamps: list[Any] = []
     while True:
@@ -104,27 +104,27 @@ def _transformation(workspace: Workspace, file: Path) -> Transformation:
 
 def _report(output: Output, event: dict[str, Any], milliseconds: float) -> str:
     """Logs, what came out, and what is different from what went in."""
-    from svctoolkit.cli._terminal import styled
+    from svctoolkit.cli._terminal import style
 
-    lines = [styled(f"{log.level}: {log.text}", "dim") for log in output.logs]
+    lines = [style(f"{log.level}: {log.text}", "dim") for log in output.logs]
     if output.error is not None:
-        lines.append(styled("failed", "red", "bold") + f"  {output.error}")
+        lines.append(style("failed", "red", "bold") + f"  {output.error}")
         lines += [f"  {output.error.source_line.rstrip()}"] if output.error.source_line else []
     elif not output.events:
-        lines.append(styled("dropped", "yellow", "bold") + "  the transformation returned no event")
+        lines.append(style("dropped", "yellow", "bold") + "  the transformation returned no event")
     for number, new in enumerate(output.events, 1):
         of = f" {number} of {len(output.events)}" if len(output.events) > 1 else ""
-        lines += [styled(f"event{of}", "bold"), json.dumps(new, indent=2, ensure_ascii=False), *_diff(event, new)]
-    return "\n".join([*lines, styled(f"{milliseconds:.1f} ms, with starting the sandbox", "dim")])
+        lines += [style(f"event{of}", "bold"), json.dumps(new, indent=2, ensure_ascii=False), *_diff(event, new)]
+    return "\n".join([*lines, style(f"{milliseconds:.1f} ms, with starting the sandbox", "dim")])
 
 
 def _diff(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    from svctoolkit.cli._terminal import styled
+    from svctoolkit.cli._terminal import style
     from svctoolkit.results.changes import changes
 
     colours = {"added": "green", "removed": "red", "changed": "yellow"}
-    lines = [styled(f"  {change}", colours[change.kind]) for change in changes(before, after)]
-    yield styled("changes", "bold") if lines else "no changes"
+    lines = [style(f"  {change}", colours[change.kind]) for change in changes(before, after)]
+    yield style("changes", "bold") if lines else "no changes"
     yield from lines
 
 

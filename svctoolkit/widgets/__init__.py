@@ -1,8 +1,9 @@
-"""Explorers for notebooks, each one name and one file of this folder.
+"""Explorers for notebooks, each one name, and one module or folder here.
 
 >>> from svctoolkit.widgets import DestinationExplorer  # doctest: +SKIP
 
-`explorer.py` gives `Explorer`: to add a widget is to add a file. They need `pip install 'svctoolkit[notebooks]'`.
+`some_name.py`, or `some_name/explorer.py`, gives `SomeName`: to add a widget is to add a file. Beside its explorer a
+folder has what that is made of; `state.py` needs no ipywidgets. They need `pip install 'svctoolkit[notebooks]'`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{did_you_mean(name, _HOME)}")
     if find_spec("ipywidgets") is None:
         raise ConfigError(f"{name} needs ipywidgets. Install it with `pip install 'svctoolkit[notebooks]'`.")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    module = import_module(f"{__name__}.{_HOME[name]}")
+    if hasattr(module, "__path__"):
+        module = import_module(f"{module.__name__}.explorer")
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

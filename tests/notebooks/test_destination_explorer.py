@@ -19,8 +19,8 @@ from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.pipeline import Stages
 from svctoolkit.runner import collect, open_planes, run
 from svctoolkit.widgets import DestinationExplorer
-from svctoolkit.widgets._destination_form import Form
-from svctoolkit.widgets._destination_state import DestinationState
+from svctoolkit.widgets.destination_explorer.form import Form
+from svctoolkit.widgets.destination_explorer.state import DestinationState
 
 TOKEN = "s3cr3t-t0ken"
 CODE = "def transformEvent(event, metadata):\n    del event['context']\n    return event\n"
@@ -58,7 +58,7 @@ def controls(explorer: DestinationExplorer) -> dict[str, Any]:
     return found
 
 
-def shown(explorer: DestinationExplorer) -> str:
+def matching(explorer: DestinationExplorer) -> str:
     """All HTML that can be seen."""
     return "".join(w.value for w in _all(explorer.root) if isinstance(w, ipywidgets.HTML))
 
@@ -71,7 +71,7 @@ def _all(widget: Any) -> Iterator[Any]:
 
 def code_in(explorer: DestinationExplorer, language: str) -> str:
     """What a click on the copyable text selects."""
-    found = re.search(rf'aria-label="{language} code[^>]*><code>(.*?)</code>', shown(explorer), re.DOTALL)
+    found = re.search(rf'aria-label="{language} code[^>]*><code>(.*?)</code>', matching(explorer), re.DOTALL)
     assert found, language
     return html.unescape(found[1])
 
@@ -114,7 +114,7 @@ def test_a_type_from_scratch_runs(explorer: DestinationExplorer) -> None:
 
     assert result.ok
     assert result.data[0].dest_transformed_payload[0]["endpoint"].startswith("https://api2.amplitude.com")
-    assert "https://api2.amplitude.com" in shown(explorer)
+    assert "https://api2.amplitude.com" in matching(explorer)
 
 
 def test_what_is_wrong_stands_at_its_field(explorer: DestinationExplorer) -> None:
@@ -125,7 +125,7 @@ def test_what_is_wrong_stands_at_its_field(explorer: DestinationExplorer) -> Non
     field = explorer._form.fields["webhookUrl"]
 
     assert "is required" in field.box.children[1].value
-    assert "webhookUrl: is required" in shown(explorer)
+    assert "webhookUrl: is required" in matching(explorer)
     assert explorer.result is None
     field.control.value = "https://hook.example/in"
     assert "is required" not in field.box.children[1].value
@@ -150,7 +150,7 @@ def test_own_destinations_are_not_changed(explorer: DestinationExplorer, shop: W
 
     assert result.data[0].dest_transformed_payload[0]["endpoint"] == "https://other.example/in"
     assert shop.destination("hook").config["webhookUrl"] == "https://hook.example/in"
-    assert explorer.state.asked().config == {"webhookUrl": "https://other.example/in"}
+    assert explorer.state.request().config == {"webhookUrl": "https://other.example/in"}
 
 
 def test_a_secret_never_reaches_the_browser(explorer: DestinationExplorer) -> None:
@@ -185,7 +185,7 @@ def test_stages_force_and_override_are_those_of_the_request(explorer: Destinatio
     result = ran(explorer)
     assert result.data[0].dest_transformed_payload[0]["method"] == "PUT"
     assert not result.data[0].destination_response
-    assert "this stage is off" in shown(explorer)
+    assert "this stage is off" in matching(explorer)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_an_example_brings_its_configuration(explorer: DestinationExplorer) -> N
 def test_types_that_cannot_be_run_say_why(explorer: DestinationExplorer) -> None:
     """Before the run and after it."""
     controls(explorer)["Destination"].value = "REDIS"
-    assert "it is a key-value store destination" in shown(explorer)
+    assert "it is a key-value store destination" in matching(explorer)
 
     controls(explorer)["Run"].click()
     assert explorer.wait()
@@ -383,7 +383,7 @@ def test_an_own_type_of_the_workspace_that_nobody_knows_is_told() -> None:
     workspace.destination("odd", "NOT_KNOWN_YET", config={"a": 1})
     explorer = DestinationExplorer(workspace)
 
-    assert "no destination type is called" in shown(explorer)
+    assert "no destination type is called" in matching(explorer)
     explorer.close()
 
 
@@ -393,7 +393,7 @@ def test_the_state_refuses_what_is_no_override() -> None:
     state.override_text = "[1]"
 
     with pytest.raises(ConfigError, match="the override must be a JSON object"):
-        state.asked()
+        state.request()
     assert state.stages == Stages(send_to_destination=True)
 
 

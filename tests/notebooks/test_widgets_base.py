@@ -13,7 +13,7 @@ import pytest
 from svctoolkit import display
 from svctoolkit.errors import ConfigError, UsageError
 from svctoolkit.secrets import Secret
-from svctoolkit.widgets import _base
+from svctoolkit.widgets._base import controls as _base
 
 
 class Heard:
@@ -23,7 +23,7 @@ class Heard:
         self.done: list[Any] = []
         self.failed: list[str] = []
         self.busy: list[bool] = []
-        self.work = _base.Work(self.done.append, failed=self.failed.append, busy=self.busy.append)
+        self.work = _base.Work(self.done.append, fail=self.failed.append, busy=self.busy.append)
 
 
 def test_work_runs_elsewhere_and_says_that_it_is_busy() -> None:
@@ -86,7 +86,7 @@ def test_an_error_is_a_message(error: Exception, said: str) -> None:
 def test_an_error_in_what_shows_the_result_is_a_message() -> None:
     """A thread that ends in silence would leave the explorer busy."""
     failed: list[str] = []
-    work = _base.Work(lambda result: result["missing"], failed=failed.append, busy=lambda _: None)
+    work = _base.Work(lambda result: result["missing"], fail=failed.append, busy=lambda _: None)
     work.start(dict)
 
     assert work.wait(10)
@@ -96,7 +96,7 @@ def test_an_error_in_what_shows_the_result_is_a_message() -> None:
 def test_a_painter_repaints_seldom_and_paints_the_last_change() -> None:
     """10,000 changes within a moment are a few paintings, the last of which has all."""
     changes, painted = [], []
-    painter = _base.Painter(lambda: painted.append(len(changes)), failed=lambda _: None)
+    painter = _base.Painter(lambda: painted.append(len(changes)), fail=lambda _: None)
     for number in range(10_000):
         changes.append(number)
         painter.poke()
@@ -116,7 +116,7 @@ def test_a_painter_survives_an_error() -> None:
         if error:
             raise error
 
-    painter = _base.Painter(paint, failed=failed.append, per_second=1000)
+    painter = _base.Painter(paint, fail=failed.append, per_second=1000)
     painter.poke()
     assert painter.wait(10)
     painter.poke()

@@ -8,14 +8,14 @@ from typing import Any
 
 from svctoolkit import display
 from svctoolkit.runner.report import view
-from svctoolkit.widgets import _base
-from svctoolkit.widgets._suite_state import EVERYTHING, SuiteState
+from svctoolkit.widgets._base import controls
+from svctoolkit.widgets.suite_explorer.state import EVERYTHING, SuiteState
 
 _HEIGHT = "400px"
 _IN_FULL = 10  # failures that are shown below each other; each can be chosen alone
 
 
-class SuiteExplorer(_base.Explorer):
+class SuiteExplorer(controls.Explorer):
     """The scenarios of suite files as a list to choose from, and beside it what became of them.
 
     `paths` are files, folders, or `FILE::ID` for one scenario. Files are read again at every run, so that they can be
@@ -24,38 +24,38 @@ class SuiteExplorer(_base.Explorer):
 
     def __init__(self, *paths: str | Path) -> None:
         self.state = SuiteState(paths or ["."])
-        self._work: _base.Work[None] = _base.Work(self._finished, failed=self._fail, busy=self._tell_busy)
-        self._painter = _base.Painter(self._paint, failed=self._fail_to_paint)
+        self._work: controls.Work[None] = controls.Work(self._finish, fail=self._fail, busy=self._tell_busy)
+        self._painter = controls.Painter(self._paint, fail=self._fail_to_paint)
         self._problem, self._running = display.Html(), False
         self._make_controls()
-        filters = _base.bar(self._words, self._failed_only, self._coverage)
-        runs = _base.bar(self._run_all, self._run_chosen, self._run_failed, self._cancel)
-        parts = _base.grid(_base.card("Suites", filters, self._list), _base.card("Result", self._details))
-        super().__init__([runs, self._progress, parts], closing=[self.state.stop, self._painter.close])
+        filters = controls.bar(self._words, self._failed_only, self._coverage)
+        runs = controls.bar(self._run_all, self._run_chosen, self._run_failed, self._cancel)
+        cards = controls.grid(controls.card("Suites", filters, self._list), controls.card("Result", self._details))
+        super().__init__([runs, self._progress, cards], closing=[self.state.stop, self._painter.close])
         self._observe()
         self._paint()
         self._work.start(self.state.load)
 
     def _make_controls(self) -> None:
-        self._words = _base.text("Filter", placeholder="words of the title, file or tags")
+        self._words = controls.text("Filter", placeholder="words of the title, file or tags")
         self._words.continuous_update = True
-        self._failed_only = _base.checkbox("Only failed")
-        self._coverage = _base.checkbox("With coverage")
-        self._run_all = _base.button("Run all", self.run, icon="play", primary=True)
-        self._run_chosen = _base.button("Run chosen", lambda: self._run(self._names_chosen))
-        self._run_failed = _base.button("Run failed", lambda: self._run(self.state.failed))
-        self._cancel = _base.button("Cancel", self.state.stop, icon="stop")
+        self._failed_only = controls.checkbox("Only failed")
+        self._coverage = controls.checkbox("With coverage")
+        self._run_all = controls.button("Run all", self.run, icon="play", primary=True)
+        self._run_chosen = controls.button("Run chosen", lambda: self._run(self._names_chosen))
+        self._run_failed = controls.button("Run failed", lambda: self._run(self.state.failures))
+        self._cancel = controls.button("Cancel", self.state.stop, icon="stop")
         self._cancel.disabled = True
-        self._list = _base.listing("Scenarios", self.state.entries())
+        self._list = controls.listing("Scenarios", self.state.entries())
         self._list.value = EVERYTHING
         self._list.layout.height = _HEIGHT
-        self._progress, self._details = _base.html(), _base.html()
+        self._progress, self._details = controls.html(), controls.html()
 
     def _observe(self) -> None:
-        self._words.observe(self._filtered, "value")
-        self._failed_only.observe(self._filtered, "value")
+        self._words.observe(self._apply_filter, "value")
+        self._failed_only.observe(self._apply_filter, "value")
         self._coverage.observe(self._covering, "value")
-        self._list.observe(self._chosen, "value")
+        self._list.observe(self._choose, "value")
 
     def run(self) -> None:
         """Run every scenario that the filter shows. Returns at once; `wait` waits for the end."""
@@ -72,27 +72,27 @@ class SuiteExplorer(_base.Explorer):
         self._problem = display.Html()
         self._work.start(lambda: self.state.run(names, self._painter.poke))
 
-    def _filtered(self, _change: dict[str, Any]) -> None:
+    def _apply_filter(self, _change: dict[str, Any]) -> None:
         self.state.words, self.state.failed_only = self._words.value, self._failed_only.value
         self._painter.poke()
 
     def _covering(self, change: dict[str, Any]) -> None:
         self.state.coverage = change["new"]
 
-    def _chosen(self, change: dict[str, Any]) -> None:
+    def _choose(self, change: dict[str, Any]) -> None:
         if change["new"] is not None:
             self.state.chosen = change["new"]
             self._painter.poke()
 
-    def _finished(self, _nothing: None) -> None:
+    def _finish(self, _nothing: None) -> None:
         self._painter.poke()
 
-    def _fail(self, told: display.Html) -> None:
-        self._problem = told
+    def _fail(self, message: display.Html) -> None:
+        self._problem = message
         self._painter.poke()
 
-    def _fail_to_paint(self, told: display.Html) -> None:
-        self._progress.value = display.page(told)
+    def _fail_to_paint(self, message: display.Html) -> None:
+        self._progress.value = display.page(message)
 
     def _tell_busy(self, busy: bool) -> None:
         for control in (self._run_all, self._run_chosen, self._run_failed):
@@ -102,7 +102,7 @@ class SuiteExplorer(_base.Explorer):
 
     def _paint(self) -> None:
         """Draw everything that depends on the state. Only the painter's thread does, so nothing is drawn twice."""
-        self._progress.value = display.page(self._told())
+        self._progress.value = display.page(self._summarize())
         self._paint_list()
         self._details.value = display.page(*self._details_parts())
 
@@ -112,12 +112,12 @@ class SuiteExplorer(_base.Explorer):
             return
         if self.state.chosen not in (key for _, key in entries):
             self.state.chosen = EVERYTHING
-        self._list.unobserve(self._chosen, "value")  # new options choose the first; that is not the user's choice
+        self._list.unobserve(self._choose, "value")  # new options choose the first; that is not the user's choice
         self._list.options = entries
         self._list.value = self.state.chosen
-        self._list.observe(self._chosen, "value")
+        self._list.observe(self._choose, "value")
 
-    def _told(self) -> display.Html:
+    def _summarize(self) -> display.Html:
         """The progress of a run, what went wrong with it, or its summary."""
         results = self.state.results
         if self._problem:
@@ -127,19 +127,19 @@ class SuiteExplorer(_base.Explorer):
                 return display.message("reading the files", "info")
             bar = f'<progress max="{results.total}" value="{results.done}" aria-label="progress"></progress>'
             return display.message(display.Html(f"{bar} {results.done} of {results.total} have run"), "info")
-        return results.told() if results.outcomes else display.message("nothing has run yet", "plain")
+        return results.summary_block() if results.outcomes else display.message("nothing has run yet", "plain")
 
     def _details_parts(self) -> Iterator[display.Html]:
         """What became of what is chosen: one scenario in full, of several a table and those that failed."""
         results, chosen = self.state.results, self.state.chosen
-        found = [results.outcomes[name] for name in self.state.below(chosen) if name in results.outcomes]
-        if len(found) == 1 and found[0].scenario.name == chosen:
-            yield view.outcome(found[0])
+        outcomes = [results.outcomes[name] for name in self.state.below(chosen) if name in results.outcomes]
+        if len(outcomes) == 1 and outcomes[0].scenario.name == chosen:
+            yield view.outcome(outcomes[0])
             return
-        if not found:
+        if not outcomes:
             yield display.message("Run the scenarios to see what becomes of them.", "plain")
             return
-        failed = [outcome for outcome in found if not outcome.ok]
+        failed = [outcome for outcome in outcomes if not outcome.ok]
         yield from map(view.outcome, failed[:_IN_FULL])
         if len(failed) > _IN_FULL:
             yield display.message(f"{len(failed) - _IN_FULL} more failed: choose one to see why", "info")
@@ -151,7 +151,7 @@ class SuiteExplorer(_base.Explorer):
     def static(self) -> display.Html:
         """The summary, and what failed."""
         results = self.state.results
-        return display.page(results.html() if results.outcomes else self._told())
+        return display.page(results.html() if results.outcomes else self._summarize())
 
     def __repr__(self) -> str:
         return f"SuiteExplorer {', '.join(self.state.paths)}\n{self.state.results}"

@@ -25,7 +25,7 @@ class Rates:
         second = int(self._clock())
         with self._lock:
             if second not in self._counts:
-                self._counts = {at: known for at, known in self._counts.items() if at >= second - SECONDS}
+                self._counts = {at: amount for at, amount in self._counts.items() if at >= second - SECONDS}
             self._counts[second] = self._counts.get(second, 0) + count
 
     def last(self) -> list[int]:
@@ -67,7 +67,7 @@ class Live:
         self.filters: dict[str, str] = {}
         self.paused = False
         self.picked: Arrival | None = None
-        self._changed = changed
+        self._change = changed
         self._held_at = 0
         self._outdated = True  # the filters ask for another list
         self.sight = Sight((), Totals(0, 0, {}), self.rates.last(), (), ())
@@ -75,24 +75,24 @@ class Live:
 
     def watch(self) -> None:
         """Be told of changes from now on."""
-        self._unwatch = self.plane.watch(self._told)
-        self._changed()
+        self._unwatch = self.plane.watch(self._summarize)
+        self._change()
 
     def choose(self, name: str, value: str) -> None:
         """Filter by `source`, `type`, `destination`, `status` or `text`; an empty value takes the filter away."""
         self.filters[name] = value
         self._outdated = True
-        self._changed()
+        self._change()
 
     def pause(self, on: bool) -> None:
         """Keep the list as it is, or follow the events again. Counts go on."""
         self.paused, self._held_at = on, self.sight.totals.received
-        self._changed()
+        self._change()
 
     def pick(self, seq: int | None) -> None:
         """Show all about this arrival of the list; it stays in the list until another is picked."""
-        self.picked = next((arrival for arrival in self._shown() if arrival.seq == seq), None)
-        self._changed()
+        self.picked = next((arrival for arrival in self._show() if arrival.seq == seq), None)
+        self._change()
 
     def look(self) -> Sight:
         """How things are now."""
@@ -117,10 +117,10 @@ class Live:
         """Do not listen to the data plane any more."""
         self._unwatch()
 
-    def _told(self, kind: str, changes: Sequence[Mapping[str, Any]]) -> None:
+    def _summarize(self, kind: str, changes: Sequence[Mapping[str, Any]]) -> None:
         if kind == "received":
             self.rates.add(len(changes))
-        self._changed()
+        self._change()
 
-    def _shown(self) -> list[Arrival]:
+    def _show(self) -> list[Arrival]:
         return [*self.sight.arrivals, *([self.picked] if self.picked else [])]

@@ -13,14 +13,15 @@ from svctoolkit.display import Html
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server import DataPlane
 from svctoolkit.server.inspect.arrivals import REJECTED, Totals
-from svctoolkit.widgets import _arrivals, _base
-from svctoolkit.widgets._live_state import SECONDS, Live, Sight
+from svctoolkit.widgets._base import controls
+from svctoolkit.widgets.live_events import _display
+from svctoolkit.widgets.live_events.state import SECONDS, Live, Sight
 
 _STATUSES = ("delivered", "pending", "filtered", "dropped", "failed", "dead")
 _HEIGHT = 20  # of the plot, in its own units
 
 
-class LiveEvents(_base.Explorer):
+class LiveEvents(controls.Explorer):
     """The events that arrive at `plane`, newest first: filters, what became of each, and everything about one.
 
     >>> LiveEvents(plane)  # doctest: +SKIP
@@ -30,15 +31,15 @@ class LiveEvents(_base.Explorer):
     """
 
     def __init__(self, plane: DataPlane, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._painter = _base.Painter(self._paint, failed=self._failed)
+        self._painter = controls.Painter(self._paint, fail=self._fail)
         self._tick: threading.Timer | None = None
         self.state = Live(plane, self._painter.poke, clock=clock)
         self._make_controls()
-        traffic = _base.card("Traffic", _base.grid(self._counts, self._destinations, least="300px"))
-        chosen = _base.bar(*self._filters.values())
-        events = _base.card("Events", chosen, self._pause, self._note, self._list)
+        traffic = controls.card("Traffic", controls.grid(self._counts, self._destinations, least="300px"))
+        chosen = controls.bar(*self._filters.values())
+        events = controls.card("Events", chosen, self._pause, self._note, self._list)
         super().__init__(
-            [traffic, events, _base.card("Event", self._details)],
+            [traffic, events, controls.card("Event", self._details)],
             closing=[self.state.close, self._painter.close, self._stop_ticking],
         )
         self.state.watch()
@@ -50,7 +51,7 @@ class LiveEvents(_base.Explorer):
     def static(self) -> Html:
         """The counts and the newest events as a table."""
         sight = self.state.look()
-        return display.page(_counts(sight), _destinations(sight.totals), _arrivals.listed(sight.arrivals))
+        return display.page(_counts(sight), _destinations(sight.totals), _display.table_of(sight.arrivals))
 
     def __repr__(self) -> str:
         totals = self.state.sight.totals
@@ -58,29 +59,29 @@ class LiveEvents(_base.Explorer):
 
     def _make_controls(self) -> None:
         self._filters = {
-            "source": _base.choice("Source", [("all", "")]),
-            "type": _base.choice("Type", [("all", ""), *((name, name) for name in EVENT_TYPES)]),
-            "destination": _base.choice("Destination", [("all", "")]),
-            "status": _base.choice("Fate", [("all", ""), *((name, name) for name in (*_STATUSES, REJECTED))]),
-            "text": _base.text("Search", placeholder="name, user, message id"),
+            "source": controls.choice("Source", [("all", "")]),
+            "type": controls.choice("Type", [("all", ""), *((name, name) for name in EVENT_TYPES)]),
+            "destination": controls.choice("Destination", [("all", "")]),
+            "status": controls.choice("Fate", [("all", ""), *((name, name) for name in (*_STATUSES, REJECTED))]),
+            "text": controls.text("Search", placeholder="name, user, message id"),
         }
         for name, control in self._filters.items():
-            control.observe(partial(self._chosen, name), "value")
-        self._pause = _base.checkbox("Pause the list")
+            control.observe(partial(self._choose, name), "value")
+        self._pause = controls.checkbox("Pause the list")
         self._pause.observe(lambda change: self.state.pause(change["new"]), "value")
-        self._list = _base.listing("Newest events (UTC); choose one to see all about it", [], rows=12)
+        self._list = controls.listing("Newest events (UTC); choose one to see all about it", [], rows=12)
         self._list.add_class("svc-log")
-        self._list.observe(self._picked, "value")
-        self._counts, self._destinations, self._note = _base.html(), _base.html(), _base.html()
-        self._details = _base.html(display.page(display.message("No event is chosen.", "info")))
+        self._list.observe(self._pick, "value")
+        self._counts, self._destinations, self._note = controls.html(), controls.html(), controls.html()
+        self._details = controls.html(display.page(display.message("No event is chosen.", "info")))
         self._about: Any = None
         self._offering = 0  # the thread that is changing options just now
 
-    def _chosen(self, name: str, change: dict[str, Any]) -> None:
+    def _choose(self, name: str, change: dict[str, Any]) -> None:
         if self._offering != threading.get_ident():
             self.state.choose(name, change["new"])
 
-    def _picked(self, change: dict[str, Any]) -> None:
+    def _pick(self, change: dict[str, Any]) -> None:
         if self._offering != threading.get_ident():
             self.state.pick(change["new"])
 
@@ -93,18 +94,18 @@ class LiveEvents(_base.Explorer):
         self._offer("destination", sight.destinations)
         self._paint_list(sight)
         if sight.about is not None and sight.about != self._about:
-            self._details.value = _arrivals.details(sight.about)
+            self._details.value = _display.details(sight.about)
         self._about = sight.about
         self._keep_ticking()
 
     def _paint_list(self, sight: Sight) -> None:
-        picked, shown = self.state.picked, list(sight.arrivals)
-        if picked and all(arrival.seq != picked.seq for arrival in shown):
-            shown.append(picked)
-        options = tuple((_arrivals.line(arrival), arrival.seq) for arrival in shown)
+        picked, arrivals = self.state.picked, list(sight.arrivals)
+        if picked and all(arrival.seq != picked.seq for arrival in arrivals):
+            arrivals.append(picked)
+        options = tuple((_display.line(arrival), arrival.seq) for arrival in arrivals)
         if options == self._list.options:
             return
-        self._offered(self._list, options, picked.seq if picked else None)
+        self._set_options(self._list, options, picked.seq if picked else None)
 
     def _offer(self, name: str, keys: Sequence[str]) -> None:
         """Let a filter offer what the workspace has now."""
@@ -113,10 +114,10 @@ class LiveEvents(_base.Explorer):
         if options == control.options:
             return
         chosen = self.state.filters.get(name, "")
-        self._offered(control, options, chosen if chosen in keys else "")
+        self._set_options(control, options, chosen if chosen in keys else "")
         self.state.filters[name] = control.value
 
-    def _offered(self, control: Any, options: Sequence[Any], value: Any) -> None:
+    def _set_options(self, control: Any, options: Sequence[Any], value: Any) -> None:
         """New options at once with the value. (Setting options chooses the first for a moment, which nobody meant.)"""
         self._offering = threading.get_ident()
         try:
@@ -138,8 +139,8 @@ class LiveEvents(_base.Explorer):
         if self._tick is not None:
             self._tick.cancel()
 
-    def _failed(self, shown: Html) -> None:
-        self._note.value = display.page(shown)
+    def _fail(self, message: Html) -> None:
+        self._note.value = display.page(message)
 
 
 def _counts(sight: Sight) -> Html:
@@ -174,9 +175,11 @@ def plot(rates: Sequence[int]) -> Html:
 def _destinations(totals: Totals) -> Html:
     if not totals.fates:
         return display.message("The workspace has no destinations.", "info")
-    used = [status for status in _STATUSES if any(status in found for found in totals.fates.values())] or ["delivered"]
-    rows = [(key, *(found.get(status, 0) for status in used)) for key, found in sorted(totals.fates.items())]
-    head = ("destination", *(display.pill(status, _arrivals.kind(status)) for status in used))
+    used = [status for status in _STATUSES if any(status in counts for counts in totals.fates.values())] or [
+        "delivered"
+    ]
+    rows = [(key, *(counts.get(status, 0) for status in used)) for key, counts in sorted(totals.fates.items())]
+    head = ("destination", *(display.pill(status, _display.kind(status)) for status in used))
     return display.table(head, rows)
 
 

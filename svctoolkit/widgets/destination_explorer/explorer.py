@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from svctoolkit import display
 from svctoolkit.errors import ToolkitError
 from svctoolkit.results import DestinationResult
-from svctoolkit.widgets import _base, _destination_view
-from svctoolkit.widgets._destination_asked import Asked
-from svctoolkit.widgets._destination_form import Form
-from svctoolkit.widgets._destination_state import DestinationState, Sample
+from svctoolkit.widgets._base import controls
+from svctoolkit.widgets.destination_explorer import _display as _destination_view
+from svctoolkit.widgets.destination_explorer.form import Form
+from svctoolkit.widgets.destination_explorer.request import TestRequest
+from svctoolkit.widgets.destination_explorer.state import DestinationState, Sample
 from svctoolkit.workspace import Workspace
 
 _OWN = "Changes are for this run only: they go along as destinationConfig."
@@ -21,12 +22,12 @@ _COPY = "A click selects all of it. Secrets are taken from the environment varia
 
 
 class _Ran(NamedTuple):
-    asked: Asked
+    request: TestRequest
     result: DestinationResult | ToolkitError  # an error: the request was refused
     suite: str
 
 
-class DestinationExplorer(_base.Explorer):
+class DestinationExplorer(controls.Explorer):
     """Choose a destination type, or a destination of the workspace, configure it, and run an event through its stages.
 
     >>> DestinationExplorer(workspace, "hook", event=event)  # doctest: +SKIP
@@ -48,12 +49,12 @@ class DestinationExplorer(_base.Explorer):
             self.state.choose(destination)
         if event is not None:
             self.state.use(Sample("", event))
-        self._work = _base.Work(self._show, failed=self._failed, busy=self._set_busy)
+        self._work = controls.Work(self._show, fail=self._fail, busy=self._set_busy)
         self._filtering = False
         self._make_controls()
-        self._chosen()
-        top = _base.grid(self._destination_card, self._event_card, least="340px")
-        stages = _base.bar(*self._stages.values(), self._force, self._run, self._status)
+        self._show_choice()
+        top = controls.grid(self._destination_card, self._event_card, least="340px")
+        stages = controls.bar(*self._stages.values(), self._force, self._run, self._status)
         super().__init__([top, stages, self._strips, self._tabs], closing=[self.wait])
 
     def run(self) -> None:
@@ -62,11 +63,11 @@ class DestinationExplorer(_base.Explorer):
         self._form.show(problems)
         self._general.problem(problems.get("", ""))
         try:
-            asked = self.state.asked()
+            trial = self.state.request()
         except ToolkitError as error:
-            self._failed(_base.failure(error))
+            self._fail(controls.failure(error))
             return
-        self._work.start(lambda: _ran(asked))
+        self._work.start(lambda: _ran(trial))
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Whether what was asked for is done within `timeout` seconds."""
@@ -82,37 +83,39 @@ class DestinationExplorer(_base.Explorer):
         return repr(self.result) if self.result else f"<DestinationExplorer: {self.state.name}, not run yet>"
 
     def _make_controls(self) -> None:
-        self._search = _base.text("Search destinations", placeholder="a name, such as mixpanel or webhook")
+        self._search = controls.text("Search destinations", placeholder="a name, such as mixpanel or webhook")
         self._search.continuous_update = True
-        self._list = _base.listing("Destination", self.state.choices(), rows=6)
-        self._about, self._form_box = _base.html(), _base.group("Configuration")
-        self._override = _base.area("Override (destinationConfig, JSON)", rows=2, placeholder='{"variable": "value"}')
-        self._general = _base.Field(self._override, "replaces variables of the configuration, key by key")
-        self._destination_card = _base.card(
+        self._list = controls.listing("Destination", self.state.choices(), rows=6)
+        self._about, self._form_box = controls.html(), controls.group("Configuration")
+        self._override = controls.area(
+            "Override (destinationConfig, JSON)", rows=2, placeholder='{"variable": "value"}'
+        )
+        self._general = controls.Field(self._override, "replaces variables of the configuration, key by key")
+        self._destination_card = controls.card(
             "Destination", self._search, self._list, self._about, self._form_box, self._general.box
         )
-        self._sample = _base.choice("Start from a sample event or an example", [("", "")])
-        self._event = _base.area("Event (JSON)", self.state.event_text, rows=18)
-        self._event_field = _base.Field(self._event)
-        self._event_card = _base.card("Event", self._sample, self._event_field.box)
+        self._sample = controls.choice("Start from a sample event or an example", [("", "")])
+        self._event = controls.area("Event (JSON)", self.state.event_text, rows=18)
+        self._event_field = controls.Field(self._event)
+        self._event_card = controls.card("Event", self._sample, self._event_field.box)
         self._stages = {
-            name: _base.checkbox(name, getattr(self.state.stages, name)) for name in self.state.stages.__slots__
+            name: controls.checkbox(name, getattr(self.state.stages, name)) for name in self.state.stages.__slots__
         }
-        self._force = _base.checkbox("force (a disabled destination, too)")
-        self._run = _base.button("Run", self.run, icon="play", primary=True)
-        self._status = _base.html()
+        self._force = controls.checkbox("force (a disabled destination, too)")
+        self._run = controls.button("Run", self.run, icon="play", primary=True)
+        self._status = controls.html()
         self._make_views()
         self._observe()
 
     def _make_views(self) -> None:
         nothing = display.page(display.message("Run to see what each stage gives", "info"))
-        self._strips, self._payloads, self._diff = _base.html(), _base.html(nothing), _base.html(nothing)
-        self._http, self._frame = _base.html(nothing), _base.html(nothing)
-        self._code, self._suite = _base.html(), _base.html()
+        self._strips, self._payloads, self._diff = controls.html(), controls.html(nothing), controls.html(nothing)
+        self._http, self._frame = controls.html(nothing), controls.html(nothing)
+        self._code, self._suite = controls.html(), controls.html()
         self._values: dict[str, Any] = {}
-        self._left, self._right = _base.choice("From", [""]), _base.choice("To", [""])
-        compared = _base.group("", _base.bar(self._left, self._right), self._diff)
-        self._tabs = _base.tabs(
+        self._count_missing, self._right = controls.choice("From", [""]), controls.choice("To", [""])
+        compared = controls.group("", controls.bar(self._count_missing, self._right), self._diff)
+        self._tabs = controls.tabs(
             Payloads=self._payloads,
             Diff=compared,
             HTTP=self._http,
@@ -130,7 +133,7 @@ class DestinationExplorer(_base.Explorer):
         _on(self._force, lambda on: self._edit("force", on))
         for name, box in self._stages.items():
             _on(box, partial(self._switch, name))
-        for side in (self._left, self._right):
+        for side in (self._count_missing, self._right):
             _on(side, lambda _: self._compare())
 
     def _switch(self, stage: str, on: bool) -> None:
@@ -138,11 +141,11 @@ class DestinationExplorer(_base.Explorer):
 
     def _filter(self, text: str) -> None:
         """Show the destinations that fit; what is chosen stays chosen until another is."""
-        found = self.state.choices(text)
+        entries = self.state.choices(text)
         self._filtering = True
         try:
-            self._list.options = found
-            self._list.value = self.state.name if any(name == self.state.name for _, name in found) else None
+            self._list.options = entries
+            self._list.value = self.state.name if any(name == self.state.name for _, name in entries) else None
         finally:
             self._filtering = False
 
@@ -150,22 +153,22 @@ class DestinationExplorer(_base.Explorer):
         if name is None or self._filtering or name == self.state.name:
             return
         self.state.choose(name)
-        self._chosen()
+        self._show_choice()
 
-    def _chosen(self) -> None:
+    def _show_choice(self) -> None:
         self._filter(self._search.value)
         refusal = self.state.refusal()
-        parts = [display.message(refusal, "warning")] if refusal else []
+        blocks = [display.message(refusal, "warning")] if refusal else []
         if self.state.destination is not None:
             workspace = self.state.workspace
             note = f"{_OWN} Delivery mode: {workspace.delivery.mode}."
-            parts.append(display.message(note, "warning" if workspace.sends else "info"))
-        parts += [display.message(quirk, "info") for quirk in self.state.quirks()]
-        self._about.value = display.page(*parts) if parts else ""
+            blocks.append(display.message(note, "warning" if workspace.sends else "info"))
+        blocks += [display.message(quirk, "info") for quirk in self.state.quirks()]
+        self._about.value = display.page(*blocks) if blocks else ""
         titles = [("choose…", ""), *((sample.title, sample) for sample in self.state.samples())]
         self._sample.options = titles
         self._new_form()
-        self._changed()
+        self._change()
 
     def _use(self, sample: Sample | str) -> None:
         if isinstance(sample, str):
@@ -174,72 +177,76 @@ class DestinationExplorer(_base.Explorer):
         self._event.value = self.state.event_text
         if sample.config is not None:
             self._new_form()
-        self._changed()
+        self._change()
 
     def _new_form(self) -> None:
-        self._form = Form(self.state, self._configured)
+        self._form = Form(self.state, self._set_config)
         self._form_box.children = [self._form_box.children[0], self._form.box]
 
-    def _configured(self, name: str) -> None:
+    def _set_config(self, name: str) -> None:
         self._form.fields[name].problem(self.state.problems().get(name, ""))
-        self._changed()
+        self._change()
 
-    def _edit(self, name: str, value: Any, field: _base.Field | None = None) -> None:
+    def _edit(self, name: str, value: Any, field: controls.Field | None = None) -> None:
         setattr(self.state, name, value)
         if field is not None:
             field.problem(self.state.trouble(name))
-        self._changed()
+        self._change()
 
-    def _changed(self) -> None:
+    def _change(self) -> None:
         """The code and the suite follow every change; only a run tells what the suite expects."""
         try:
-            asked = self.state.asked()
-            self._show_code(asked, asked.suite(expected=False))
+            trial = self.state.request()
+            self._show_code(trial, trial.suite(expected=False))
         except ToolkitError as error:
-            self._code.value = self._suite.value = display.page(_base.failure(error))
+            self._code.value = self._suite.value = display.page(controls.failure(error))
 
-    def _show_code(self, asked: Asked, suite: str, *, expected: bool = False) -> None:
-        self._code.value = _destination_view.code(asked.code(), "Python", _COPY)
+    def _show_code(self, trial: TestRequest, suite: str, *, expected: bool = False) -> None:
+        self._code.value = _destination_view.code(trial.code(), "Python", _COPY)
         note = f"{_COPY} Save it as explorer.suite.yaml; svctoolkit run explorer.suite.yaml runs it."
         if not expected:
             note += " Run adds what is expected of each stage."
         self._suite.value = _destination_view.code(suite, "YAML", note)
 
     def _show(self, ran: _Ran) -> None:
-        self._show_code(ran.asked, ran.suite, expected=True)
+        self._show_code(ran.request, ran.suite, expected=True)
         if isinstance(ran.result, ToolkitError):
-            self._failed(_base.failure(ran.result))
+            self._fail(controls.failure(ran.result))
             return
         self.result = ran.result
         self._strips.value = _destination_view.strips(ran.result)
         self._payloads.value = _destination_view.payloads(ran.result)
         self._http.value = _destination_view.http(ran.result)
         self._frame.value = _destination_view.frame(ran.result)
-        before = (self._left.value, self._right.value)
-        self._values = _destination_view.named(ran.result)
+        before = (self._count_missing.value, self._right.value)
+        self._values = _destination_view.values_by_name(ran.result)
         names = list(self._values)
-        for side, chosen, otherwise in zip((self._left, self._right), before, (names[:1], names[1:2]), strict=True):
+        for side, chosen, otherwise in zip(
+            (self._count_missing, self._right), before, (names[:1], names[1:2]), strict=True
+        ):
             side.options = names
             side.value = chosen if chosen in names else next(iter(otherwise), None)
         self._compare()
 
     def _compare(self) -> None:
-        self._diff.value = _destination_view.diff(self._values, self._left.value or "", self._right.value or "")
+        self._diff.value = _destination_view.diff(
+            self._values, self._count_missing.value or "", self._right.value or ""
+        )
 
-    def _failed(self, message: display.Html) -> None:
+    def _fail(self, message: display.Html) -> None:
         self._strips.value = display.page(message)
 
     def _set_busy(self, busy: bool) -> None:
         self._status.value = display.page(display.message("running", "info")) if busy else ""
 
 
-def _ran(asked: Asked) -> _Ran:
+def _ran(trial: TestRequest) -> _Ran:
     result: DestinationResult | ToolkitError
     try:
-        result = asked.result()
+        result = trial.result()
     except ToolkitError as error:
         result = error
-    return _Ran(asked, result, asked.suite(expected=True))
+    return _Ran(trial, result, trial.suite(expected=True))
 
 
 def _on(control: Any, call: Callable[[Any], None]) -> None:

@@ -11,14 +11,14 @@ from svctoolkit.errors import ConfigError
 def json_object(text: str, what: str) -> dict[str, Any]:
     """The object in `text`. Raises `ConfigError`, which names `what` it is and the place of the mistake."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as error:
         line = text.split("\n")[error.lineno - 1]
-        shown = f"\n{line.strip()[:100]}" if line.strip() else ""
-        problem = f"line {error.lineno}, column {error.colno}: {error.msg}{shown}"
+        excerpt = f"\n{line.strip()[:100]}" if line.strip() else ""
+        problem = f"line {error.lineno}, column {error.colno}: {error.msg}{excerpt}"
         raise ConfigError(f"the {what} is no JSON, {problem}") from error
     except RecursionError as error:
         raise ConfigError(f"the {what} is nested too deeply") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise ConfigError(f"the {what} must be a JSON object: {{...}}")
-    return found
+    return value

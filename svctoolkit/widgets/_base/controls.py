@@ -11,8 +11,8 @@ import ipywidgets
 
 from svctoolkit import display
 from svctoolkit.secrets import MASK, Secret
-from svctoolkit.widgets._style import STYLE
-from svctoolkit.widgets._work import Painter, Work, failure
+from svctoolkit.widgets._base.style import STYLE
+from svctoolkit.widgets._base.work import Painter, Work, failure
 
 __all__ = [
     "Explorer",
@@ -46,8 +46,8 @@ class Explorer:
     `__repr__`. `close()` ends what it runs (`closing`) and closes its widgets.
     """
 
-    def __init__(self, parts: Iterable[Any], *, closing: Sequence[Callable[[], Any]] = ()) -> None:
-        self.root = ipywidgets.VBox([html(f"<style>{STYLE}</style>"), *parts])
+    def __init__(self, children: Iterable[Any], *, closing: Sequence[Callable[[], Any]] = ()) -> None:
+        self.root = ipywidgets.VBox([html(f"<style>{STYLE}</style>"), *children])
         self.root.add_class("svc-explorer")
         self._closing = closing
 
@@ -100,113 +100,113 @@ def html(value: str = "") -> Any:
 
 def text(label: str, value: str = "", *, placeholder: str = "") -> Any:
     """One line. `value` changes with Enter, or when the field is left."""
-    return _labelled(ipywidgets.Text, label, value=value, placeholder=placeholder, continuous_update=False)
+    return _with_label(ipywidgets.Text, label, value=value, placeholder=placeholder, continuous_update=False)
 
 
 def area(label: str, value: str = "", *, rows: int = 6, placeholder: str = "") -> Any:
     """Several lines in code type. `value` changes when the field is left."""
-    made = _labelled(
+    widget = _with_label(
         ipywidgets.Textarea, label, value=value, placeholder=placeholder, rows=rows, continuous_update=False
     )
-    made.add_class("svc-code")
-    return made
+    widget.add_class("svc-code")
+    return widget
 
 
 def number(label: str, value: int, *, low: int = 0, high: int = 1_000_000) -> Any:
-    return _labelled(ipywidgets.BoundedIntText, label, value=value, min=low, max=high)
+    return _with_label(ipywidgets.BoundedIntText, label, value=value, min=low, max=high)
 
 
 def choice(label: str, options: Sequence[Any], value: Any = None) -> Any:
     """One of several: texts, or pairs of label and value. Without a value the first."""
-    made = _labelled(ipywidgets.Dropdown, label, options=options)
+    widget = _with_label(ipywidgets.Dropdown, label, options=options)
     if value is not None:
-        made.value = value
-    return made
+        widget.value = value
+    return widget
 
 
 def choices(label: str, options: Sequence[str], value: Sequence[str] = ()) -> Any:
     """Several of several."""
-    return _labelled(ipywidgets.SelectMultiple, label, options=options, value=tuple(value), rows=min(6, len(options)))
+    return _with_label(ipywidgets.SelectMultiple, label, options=options, value=tuple(value), rows=min(6, len(options)))
 
 
 def listing(label: str, options: Sequence[Any], *, rows: int = 6) -> Any:
     """One of several that are all in sight, or none; the list can be long."""
-    return _labelled(ipywidgets.Select, label, options=options, value=None, rows=rows)
+    return _with_label(ipywidgets.Select, label, options=options, value=None, rows=rows)
 
 
 def clock(label: str, value: time | None = None) -> Any:
-    return _labelled(ipywidgets.TimePicker, label, value=value)
+    return _with_label(ipywidgets.TimePicker, label, value=value)
 
 
 def checkbox(label: str, value: bool = False) -> Any:
     """Yes or no. (A toggle button would not tell a screen reader whether it is pressed.)"""
-    made = ipywidgets.Checkbox(value=value, description=label, indent=False, layout={"width": "auto"})
-    made.add_class("svc-check")
-    return made
+    widget = ipywidgets.Checkbox(value=value, description=label, indent=False, layout={"width": "auto"})
+    widget.add_class("svc-check")
+    return widget
 
 
-def secret(label: str, keep: Callable[[Secret], None], *, kept: bool = False) -> Any:
+def secret(label: str, keep: Callable[[Secret], None], *, is_set: bool = False) -> Any:
     """A password field that is empty again as soon as `keep` has the secret: a saved notebook never has it.
 
     `kept` says that there is a secret already; it is not sent to the browser.
     """
-    made = _labelled(ipywidgets.Password, label, continuous_update=False, placeholder=_kept(kept))
+    widget = _with_label(ipywidgets.Password, label, continuous_update=False, placeholder=_placeholder(is_set))
 
     def take(change: dict[str, Any]) -> None:
         if change["new"]:
-            made.placeholder = _kept(True)
-            made.value = ""
+            widget.placeholder = _placeholder(True)
+            widget.value = ""
             keep(Secret(change["new"]))
 
-    made.observe(take, "value")
-    return made
+    widget.observe(take, "value")
+    return widget
 
 
-def _kept(kept: bool) -> str:
-    return f"{MASK} is set; type to replace it" if kept else "is not saved with the notebook"
+def _placeholder(is_set: bool) -> str:
+    return f"{MASK} is set; type to replace it" if is_set else "is not saved with the notebook"
 
 
 def button(label: str, call: Callable[[], Any], *, icon: str = "", primary: bool = False) -> Any:
-    made = ipywidgets.Button(
+    widget = ipywidgets.Button(
         description=label, icon=icon, button_style="primary" if primary else "", layout={"width": "auto"}
     )
-    made.on_click(lambda _: call())
-    return made
+    widget.on_click(lambda _: call())
+    return widget
 
 
-def bar(*parts: Any) -> Any:
+def bar(*children: Any) -> Any:
     """Parts beside each other, on more lines where it is too narrow."""
-    made = ipywidgets.HBox(parts)
-    made.add_class("svc-bar")
-    return made
+    widget = ipywidgets.HBox(children)
+    widget.add_class("svc-bar")
+    return widget
 
 
-def card(title: str, *parts: Any) -> Any:
+def card(title: str, *children: Any) -> Any:
     """Parts below each other in a frame with a heading."""
-    made = ipywidgets.VBox([html(f'<h4 class="svc-title">{escape(title)}</h4>'), *parts])
-    made.add_class("svc-card")
-    return made
+    widget = ipywidgets.VBox([html(f'<h4 class="svc-title">{escape(title)}</h4>'), *children])
+    widget.add_class("svc-card")
+    return widget
 
 
-def group(title: str, *parts: Any) -> Any:
+def group(title: str, *children: Any) -> Any:
     """Controls that belong together, below what they are about."""
-    made = ipywidgets.VBox([html(f'<div class="svc-legend">{escape(title)}</div>'), *parts])
-    made.add_class("svc-group")
-    return made
+    widget = ipywidgets.VBox([html(f'<div class="svc-legend">{escape(title)}</div>'), *children])
+    widget.add_class("svc-group")
+    return widget
 
 
-def grid(*parts: Any, least: str = "320px") -> Any:
+def grid(*children: Any, least: str = "320px") -> Any:
     """Parts beside each other, each at least that wide, else below each other."""
     columns = f"repeat(auto-fit, minmax(min({least}, 100%), 1fr))"
-    return ipywidgets.GridBox(parts, layout={"grid_template_columns": columns, "grid_gap": "12px", "width": "100%"})
+    return ipywidgets.GridBox(children, layout={"grid_template_columns": columns, "grid_gap": "12px", "width": "100%"})
 
 
-def tabs(**parts: Any) -> Any:
+def tabs(**pages: Any) -> Any:
     """One of the parts at a time; the name of a part is its tab's title, with `_` as a space."""
-    return ipywidgets.Tab(list(parts.values()), titles=[name.replace("_", " ") for name in parts])
+    return ipywidgets.Tab(list(pages.values()), titles=[name.replace("_", " ") for name in pages])
 
 
-def _labelled(kind: Any, label: str, **settings: Any) -> Any:
-    made = kind(description=label, style={"description_width": "initial"}, layout={"width": "auto"}, **settings)
-    made.add_class("svc-labelled")
-    return made
+def _with_label(kind: Any, label: str, **settings: Any) -> Any:
+    widget = kind(description=label, style={"description_width": "initial"}, layout={"width": "auto"}, **settings)
+    widget.add_class("svc-labelled")
+    return widget

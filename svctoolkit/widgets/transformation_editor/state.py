@@ -11,7 +11,7 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.events import samples
 from svctoolkit.runner import write
-from svctoolkit.widgets._trial import Bench, Trials
+from svctoolkit.widgets.transformation_editor.trial import Bench, Trials
 from svctoolkit.workspace import Transformation, Workspace
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ class EditorState:
     ) -> None:
         self.workspace = workspace or Workspace("notebook")
         self.has_workspace = workspace is not None
-        found = _existing(self.workspace, name)
-        self.name = found.key if found else name or "transformation"
-        self.language: Language = language or (found and found.language) or "javascript"
-        self.code = (found and found.code) or _START[self.language]
-        self.file = _file_of(self.workspace, found)
+        existing = _existing(self.workspace, name)
+        self.name = existing.key if existing else name or "transformation"
+        self.language: Language = language or (existing and existing.language) or "javascript"
+        self.code = (existing and existing.code) or _START[self.language]
+        self.file = _file_of(self.workspace, existing)
         self.trials: Trials | None = None
         self._given = events
         self._bench = Bench(self.workspace)
@@ -80,7 +80,7 @@ class EditorState:
 
     def refresh(self) -> None:
         """Read the events, for the first time or anew: a data plane has received more."""
-        self.events = dict(named_events(self._given))
+        self.events = dict(events_by_name(self._given))
         if self.event not in self.events and (self.event != ALL or len(self.events) < 2):
             self.event = next(iter(self.events), ALL)
 
@@ -111,14 +111,16 @@ class EditorState:
 
     def save(self) -> str:
         """Replace the code in the workspace; the text says what was done. Raises `ConfigError`."""
-        found = self.workspace.transformations.get(self.name)
-        if found is not None and (found.function is not None or found.code not in {*self._known, self.code}):
+        existing = self.workspace.transformations.get(self.name)
+        if existing is not None and (existing.function is not None or existing.code not in {*self._known, self.code}):
             self._confirm(f"workspace {self.workspace.name} has other code as {self.name!r}")
         self._asked = ""
         self._known.add(self.code)
-        kept = found.file if found and self.file and found.code == self.code else None
-        replace_code(self.workspace, self.name, self.code, self.language, file=kept)
-        users = [key for key, made in self.workspace.destinations.items() if made.transformation == self.name]
+        file = existing.file if existing and self.file and existing.code == self.code else None
+        replace_code(self.workspace, self.name, self.code, self.language, file=file)
+        users = [
+            key for key, destination in self.workspace.destinations.items() if destination.transformation == self.name
+        ]
         used = f"used by {', '.join(users)}" if users else "no destination uses it yet"
         return f"saved as {self.name!r} in workspace {self.workspace.name}: {used}"
 
@@ -138,9 +140,9 @@ class EditorState:
         write(file, self.code)
         self.file = file
         self._known.add(self.code)
-        found = self.workspace.transformations.get(self.name)
-        if found is not None and _file_of(self.workspace, found) == file:
-            found.code = self.code
+        existing = self.workspace.transformations.get(self.name)
+        if existing is not None and _file_of(self.workspace, existing) == file:
+            existing.code = self.code
         return f"written to {path}"
 
     def _confirm(self, what: str) -> None:
@@ -151,45 +153,51 @@ class EditorState:
 
 def replace_code(workspace: Workspace, key: str, code: str, language: Language, *, file: Path | None = None) -> None:
     """Give a transformation other code, in place, or make one. The code is kept in the workspace, or in `file`."""
-    found = workspace.transformations.get(key)
-    if found is None:
+    existing = workspace.transformations.get(key)
+    if existing is None:
         workspace.transformation(key, code=code, language=language)
         return
-    found.code, found.language, found.function, found.file, found.version_id = code, language, None, file, ""
+    existing.code, existing.language, existing.function, existing.file, existing.version_id = (
+        code,
+        language,
+        None,
+        file,
+        "",
+    )
 
 
 def _existing(workspace: Workspace, name: str | None) -> Transformation | None:
     if name is None:
         return None
     try:
-        found = workspace.transformation(name)
+        transformation = workspace.transformation(name)
     except UnknownName:
         return None
-    if found.function is not None:
+    if transformation.function is not None:
         raise ConfigError(f"transformation {name!r} is a Python function: change it where it is written")
-    return found
+    return transformation
 
 
-def _file_of(workspace: Workspace, found: Transformation | None) -> Path | None:
-    if found is None or found.file is None:
+def _file_of(workspace: Workspace, transformation: Transformation | None) -> Path | None:
+    if transformation is None or transformation.file is None:
         return None
-    return ((workspace.folder or Path()) / found.file).resolve()
+    return ((workspace.folder or Path()) / transformation.file).resolve()
 
 
-def named_events(given: Events) -> Iterable[tuple[str, Event]]:
+def events_by_name(events: Events) -> Iterable[tuple[str, Event]]:
     """The events by name; captured ones are numbered, the newest first."""
-    if given is None:
+    if events is None:
         return samples().items()
-    if isinstance(given, Capturing):
-        return _numbered(given.received)
-    if isinstance(given, Mapping):
-        return [("event", given)] if isinstance(given.get("type"), str) else given.items()
-    return _numbered(given)
+    if isinstance(events, Capturing):
+        return _number(events.received)
+    if isinstance(events, Mapping):
+        return [("event", events)] if isinstance(events.get("type"), str) else events.items()
+    return _number(events)
 
 
-def _numbered(found: Iterable[Event | Captured]) -> list[tuple[str, Event]]:
-    newest = list(enumerate(found, 1))[-_MOST:][::-1]
-    each = [(number, one if isinstance(one, Mapping) else one.event) for number, one in newest]
+def _number(events: Iterable[Event | Captured]) -> list[tuple[str, Event]]:
+    newest = list(enumerate(events, 1))[-_MOST:][::-1]
+    each = [(number, item if isinstance(item, Mapping) else item.event) for number, item in newest]
     return [(f"{number}: {_title(event)}", event) for number, event in each]
 
 

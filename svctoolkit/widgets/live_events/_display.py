@@ -55,15 +55,15 @@ def fates(arrival: Arrival) -> str:
     )
 
 
-def listed(arrivals: Sequence[Arrival]) -> Html:
+def table_of(arrivals: Sequence[Arrival]) -> Html:
     """The arrivals as a table, for views without widgets."""
     head = ("#", "received (UTC)", "source", "type", "name", "user", "fates")
     return display.table(head, [_row(arrival) for arrival in arrivals])
 
 
 def _row(arrival: Arrival) -> tuple[object, ...]:
-    shown = [display.pill(f"{destination}: {status}", kind(status)) for destination, status in arrival.fates.items()]
-    said: object = display.pill(f"refused: {arrival.refused}", "error") if arrival.refused else Html(" ".join(shown))
+    pills = [display.pill(f"{destination}: {status}", kind(status)) for destination, status in arrival.fates.items()]
+    said: object = display.pill(f"refused: {arrival.refused}", "error") if arrival.refused else Html(" ".join(pills))
     at = f"{arrival.at:%H:%M:%S}.{arrival.at.microsecond // 1000:03}"
     return (str(arrival.seq), at, arrival.source, arrival.type, arrival.name, arrival.user, said)
 
@@ -73,11 +73,11 @@ def kind(status: str) -> display.Kind:
     return _KINDS.get(status, "plain")
 
 
-def details(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Html:
+def details(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> Html:
     """All about one event or refusal, as `DataPlane.about` gives it: what it is, its fates, its deliveries."""
-    for event in found["events"]:
-        return _of_event(event, found["fates"], found["deliveries"])
-    for refusal in found["rejected"]:
+    for event in sections["events"]:
+        return _of_event(event, sections["fates"], sections["deliveries"])
+    for refusal in sections["rejected"]:
         return _of_refusal(refusal)
     return display.page(display.message("This event is not kept any more.", "info"))
 
@@ -114,20 +114,24 @@ def _deliveries(deliveries: Sequence[Mapping[str, Any]]) -> list[Html]:
         return []
     left_out = len(deliveries) - _MOST_DELIVERIES
     said = [display.message(f"{left_out} earlier requests are not shown.", "info")] if left_out > 0 else []
-    shown = [_delivery(made) for made in deliveries[-_MOST_DELIVERIES:]]
-    return [display.section("Requests to destinations", *said, *shown)]
+    blocks = [_delivery(delivery) for delivery in deliveries[-_MOST_DELIVERIES:]]
+    return [display.section("Requests to destinations", *said, *blocks)]
 
 
-def _delivery(made: Mapping[str, Any]) -> Html:
-    asked, said = made["request"], made["error"] or f"{made['milliseconds']:,.1f} ms"
-    request = HttpRequest(asked["method"], asked["url"], asked["headers"], asked["body"].encode("utf-8", "replace"))
-    if made["error"]:
-        shown = [display.exchange(request), display.message(made["error"], "error")]
+def _delivery(delivery: Mapping[str, Any]) -> Html:
+    question, said = delivery["request"], delivery["error"] or f"{delivery['milliseconds']:,.1f} ms"
+    request = HttpRequest(
+        question["method"], question["url"], question["headers"], question["body"].encode("utf-8", "replace")
+    )
+    if delivery["error"]:
+        blocks = [display.exchange(request), display.message(delivery["error"], "error")]
     else:
-        shown = [display.exchange(request, _Answer(made["status"], made["headers"], made["response"]))]
-    answer = display.pill(made["status"], "ok" if 200 <= made["status"] < 300 else "error")
-    title = Html(f"{display.html(made['destination'])}, attempt {made['attempt']} {answer} {display.html(said)}")
-    return display.more(title, *shown)
+        blocks = [display.exchange(request, _Answer(delivery["status"], delivery["headers"], delivery["response"]))]
+    answer = display.pill(delivery["status"], "ok" if 200 <= delivery["status"] < 300 else "error")
+    title = Html(
+        f"{display.html(delivery['destination'])}, attempt {delivery['attempt']} {answer} {display.html(said)}"
+    )
+    return display.more(title, *blocks)
 
 
 def _of_refusal(refusal: Mapping[str, Any]) -> Html:

@@ -19,18 +19,18 @@ def strips(result: DestinationResult) -> Html:
     return display.page(*(view.strip(result, entry) for entry in result.data))
 
 
-def named(result: DestinationResult) -> dict[str, Any]:
+def values_by_name(result: DestinationResult) -> dict[str, Any]:
     """Everything that went in and came out, by name; of several events each has a number."""
-    found: dict[str, Any] = {}
+    all_values: dict[str, Any] = {}
     for number, entry in enumerate(result.data, 1):
         before = f"{number}: " if len(result.data) > 1 else ""
-        found |= {before + name: value for name, value in view.values(result, entry).items()}
-    return found
+        all_values |= {before + name: value for name, value in view.values(result, entry).items()}
+    return all_values
 
 
 def payloads(result: DestinationResult) -> Html:
     """A tree of each."""
-    trees = [display.tree(value, name, open_depth=2) for name, value in named(result).items()]
+    trees = [display.tree(value, name, open_depth=2) for name, value in values_by_name(result).items()]
     return display.page(display.columns(*trees)) if trees else _nothing("no stage has run")
 
 
@@ -43,13 +43,13 @@ def diff(values: dict[str, Any], left: str, right: str) -> Html:
 
 def http(result: DestinationResult) -> Html:
     """Each request with its answer, and as a command for a shell."""
-    parts = []
+    blocks = []
     for entry in result.data:
-        shown = view.exchanges(result, entry)
-        for request, exchange in zip(view.requests(result, entry), shown, strict=True):
-            parts.append(display.section("Request and response", exchange))
-            parts.append(display.section("As a command (a click selects all)", display.code(curl(request), "curl")))
-    return display.page(*parts) if parts else _nothing("nothing was sent: send_to_destination is off, or had nothing")
+        exchanges = view.exchanges(result, entry)
+        for request, exchange in zip(view.requests(result, entry), exchanges, strict=True):
+            blocks.append(display.section("Request and response", exchange))
+            blocks.append(display.section("As a command (a click selects all)", display.code(curl(request), "curl")))
+    return display.page(*blocks) if blocks else _nothing("nothing was sent: send_to_destination is off, or had nothing")
 
 
 def frame(result: DestinationResult) -> Html:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit import display
 from svctoolkit.errors import ToolkitError
 from svctoolkit.secrets import Masker
-from svctoolkit.widgets import _base
-from svctoolkit.widgets._editor_state import EditorState, Events
-from svctoolkit.widgets._trial import Trials
+from svctoolkit.widgets._base import controls
+from svctoolkit.widgets.transformation_editor.state import EditorState, Events
+from svctoolkit.widgets.transformation_editor.trial import Trials
 
 if TYPE_CHECKING:
     from svctoolkit.workspace import Language, Workspace
@@ -21,7 +21,7 @@ _QUIET = 0.3  # seconds without a key before the code is run
 _LANGUAGES = (("JavaScript", "javascript"), ("Python", "python"))
 
 
-class TransformationEditor(_base.Explorer):
+class TransformationEditor(controls.Explorer):
     """Code on the left, and on the right what it makes of an event: output, changes, logs, errors at their line.
 
     `name` is a transformation of the workspace, or what a new one is to be called. `events` are what it is tried on:
@@ -42,40 +42,40 @@ class TransformationEditor(_base.Explorer):
     ) -> None:
         self.state = EditorState(workspace, name, language, events)
         self._touched, self._waiting, self._closed = 0.0, False, threading.Event()
-        self._work: _base.Work[Trials] = _base.Work(self._show, failed=self._fail, busy=self._tell_busy)
+        self._work: controls.Work[Trials] = controls.Work(self._show, fail=self._fail, busy=self._tell_busy)
         self._make_controls()
-        what, saving = _base.bar(self._name, self._language), _base.bar(self._save, self._file, self._write)
-        running = _base.bar(self._as_typed, self._run, self._busy)
-        left = _base.card("Code", what, self._code, running, saving, self._said)
-        choosing = _base.bar(self._event, self._refresh)
-        right = _base.card("Result", choosing, self._told)
-        super().__init__([_base.grid(left, right, least="400px"), self._whole], closing=[self._closed.set])
+        what, saving = controls.bar(self._name, self._language), controls.bar(self._save, self._file, self._write)
+        running = controls.bar(self._as_typed, self._run, self._busy)
+        code_card = controls.card("Code", what, self._code, running, saving, self._said)
+        choosing = controls.bar(self._event, self._refresh)
+        right = controls.card("Result", choosing, self._summarize)
+        super().__init__([controls.grid(code_card, right, least="400px"), self._whole], closing=[self._closed.set])
         self._observe()
         self._work.start(self._run_with_new_events)
 
     def _make_controls(self) -> None:
         state = self.state
-        self._name = _base.text("Name", state.name)
-        self._language = _base.choice("Language", _LANGUAGES, state.language)
-        self._code = _base.area("Code", state.code, rows=18)
+        self._name = controls.text("Name", state.name)
+        self._language = controls.choice("Language", _LANGUAGES, state.language)
+        self._code = controls.area("Code", state.code, rows=18)
         self._code.continuous_update = True
-        self._as_typed = _base.checkbox("Run as I type", not state.workspace.sends)
-        self._run = _base.button("Run", self.run, icon="play", primary=True)
-        self._event = _base.choice("Event", state.choices())
-        self._refresh = _base.button("Refresh events", self._read_events, icon="refresh")
-        self._told, self._whole, self._busy, self._said = (_base.html() for _ in range(4))
-        self._save = _base.button("Save to workspace", lambda: self._saved(state.save), icon="save")
-        self._file = _base.text("File", str(state.file or ""), placeholder="clean.js")
-        self._write = _base.button(
-            "Write to file", lambda: self._saved(lambda: state.write(self._file.value)), icon="file"
+        self._as_typed = controls.checkbox("Run as I type", not state.workspace.sends)
+        self._run = controls.button("Run", self.run, icon="play", primary=True)
+        self._event = controls.choice("Event", state.choices())
+        self._refresh = controls.button("Refresh events", self._load_events, icon="refresh")
+        self._summarize, self._whole, self._busy, self._said = (controls.html() for _ in range(4))
+        self._save = controls.button("Save to workspace", lambda: self._save_with(state.save), icon="save")
+        self._file = controls.text("File", str(state.file or ""), placeholder="clean.js")
+        self._write = controls.button(
+            "Write to file", lambda: self._save_with(lambda: state.write(self._file.value)), icon="file"
         )
         self._save.layout.display = "" if state.has_workspace else "none"
 
     def _observe(self) -> None:
-        self._code.observe(self._typed, "value")
+        self._code.observe(self._type, "value")
         self._language.observe(self._spoken, "value")
-        self._event.observe(self._chosen, "value")
-        self._name.observe(self._renamed, "value")
+        self._event.observe(self._choose, "value")
+        self._name.observe(self._rename, "value")
 
     def run(self) -> None:
         """Run the code now. Returns at once; `wait` waits for the result."""
@@ -85,7 +85,7 @@ class TransformationEditor(_base.Explorer):
         """Whether everything asked for has run and is shown within `timeout` seconds."""
         return self._work.wait(timeout)
 
-    def _typed(self, change: dict[str, Any]) -> None:
+    def _type(self, change: dict[str, Any]) -> None:
         self.state.code = change["new"]
         self._touched = monotonic()
         if self._as_typed.value and not self._waiting:
@@ -93,8 +93,8 @@ class TransformationEditor(_base.Explorer):
             self._work.start(self._run_when_quiet)
 
     def _run_when_quiet(self) -> Trials:
-        while (left := self._touched + _QUIET - monotonic()) > 0 and not self._closed.is_set():
-            self._closed.wait(left)
+        while (remaining := self._touched + _QUIET - monotonic()) > 0 and not self._closed.is_set():
+            self._closed.wait(remaining)
         self._waiting = False
         return self.state.run()
 
@@ -105,27 +105,27 @@ class TransformationEditor(_base.Explorer):
         else:
             self._code.value = self.state.code
 
-    def _chosen(self, change: dict[str, Any]) -> None:
+    def _choose(self, change: dict[str, Any]) -> None:
         if change["new"] is not None:
             self.state.event = change["new"]
             self.run()
 
-    def _renamed(self, change: dict[str, Any]) -> None:
+    def _rename(self, change: dict[str, Any]) -> None:
         self.state.name = change["new"].strip() or "transformation"
 
-    def _read_events(self) -> None:
+    def _load_events(self) -> None:
         self._work.start(self._run_with_new_events)
 
     def _run_with_new_events(self) -> Trials:
         """A data plane may have to finish writing what it received, so this is work for the thread."""
         self.state.refresh()
-        self._event.unobserve(self._chosen, "value")  # new options choose the first; that is not the user's choice
+        self._event.unobserve(self._choose, "value")  # new options choose the first; that is not the user's choice
         self._event.options = self.state.choices()
         self._event.value = self.state.event
-        self._event.observe(self._chosen, "value")
+        self._event.observe(self._choose, "value")
         return self.state.run()
 
-    def _saved(self, save: Callable[[], str]) -> None:
+    def _save_with(self, save: Callable[[], str]) -> None:
         try:
             said = display.message(save(), "ok")
         except ToolkitError as error:
@@ -133,10 +133,10 @@ class TransformationEditor(_base.Explorer):
         self._said.value = display.page(said)
 
     def _show(self, trials: Trials) -> None:
-        self._told.value, self._whole.value = display.page(trials.told()), display.page(trials.whole())
+        self._summarize.value, self._whole.value = display.page(trials.summary_block()), display.page(trials.whole())
 
-    def _fail(self, told: display.Html) -> None:
-        self._told.value, self._whole.value = display.page(told), ""
+    def _fail(self, message: display.Html) -> None:
+        self._summarize.value, self._whole.value = display.page(message), ""
 
     def _tell_busy(self, busy: bool) -> None:
         self._busy.value = display.page(display.message("running", "info")) if busy else ""
@@ -144,8 +144,8 @@ class TransformationEditor(_base.Explorer):
     def static(self) -> display.Html:
         """The code, and what came out last."""
         trials = self.state.trials
-        shown = Masker(self.state.workspace.secrets()).masked(self.state.code)
-        return display.page(display.code(shown, self.state.language), *([trials.html()] if trials else []))
+        code = Masker(self.state.workspace.secrets()).masked(self.state.code)
+        return display.page(display.code(code, self.state.language), *([trials.html()] if trials else []))
 
     def __repr__(self) -> str:
         trials = self.state.trials

@@ -15,21 +15,21 @@ T = TypeVar("T")
 class Work(Generic[T]):
     """Runs functions in a worker thread, one at a time; of those asked for meanwhile only the latest.
 
-    `done` gets the result of a function, unless a later one was asked for: then nobody waits for it any more. `busy`
-    is told True and False around it, `failed` gets what went wrong as HTML. All three are called in the worker thread.
+    `finish` gets the result of a function, unless a later one was asked for: then nobody waits for it any more. `busy`
+    is told True and False around it, `fail` gets what went wrong as HTML. All three are called in the worker thread.
     """
 
     def __init__(
-        self, done: Callable[[T], None], *, failed: Callable[[display.Html], None], busy: Callable[[bool], None]
+        self, finish: Callable[[T], None], *, fail: Callable[[display.Html], None], busy: Callable[[bool], None]
     ) -> None:
-        self._done, self._failed, self._busy = done, failed, busy
+        self._done, self._fail, self._busy = finish, fail, busy
         self._next: Callable[[], T] | None = None
         self._running = False
-        self._changed = threading.Condition()
+        self._change = threading.Condition()
 
     def start(self, function: Callable[[], T]) -> None:
         """Run it now, or when what is running has ended. Returns at once."""
-        with self._changed:
+        with self._change:
             self._next = function
             if self._running:
                 return
@@ -38,36 +38,36 @@ class Work(Generic[T]):
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Whether everything asked for is done within `timeout` seconds."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not self._running, timeout)
+        with self._change:
+            return self._change.wait_for(lambda: not self._running, timeout)
 
     def _run(self) -> None:
         self._busy(True)
         while True:
-            with self._changed:
+            with self._change:
                 function, self._next = self._next, None
             if function is not None:
                 self._once(function)
                 continue
             self._busy(False)  # before `wait` returns, so that nobody who waited finds it busy
-            with self._changed:
+            with self._change:
                 if self._next is None:
                     self._running = False
-                    self._changed.notify_all()
+                    self._change.notify_all()
                     return
             self._busy(True)
 
     def _once(self, function: Callable[[], T]) -> None:
         try:
             result = function()
-            if self._wanted():
+            if self._is_current():
                 self._done(result)
         except Exception as error:  # noqa: BLE001 - the user reads it in the explorer, whatever it is
-            if self._wanted():
-                self._failed(failure(error))
+            if self._is_current():
+                self._fail(failure(error))
 
-    def _wanted(self) -> bool:
-        with self._changed:
+    def _is_current(self) -> bool:
+        with self._change:
             return self._next is None
 
 
@@ -80,53 +80,53 @@ def failure(error: Exception) -> display.Html:
 class Painter:
     """Repaints at most `per_second` times a second, in a thread of its own, however often it is asked to.
 
-    The last change is always painted. `failed` gets what `paint` raised, as HTML. `close` paints what is left and ends
+    The last change is always painted. `fail` gets what `paint` raised, as HTML. `close` paints what is left and ends
     the thread.
     """
 
     def __init__(
-        self, paint: Callable[[], None], *, failed: Callable[[display.Html], None], per_second: float = 5.0
+        self, paint: Callable[[], None], *, fail: Callable[[display.Html], None], per_second: float = 5.0
     ) -> None:
-        self._paint, self._failed, self._gap = paint, failed, 1 / per_second
+        self._paint, self._fail, self._gap = paint, fail, 1 / per_second
         self._dirty = self._closed = self._painting = False
-        self._changed = threading.Condition()
+        self._change = threading.Condition()
         self._thread: threading.Thread | None = None
 
     def poke(self) -> None:
         """Something changed. Returns at once."""
-        with self._changed:
+        with self._change:
             if self._closed:
                 return
             self._dirty = True
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="svctoolkit-painter", daemon=True)
                 self._thread.start()
-            self._changed.notify_all()
+            self._change.notify_all()
 
     def wait(self, timeout: float = 10.0) -> bool:
         """Whether every change is painted within `timeout` seconds."""
-        with self._changed:
-            return self._changed.wait_for(lambda: not (self._dirty or self._painting), timeout)
+        with self._change:
+            return self._change.wait_for(lambda: not (self._dirty or self._painting), timeout)
 
     def close(self) -> None:
-        with self._changed:
+        with self._change:
             self._closed = True
-            self._changed.notify_all()
+            self._change.notify_all()
         if self._thread is not None:
             self._thread.join(2)
 
     def _run(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._dirty or self._closed)
+            with self._change:
+                self._change.wait_for(lambda: self._dirty or self._closed)
                 if not self._dirty:
                     return
                 self._dirty, self._painting = False, True
             try:
                 self._paint()
             except Exception as error:  # noqa: BLE001 - the next change is painted all the same
-                self._failed(failure(error))
-            with self._changed:
+                self._fail(failure(error))
+            with self._change:
                 self._painting = False
-                self._changed.notify_all()
-                self._changed.wait_for(lambda: self._closed, self._gap)
+                self._change.notify_all()
+                self._change.wait_for(lambda: self._closed, self._gap)

@@ -23,8 +23,8 @@ def variables(type: str) -> dict[str, Variable]:
     """
     if type not in definitions.names():
         return {}
-    known = definitions.get(type).variables
-    return {name: known.get(name) or Variable(kind="any") for name in definitions.variables(type)}
+    all_variables = definitions.get(type).variables
+    return {name: all_variables.get(name) or Variable(kind="any") for name in definitions.variables(type)}
 
 
 def label(name: str, variable: Variable) -> str:
@@ -44,13 +44,13 @@ def starting(type: str) -> dict[str, Any]:
 
 def problems(type: str, config: Mapping[str, Any]) -> dict[str, str]:
     """What is wrong, by variable; what belongs to no variable stands under an empty name."""
-    found: dict[str, str] = {}
+    messages: dict[str, str] = {}
     for name, said in _said(type, config):
-        found.setdefault(name, said)
+        messages.setdefault(name, said)
     for name, variable in variables(type).items():
         if variable.required and variable.default is None and config.get(name) in (None, "", [], {}):
-            found.setdefault(name, "is required")
-    return found
+            messages.setdefault(name, "is required")
+    return messages
 
 
 def _said(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -61,11 +61,11 @@ def _said(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     except UnknownName as error:
         yield "", str(error)
     except InvalidConfig as error:
-        known = variables(type)
+        names = variables(type)
         for problem in error.problems:
             place, _, said = problem.message.partition(": ")
             name, _, inner = place.partition(".")
-            if name in known:
+            if name in names:
                 yield name, f"{inner}: {said}" if inner else said
             else:
                 yield "", problem.message
@@ -73,7 +73,7 @@ def _said(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def environment_name(type: str, *path: object) -> str:
     """The environment variable that stands for a secret in code and suites: `AM_API_SECRET`."""
-    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(part)) for part in (type, *path))
+    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(step)) for step in (type, *path))
     return re.sub(r"\W+", "_", "_".join(words)).upper()
 
 
@@ -82,20 +82,20 @@ def secret(type: str, value: str, *path: object) -> Secret:
     return Secret(value, origin=f"$(env:{environment_name(type, *path)})")
 
 
-def guarded(type: str, config: Mapping[str, Any]) -> dict[str, Any]:
+def protect(type: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with everything that the type's definition calls secret as `Secret`, each with an `origin`."""
     keys = definitions.get(type).secret_keys if type in definitions.names() else []
     paths = [key.split(".") for key in keys]
-    return {name: _guarded(type, value, [p[1:] for p in paths if p[0] == name], name) for name, value in config.items()}
+    return {name: _protect(type, value, [p[1:] for p in paths if p[0] == name], name) for name, value in config.items()}
 
 
-def _guarded(type: str, value: Any, below: list[list[str]], *path: object) -> Any:
+def _protect(type: str, value: Any, below: list[list[str]], *path: object) -> Any:
     if isinstance(value, list | tuple):
-        return [_guarded(type, inner, below, *path, i + 1) for i, inner in enumerate(value)]
+        return [_protect(type, inner, below, *path, i + 1) for i, inner in enumerate(value)]
     if isinstance(value, Mapping):
         # an empty path says that all below is secret
         inner = {key: [p[1:] if p else p for p in below if not p or p[0] == key] for key in value}
-        return {key: _guarded(type, one, inner[key], *path, key) for key, one in value.items()}
+        return {key: _protect(type, member, inner[key], *path, key) for key, member in value.items()}
     if isinstance(value, Secret):
         return value if _REFERENCE.fullmatch(value.origin) else secret(type, value.reveal(), *path)
     if [] in below and isinstance(value, str) and value:
@@ -103,21 +103,21 @@ def _guarded(type: str, value: Any, below: list[list[str]], *path: object) -> An
     return value
 
 
-def masked_text(value: Any) -> Any:
+def with_masks(value: Any) -> Any:
     """The value with every `Secret` as its mask: what an editor of JSON shows."""
     if isinstance(value, Secret):
         return str(value)
     if isinstance(value, Mapping):
-        return {key: masked_text(inner) for key, inner in value.items()}
-    return [masked_text(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {key: with_masks(inner) for key, inner in value.items()}
+    return [with_masks(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def unmasked(value: Any, before: Any) -> Any:
+def without_masks(value: Any, before: Any) -> Any:
     """An edited value with each mask replaced by the `Secret` that stood there before."""
     if isinstance(before, Secret) and value == str(before):
         return before
     if isinstance(value, dict) and isinstance(before, Mapping):
-        return {key: unmasked(inner, before.get(key)) for key, inner in value.items()}
+        return {key: without_masks(inner, before.get(key)) for key, inner in value.items()}
     if isinstance(value, list) and isinstance(before, list):
-        return [unmasked(inner, before[i] if i < len(before) else None) for i, inner in enumerate(value)]
+        return [without_masks(inner, before[i] if i < len(before) else None) for i, inner in enumerate(value)]
     return value

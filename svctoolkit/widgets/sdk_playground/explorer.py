@@ -12,15 +12,15 @@ from svctoolkit.display import Html
 from svctoolkit.errors import ToolkitError
 from svctoolkit.sdk import Stats
 from svctoolkit.server import DataPlane
-from svctoolkit.widgets import _base
-from svctoolkit.widgets._json_text import json_object
-from svctoolkit.widgets._playground_state import CALLS, IDENTITY, QUEUE_COLUMNS, Call, Playground, Queue
-from svctoolkit.widgets.live_events import LiveEvents
+from svctoolkit.widgets._base import controls
+from svctoolkit.widgets._base.json_text import json_object
+from svctoolkit.widgets.live_events.explorer import LiveEvents
+from svctoolkit.widgets.sdk_playground.state import CALLS, IDENTITY, QUEUE_COLUMNS, Call, Playground, Queue
 
 _LOOK_AGAIN = 0.5  # seconds, while something is in the queue
 
 
-class SdkPlayground(_base.Explorer):
+class SdkPlayground(controls.Explorer):
     """A `ServiceClient` with its calls, its queue, and what the data plane received from it.
 
     >>> SdkPlayground()  # doctest: +SKIP
@@ -38,15 +38,15 @@ class SdkPlayground(_base.Explorer):
         source: str = "",
         configuration: Mapping[str, Any] | None = None,
     ) -> None:
-        self._painter = _base.Painter(self._paint, failed=self._failed)
-        self._stats, self._queue, self._code = _base.html(), _base.html(), _base.html()
-        self._shown = Html()
+        self._painter = controls.Painter(self._paint, fail=self._fail)
+        self._stats, self._queue, self._code = controls.html(), controls.html(), controls.html()
+        self._show = Html()
         self._again: Timer | None = None
         self.state = Playground(plane, source, configuration or {}, self._painter.poke)
         self.client, self.plane = self.state.client, self.state.plane
         self._live = LiveEvents(self.plane)
-        self._work = _base.Work(self._flushed, failed=self._failed, busy=self._set_busy)
-        tabs = _base.tabs(Queue=self._queue, Received=self._live.root, Code=self._code)
+        self._work = controls.Work(self._finish, fail=self._fail, busy=self._set_busy)
+        tabs = controls.tabs(Queue=self._queue, Received=self._live.root, Code=self._code)
         super().__init__(
             [self._calls_card(), self._client_card(), tabs],
             closing=[
@@ -65,46 +65,46 @@ class SdkPlayground(_base.Explorer):
 
     def static(self) -> Html:
         """The counts, the queue as it was last shown (to read it takes pandas, and time), and what arrived."""
-        return display.page(_stats(self.client.stats()), self._shown, self._live.static())
+        return display.page(_stats(self.client.stats()), self._show, self._live.static())
 
     def __repr__(self) -> str:
         stats = self.client.stats()
         return f"<SdkPlayground: {stats.recorded} recorded, {stats.waiting} waiting, {stats.delivered} delivered>"
 
     def _calls_card(self) -> Any:
-        self._options = _base.area(
+        self._options = controls.area(
             "Options of the calls (JSON)", rows=1, placeholder='{"integrations": {"All": true}, "externalIds": {}}'
         )
-        self._problem = _base.html()
+        self._problem = controls.html()
         events, identity = [self._row(call) for call in CALLS], [self._row(call) for call in IDENTITY]
-        return _base.card("Calls", *events, _base.grid(*identity, least="400px"), self._options, self._problem)
+        return controls.card("Calls", *events, controls.grid(*identity, least="400px"), self._options, self._problem)
 
     def _row(self, call: Call) -> Any:
-        text = _base.text(call.label, call.sample)
-        parts = [text]
+        text = controls.text(call.label, call.sample)
+        fields = [text]
         if call.content:
-            parts.append(_base.area(f"{call.content} (JSON)", call.content_sample, rows=1))
-        send = _base.button(call.method, partial(self._call, call, parts), primary=bool(call.content))
+            fields.append(controls.area(f"{call.content} (JSON)", call.content_sample, rows=1))
+        send = controls.button(call.method, partial(self._call, call, fields), primary=bool(call.content))
         send.layout.width = "110px" if call.content else "160px"  # alike, so that the fields are in columns
-        return _base.bar(*parts, send)
+        return controls.bar(*fields, send)
 
     def _client_card(self) -> Any:
-        self._offline = _base.checkbox("Offline")
-        self._opted_out = _base.checkbox("Opted out")
+        self._offline = controls.checkbox("Offline")
+        self._opted_out = controls.checkbox("Opted out")
         self._offline.observe(lambda change: self._go(online=not change["new"]), "value")
         self._opted_out.observe(lambda change: self._do("opt_out", change["new"]), "value")
-        self._flush = _base.button("flush", lambda: self._work.start(self.state.flush), icon="paper-plane")
-        plain = [_base.button(name, partial(self._do, name)) for name in ("reset", "background", "foreground")]
-        return _base.card("Client", _base.bar(self._offline, self._opted_out, self._flush, *plain), self._stats)
+        self._flush = controls.button("flush", lambda: self._work.start(self.state.flush), icon="paper-plane")
+        plain = [controls.button(name, partial(self._do, name)) for name in ("reset", "background", "foreground")]
+        return controls.card("Client", controls.bar(self._offline, self._opted_out, self._flush, *plain), self._stats)
 
-    def _call(self, call: Call, parts: list[Any]) -> None:
-        content = parts[1].value if call.content else ""
+    def _call(self, call: Call, fields: list[Any]) -> None:
+        content = fields[1].value if call.content else ""
         options = self._options.value.strip()
         try:
-            arguments = call.arguments(parts[0].value, content)
+            arguments = call.arguments(fields[0].value, content)
             named = json_object(options, "options") if options and call.method in _WITH_OPTIONS else None
         except ToolkitError as error:
-            self._failed(_base.failure(error))
+            self._fail(controls.failure(error))
             return
         self._do(call.method, *arguments, options=named)
 
@@ -112,7 +112,7 @@ class SdkPlayground(_base.Explorer):
         try:
             self.state.call(method, *arguments, options=options)
         except ToolkitError as error:
-            self._failed(_base.failure(error))
+            self._fail(controls.failure(error))
         else:
             self._problem.value = ""
 
@@ -121,24 +121,24 @@ class SdkPlayground(_base.Explorer):
         if online:
             self._work.start(self.state.flush)
 
-    def _flushed(self, delivered: bool) -> None:
+    def _finish(self, delivered: bool) -> None:
         text = "" if delivered else display.page(display.message("Not everything could be sent; it stays.", "warning"))
         self._problem.value = text
 
     def _set_busy(self, busy: bool) -> None:
         self._flush.disabled, self._flush.description = busy, "flushing…" if busy else "flush"
 
-    def _failed(self, shown: Html) -> None:
-        self._problem.value = display.page(shown)
+    def _fail(self, message: Html) -> None:
+        self._problem.value = display.page(message)
 
     def _paint(self) -> None:
-        found = self.state.queue()
-        self._stats.value = display.page(_stats(found.stats))
-        self._shown = _queue(found)
-        self._queue.value = display.page(self._shown)
+        queue = self.state.queue()
+        self._stats.value = display.page(_stats(queue.stats))
+        self._show = _queue(queue)
+        self._queue.value = display.page(self._show)
         self._code.value = display.page(_code(list(self.state.calls)))
         self._rest()
-        if found.rows:
+        if queue.rows:
             self._again = Timer(_LOOK_AGAIN, self._painter.poke)
             self._again.daemon = True
             self._again.start()
@@ -170,11 +170,11 @@ def _stats(stats: Stats) -> Html:
     return Html(said)
 
 
-def _queue(found: Queue) -> Html:
-    if not found.rows:
+def _queue(queue: Queue) -> Html:
+    if not queue.rows:
         return display.message("The queue is empty.", "info")
-    shown = [display.more(event.get("event") or event["type"], display.tree(event)) for event in found.events]
-    return Html(display.table(_HEAD, found.rows) + display.section("The oldest events", *shown))
+    blocks = [display.more(event.get("event") or event["type"], display.tree(event)) for event in queue.events]
+    return Html(display.table(_HEAD, queue.rows) + display.section("The oldest events", *blocks))
 
 
 def _code(calls: list[str]) -> Html:

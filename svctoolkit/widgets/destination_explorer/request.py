@@ -17,7 +17,7 @@ _WIDTH = 100
 
 
 @dataclass(frozen=True)
-class Asked:
+class TestRequest:
     """One request as it stands: it can be run, and written as code and as a suite."""
 
     pipeline: Pipeline
@@ -72,7 +72,7 @@ class Asked:
 
         For a destination of the user's workspace it names `workspace.yaml`: the workspace's own file has to be there.
         """
-        made = record.verify_suite(
+        suite = record.verify_suite(
             self.pipeline.workspace,
             self.destination.key,
             self.event,
@@ -82,8 +82,8 @@ class Asked:
             expected=expected,
         )
         if self.own:
-            return record.dump(made, "workspace.yaml")
-        return record.dump({**record.inline(self.pipeline.workspace), **made})
+            return record.dump(suite, "workspace.yaml")
+        return record.dump({**record.inline(self.pipeline.workspace), **suite})
 
 
 def _call(name: str, arguments: list[str]) -> str:

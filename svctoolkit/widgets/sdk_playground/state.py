@@ -11,7 +11,7 @@ from typing import Any
 from svctoolkit.errors import ConfigError, DeliveryError
 from svctoolkit.sdk import Request, Response, ServiceClient, Stats
 from svctoolkit.server import DataPlane
-from svctoolkit.widgets._json_text import json_object
+from svctoolkit.widgets._base.json_text import json_object
 from svctoolkit.workspace import Workspace
 
 _CALLS_KEPT = 100
@@ -97,8 +97,8 @@ class Playground:
     ) -> None:
         if "transport" in configuration:
             raise ConfigError("the playground's client sends to its data plane: `transport` cannot be set")
-        told = {"on_error": lambda _: changed(), "on_drop": lambda *_: changed()}
-        self._settings = {**_DEFAULTS, **told, **configuration}
+        callbacks = {"on_error": lambda _: changed(), "on_drop": lambda *_: changed()}
+        self._settings = {**_DEFAULTS, **callbacks, **configuration}
         ServiceClient(**self._settings)  # raises for what is wrong before anything is started
         self.plane, self._owned = (DataPlane(_workspace()), True) if plane is None else (plane, False)
         self.source = source or next(iter(self.plane.workspace.sources), "")
@@ -108,33 +108,33 @@ class Playground:
         self.line = Line(self.plane)
         self.calls: deque[str] = deque(maxlen=_CALLS_KEPT)
         self.client = ServiceClient(**self._settings, transport=self.line)
-        self._changed = changed
+        self._change = changed
         self._unwatch: Callable[[], None] = lambda: None
 
     def start(self) -> None:
         """Let the client work, and be told of what arrives."""
-        self._unwatch = self.plane.watch(lambda *_: self._changed())
+        self._unwatch = self.plane.watch(lambda *_: self._change())
         self.client.initialize(self._key)
-        self._changed()
+        self._change()
 
     def call(self, method: str, *arguments: Any, options: Mapping[str, Any] | None = None) -> None:
         """Call the client. Raises `InvalidCall` for what it does not take."""
-        shown = [*map(repr, arguments), *([f"options={options!r}"] if options else [])]
+        texts = [*map(repr, arguments), *([f"options={options!r}"] if options else [])]
         named = {"options": options} if options else {}
         getattr(self.client, method)(*arguments, **named)
-        self.calls.append(self.plane.masked(f"client.{method}({', '.join(shown)})"))
-        self._changed()
+        self.calls.append(self.plane.masked(f"client.{method}({', '.join(texts)})"))
+        self._change()
 
     def go(self, *, online: bool) -> None:
         """Cut the line, or mend it. What waits then goes with the next `flush`, or by itself after a while."""
         self.line.online = online
-        self._changed()
+        self._change()
 
     def flush(self) -> bool:
         """Send what waits: whether all of it went within 3 seconds."""
         self.calls.append("client.flush()")
         delivered = self.client.flush(_FLUSH_SECONDS)
-        self._changed()
+        self._change()
         return delivered
 
     def queue(self) -> Queue:
@@ -145,8 +145,8 @@ class Playground:
         frame = self.client.frame()
         events = list(islice(frame["payload"], _EVENTS_SHOWN))
         frame["stored_at"] = frame["stored_at"].dt.strftime("%H:%M:%S.%f").str[:-3]
-        shown = frame[[*QUEUE_COLUMNS]].head(200).astype(object)
-        rows = shown.where(shown.notna(), None).to_numpy().tolist()
+        table = frame[[*QUEUE_COLUMNS]].head(200).astype(object)
+        rows = table.where(table.notna(), None).to_numpy().tolist()
         return Queue(stats, self.plane.masked(rows), self.plane.masked(events))
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Playground:
 
 
 def _workspace() -> Workspace:
-    made = Workspace("playground")
-    made.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
-    made.source("app", destinations=["hook"])
-    return made
+    workspace = Workspace("playground")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    workspace.source("app", destinations=["hook"])
+    return workspace

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from svctoolkit import runner
 from svctoolkit.errors import ConfigError
 from svctoolkit.runner.report import view
-from svctoolkit.widgets._suite_results import Results
+from svctoolkit.widgets.suite_explorer.results import Results
 
 if TYPE_CHECKING:
     from svctoolkit.runner import Scenario, Suite
@@ -42,16 +42,16 @@ class SuiteState:
 
     def entries(self) -> list[tuple[str, str]]:
         """The lines of the list, each with the key of what it stands for: everything, a suite, a scenario."""
-        shown = set(self.shown())
-        lines = [(f"All suites: {self._counted(self.scenarios)}", EVERYTHING)]
+        visible = set(self.matching())
+        lines = [(f"All suites: {self._count(self.scenarios)}", EVERYTHING)]
         for suite in self.suites:
-            inside = [scenario for scenario in suite.scenarios if scenario in shown]
+            inside = [scenario for scenario in suite.scenarios if scenario in visible]
             if inside:
-                lines.append((f"▾ {suite.title}: {self._counted(suite.scenarios)}", suite.name))
+                lines.append((f"▾ {suite.title}: {self._count(suite.scenarios)}", suite.name))
                 lines += [(self._line(scenario), scenario.name) for scenario in inside]
         return lines
 
-    def shown(self) -> Iterator[Scenario]:
+    def matching(self) -> Iterator[Scenario]:
         """The scenarios that the filter lets through: every word of it stands in the file, the title, a tag."""
         words = self.words.lower().split()
         for scenario in self.scenarios:
@@ -61,11 +61,11 @@ class SuiteState:
             if all(word in text for word in words) and (failed or not self.failed_only):
                 yield scenario
 
-    def _counted(self, scenarios: Sequence[Scenario]) -> str:
+    def _count(self, scenarios: Sequence[Scenario]) -> str:
         ran = [self.results.outcomes[s.name] for s in scenarios if s.name in self.results.outcomes]
-        left = len(scenarios) - len(ran)
+        skipped = len(scenarios) - len(ran)
         words = [view.count_text(ran)] if ran else []
-        return ", ".join([*words, *([f"{left} not run"] if left else [])]) or "no scenario"
+        return ", ".join([*words, *([f"{skipped} not run"] if skipped else [])]) or "no scenario"
 
     def _line(self, scenario: Scenario) -> str:
         outcome = self.results.outcomes.get(scenario.name)
@@ -74,9 +74,9 @@ class SuiteState:
 
     def below(self, key: str) -> list[str]:
         """The names of the scenarios that a line stands for: those that the filter shows."""
-        return [s.name for s in self.shown() if key in (EVERYTHING, s.suite.name, s.name)]
+        return [s.name for s in self.matching() if key in (EVERYTHING, s.suite.name, s.name)]
 
-    def failed(self) -> list[str]:
+    def failures(self) -> list[str]:
         """The names of the scenarios that failed when they ran last."""
         return [name for name, outcome in self.results.outcomes.items() if not outcome.ok]
 
@@ -87,10 +87,10 @@ class SuiteState:
         """
         self._stop.clear()
         self.load()
-        wanted = set(names())
+        chosen = set(names())
         planes = runner.Planes(coverage=self.coverage)
         try:
-            for notice in runner.run([s for s in self.scenarios if s.name in wanted], planes, coverage=self.coverage):
+            for notice in runner.run([s for s in self.scenarios if s.name in chosen], planes, coverage=self.coverage):
                 self.results(notice)
                 tell()
                 if self._stop.is_set():

@@ -54,10 +54,10 @@ class Results:
     @property
     def summary(self) -> str:
         """The numbers by status, the worst first, and the time: "1 failed, 12 passed in 0.42 s"."""
-        return f"{view.count_text(self.outcomes.values())}{self._left} in {self.seconds:.2f} s"
+        return f"{view.count_text(self.outcomes.values())}{self._count_missing} in {self.seconds:.2f} s"
 
     @property
-    def _left(self) -> str:
+    def _count_missing(self) -> str:
         """How many the last run left, because it was ended."""
         return f", {self.total - self.done} not run" if self.done < self.total else ""
 
@@ -66,8 +66,8 @@ class Results:
         reporter: Any = REPORTERS["frame"](Output(StringIO()))
         for outcome in self.outcomes.values():
             reporter(outcome)
-        found: pd.DataFrame = reporter.frame
-        return found
+        table: pd.DataFrame = reporter.frame
+        return table
 
     def __str__(self) -> str:
         lines = [self.summary]
@@ -82,14 +82,14 @@ class Results:
     def html(self) -> Html:
         """The summary, every scenario, what failed in full, the coverage."""
         outcomes = list(self.outcomes.values())
-        parts = [self.told(), view.scenarios(outcomes)]
-        parts += [view.outcome(outcome) for outcome in outcomes if not outcome.ok][:_IN_FULL]
-        parts += [view.coverage(self.coverage)] if self.coverage else []
-        return Html("".join(parts))
+        blocks = [self.summary_block(), view.scenarios(outcomes)]
+        blocks += [view.outcome(outcome) for outcome in outcomes if not outcome.ok][:_IN_FULL]
+        blocks += [view.coverage(self.coverage)] if self.coverage else []
+        return Html("".join(blocks))
 
-    def told(self) -> Html:
+    def summary_block(self) -> Html:
         """The summary in a line."""
-        return view.summary(self.outcomes.values(), f"{self._left} in {self.seconds:.2f} s".lstrip(", "))
+        return view.summary(self.outcomes.values(), f"{self._count_missing} in {self.seconds:.2f} s".lstrip(", "))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return bundle(page(self.html()), str(self))

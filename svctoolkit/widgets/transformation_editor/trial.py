@@ -71,9 +71,9 @@ class Trial:
             return str(self.output.error)
         if not self.output.events:
             return ""
-        found = sum(1 for made in self.output.events for _ in changes(self.event, made))
+        count = sum(1 for event in self.output.events for _ in changes(self.event, event))
         what = "" if len(self.output.events) == 1 else f"{len(self.output.events)} events, "
-        return what + ("no change" if not found else "1 change" if found == 1 else f"{found} changes")
+        return what + ("no change" if not count else "1 change" if count == 1 else f"{count} changes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +107,20 @@ class Trials(Sequence[Trial]):
         lines = [f"{self.name}: {_time(self)}"]
         for trial in self.trials:
             lines += [str(trial), *(f"  {log.level}: {log.text}" for log in trial.output.logs)]
-            for made in trial.output.events:
-                lines += [f"  {change}" for change in changes(trial.event, made)]
+            for event in trial.output.events:
+                lines += [f"  {change}" for change in changes(trial.event, event)]
             excerpt = self._excerpt(trial.output.error)
             lines += str(excerpt).splitlines() if excerpt else []
         return "\n".join(lines)
 
     def html(self) -> Html:
         """For a notebook: one event in full; of several a table, and each to open."""
-        return Html(self.told() + self.whole())
+        return Html(self.summary_block() + self.whole())
 
-    def told(self) -> Html:
+    def summary_block(self) -> Html:
         """What came out in short: of one event the error, the log and what changed; of several a table."""
         if len(self.trials) == 1:
-            return Html("".join([self._strip(self.trials[0]), *self._told(self.trials[0])]))
+            return Html("".join([self._strip(self.trials[0]), *self._summarize(self.trials[0])]))
         rows = [(t.name, status(t.status), len(t.output.events), t.summary) for t in self.trials]
         return table(("event", "result", "events out", "what"), rows, caption=f"{self.name}, {_time(self)}")
 
@@ -128,39 +128,41 @@ class Trials(Sequence[Trial]):
         """The rest, to open: the events side by side, and as they came out; of several events each."""
         if len(self.trials) == 1:
             return Html("".join(self._whole(self.trials[0])))
-        shown = self.trials[:_DETAILED]
-        first = next((trial for trial in shown if trial.status == "failed"), None)
-        return Html("".join(self._folded(trial, is_open=trial is first) for trial in shown))
+        visible = self.trials[:_DETAILED]
+        first = next((trial for trial in visible if trial.status == "failed"), None)
+        return Html("".join(self._fold(trial, is_open=trial is first) for trial in visible))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return bundle(page(self.html()), str(self))
 
     def _strip(self, trial: Trial) -> Html:
         note = trial.summary if trial.status == "ok" else ""
-        return strip([Step(f"{trial.name} → {self.name}", trial.status, self.milliseconds, note or _loaded(self))])
+        return strip([Step(f"{trial.name} → {self.name}", trial.status, self.milliseconds, note or _load(self))])
 
-    def _folded(self, trial: Trial, *, is_open: bool) -> Html:
+    def _fold(self, trial: Trial, *, is_open: bool) -> Html:
         title = Html(f"{status(trial.status)} {escape(trial.name)}")
-        return more(title, *self._told(trial), *self._whole(trial), is_open=is_open)
+        return more(title, *self._summarize(trial), *self._whole(trial), is_open=is_open)
 
-    def _told(self, trial: Trial) -> Iterator[Html]:
+    def _summarize(self, trial: Trial) -> Iterator[Html]:
         if trial.output.error is not None:
             yield self._error(trial.output.error)
         elif not trial.output.events:
             yield message("The transformation returned no event, so this one is dropped.", "warning")
         if trial.output.logs:
             yield section("Log", code("\n".join(f"{log.level}: {log.text}" for log in trial.output.logs), "log"))
-        for number, made in enumerate(trial.output.events, 1):
-            found = list(changes(trial.event, made))
+        for number, event in enumerate(trial.output.events, 1):
+            differences = list(changes(trial.event, event))
             what = f"what changed{_of(number, trial)}"
-            yield _changed(found, what) if found else message(f"Nothing changed{_of(number, trial)}.", "info")
+            yield (
+                _change(differences, what) if differences else message(f"Nothing changed{_of(number, trial)}.", "info")
+            )
 
     def _whole(self, trial: Trial) -> Iterator[Html]:
-        for number, made in enumerate(trial.output.events, 1):
+        for number, event in enumerate(trial.output.events, 1):
             of = _of(number, trial)
-            if any(changes(trial.event, made)):
-                yield more(f"Side by side{of}", diff(trial.event, made, left=trial.name, right=f"after {self.name}"))
-            yield more(f"Output{of}", tree(made, open_depth=3))
+            if any(changes(trial.event, event)):
+                yield more(f"Side by side{of}", diff(trial.event, event, left=trial.name, right=f"after {self.name}"))
+            yield more(f"Output{of}", tree(event, open_depth=3))
 
     def _error(self, error: TransformationError) -> Html:
         excerpt = self._excerpt(error)
@@ -196,7 +198,7 @@ class Bench:
         ended = perf_counter()
         masked = Masker(self.workspace.secrets()).masked
         trials = [
-            Trial(name, masked(event), _masked(output, masked))
+            Trial(name, masked(event), _mask(output, masked))
             for (name, event), output in zip(events.items(), outputs, strict=True)
         ]
         return Trials(
@@ -210,9 +212,9 @@ class Bench:
         )
 
 
-def _changed(found: Sequence[Change], what: str) -> Html:
+def _change(differences: Sequence[Change], what: str) -> Html:
     """A row for each change: the path, and the value before and after."""
-    rows = [(_path(change), _side(change.before, "del"), _side(change.after, "ins")) for change in found]
+    rows = [(_path(change), _side(change.before, "del"), _side(change.after, "ins")) for change in differences]
     return table(("where", "before", "after"), rows, caption=what)
 
 
@@ -225,8 +227,8 @@ def _side(value: Any, tag: str) -> Html | None:
     if value is ABSENT:
         return None
     text = json.dumps(value, ensure_ascii=False, default=str)
-    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return Html(f'<{tag} style="overflow-wrap:anywhere">{escape(shown)}</{tag}>')
+    line = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return Html(f'<{tag} style="overflow-wrap:anywhere">{escape(line)}</{tag}>')
 
 
 def _of(number: int, trial: Trial) -> str:
@@ -241,7 +243,7 @@ def file_of(transformation: Transformation) -> str:
     return f"{transformation.key}.{'py' if transformation.language == 'python' else 'js'}"
 
 
-def _masked(output: Output, masked: Callable[[Any], Any]) -> Output:
+def _mask(output: Output, masked: Callable[[Any], Any]) -> Output:
     error = output.error
     if error is not None:
         error = TransformationError(
@@ -264,8 +266,8 @@ def _place(where: str) -> tuple[str, int, int]:
 
 
 def _time(trials: Trials) -> str:
-    return f"{trials.milliseconds:.1f} ms" + (f", {_loaded(trials)}" if trials.loading >= 1 else "")
+    return f"{trials.milliseconds:.1f} ms" + (f", {_load(trials)}" if trials.loading >= 1 else "")
 
 
-def _loaded(trials: Trials) -> str:
+def _load(trials: Trials) -> str:
     return f"made ready in {trials.loading:.0f} ms" if trials.loading >= 1 else ""

@@ -13,9 +13,9 @@ from svctoolkit.destinations import CATALOGUE, definitions, examples
 from svctoolkit.errors import ToolkitError, UnknownName
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.secrets import Secret
-from svctoolkit.widgets import _destination_config as configuration
-from svctoolkit.widgets._destination_asked import Asked
-from svctoolkit.widgets._json_text import json_object
+from svctoolkit.widgets._base.json_text import json_object
+from svctoolkit.widgets.destination_explorer import configuration
+from svctoolkit.widgets.destination_explorer.request import TestRequest
 from svctoolkit.workspace import Destination, Workspace
 
 _EVENT = "track"  # the sample that an explorer starts with
@@ -48,16 +48,16 @@ class DestinationState:
     def choose(self, name: str) -> None:
         """Take a destination of the workspace (its key or id) or a type. Raises `UnknownName`."""
         try:
-            found: Destination | None = self.workspace.destination(name)
+            destination: Destination | None = self.workspace.destination(name)
         except UnknownName:
             if name not in definitions.names():
-                known = [*self.workspace.destinations, *definitions.names()]
-                raise UnknownName("destination or destination type", name, known) from None
-            found = None
-        self.destination = found
-        self.type = found.type if found else name
-        self.stored = configuration.guarded(self.type, found.config if found else {})
-        self.config = dict(self.stored) if found else configuration.starting(self.type)
+                names = [*self.workspace.destinations, *definitions.names()]
+                raise UnknownName("destination or destination type", name, names) from None
+            destination = None
+        self.destination = destination
+        self.type = destination.type if destination else name
+        self.stored = configuration.protect(self.type, destination.config if destination else {})
+        self.config = dict(self.stored) if destination else configuration.starting(self.type)
 
     @property
     def name(self) -> str:
@@ -70,9 +70,9 @@ class DestinationState:
         types = {d.name: d.display_name for d in definitions.all()}
         ready = [(f"{title} ({name})", name) for name, title in types.items() if name in CATALOGUE]
         others = [(f"{title} ({name}), cannot be run", name) for name, title in types.items() if name not in CATALOGUE]
-        found = [*own, *sorted(ready, key=_title), *sorted(others, key=_title)]
+        entries = [*own, *sorted(ready, key=_title), *sorted(others, key=_title)]
         words = search.lower().split()
-        return [one for one in found if all(word in one[0].lower() for word in words)]
+        return [entry for entry in entries if all(word in entry[0].lower() for word in words)]
 
     def quirks(self) -> Sequence[str]:
         """Where the service does something else with this type than the destination's own documentation asks for."""
@@ -104,22 +104,22 @@ class DestinationState:
     def samples(self) -> list[Sample]:
         """The sample events, then the worked examples of the type that give a payload."""
         now = datetime.now(UTC)
-        found = [Sample(name, events.sample(name, at=now)) for name in events.samples()]
+        all_samples = [Sample(name, events.sample(name, at=now)) for name in events.samples()]
         worked = [] if self.refusal() else [e for e in examples(self.type) if not e.error and not e.lookups]
-        return [*found, *(Sample(f"Example: {e.name}", e.event, e.config) for e in worked)]
+        return [*all_samples, *(Sample(f"Example: {e.name}", e.event, e.config) for e in worked)]
 
     def use(self, sample: Sample) -> None:
         """Take its event; of an example its configuration, too, unless a destination of the workspace is chosen."""
         self.event_text = _json(sample.event)
         if sample.config is not None and self.destination is None:
-            self.config = configuration.guarded(self.type, sample.config)
+            self.config = configuration.protect(self.type, sample.config)
 
     @property
     def event(self) -> dict[str, Any]:
         """The event. Raises `ConfigError` with the place of what is wrong, `InvalidMessageType`."""
-        found = json_object(self.event_text, "event")
-        events.check(found)
-        return found
+        event = json_object(self.event_text, "event")
+        events.check(event)
+        return event
 
     @property
     def override(self) -> dict[str, Any]:
@@ -134,17 +134,17 @@ class DestinationState:
             return str(error)
         return ""
 
-    def asked(self) -> Asked:
+    def request(self) -> TestRequest:
         """The request as it stands. Raises what `event` and `override` raise."""
-        override = configuration.guarded(self.type, self.override)
+        override = configuration.protect(self.type, self.override)
         if self.destination is not None:
             changed = {k: v for k, v in self.config.items() if k not in self.stored or self.stored[k] != v}
             gone = {k: None for k in self.stored if k not in self.config}
             config = {**changed, **gone, **override}
-            return Asked(self._own, self.destination, True, self.event, self.stages, config, self.force)
+            return TestRequest(self._own, self.destination, True, self.event, self.stages, config, self.force)
         scratch = Workspace("explorer")
-        made = scratch.destination(self.type.lower(), self.type, config=self.config)
-        return Asked(Pipeline(scratch), made, False, self.event, self.stages, override, self.force)
+        destination = scratch.destination(self.type.lower(), self.type, config=self.config)
+        return TestRequest(Pipeline(scratch), destination, False, self.event, self.stages, override, self.force)
 
 
 def _title(choice: tuple[str, str]) -> str:

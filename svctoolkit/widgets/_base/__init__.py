@@ -1,0 +1,1 @@
+"""What every explorer is made of: controls, work in threads, style."""

@@ -1,0 +1,1 @@
+"""A data plane's events as they arrive."""

@@ -1,0 +1,1 @@
+"""The client SDK's calls, its queue and what arrives."""

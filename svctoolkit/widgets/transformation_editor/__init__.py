@@ -1,0 +1,1 @@
+"""Edit a transformation in place, with its events and results beside it."""
