@@ -2,7 +2,8 @@
 
 identify sets user properties; track, page and screen are events; group sets the user's group and then the properties
 of that group; alias joins a user to a global one, or parts them. An event with a revenue can be split into one event
-for each product.
+for each product. A group whose type has dots is one property of the user here; the service nests it. A product that is
+null is an event without properties of its own, and a campaign that is a text counts as none.
 """
 
 from __future__ import annotations
@@ -12,32 +13,36 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
 from svctoolkit.destinations.am._tables import (
+    ADDRESS_FIELDS,
     BRAND,
     EVENT,
-    ORIGIN,
     OWN_FIELDS,
+    PLACE_FIELDS,
     REVENUE,
+    SHARED_FIELDS,
+    TYPED_REVENUE,
     advertising,
     browser,
+    milliseconds,
     session_id,
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     Table,
+    as_it_is,
     as_object,
     compact,
     const,
     event_name,
     fill_from,
+    in_words,
     is_empty,
     json_text,
     path,
     pick,
-    products,
     require_name,
-    required,
-    warehouse_id,
+    warehouse_row,
     without,
 )
 from svctoolkit.secrets import Secret
@@ -82,38 +87,40 @@ destination = DestinationType(
             {"code": 400, "error": "Request missing required field", "missing_field": "event_type"},
         ),
     ],
+    quirks=[
+        "A website's browser stands for its operating system (`os_name`, `os_version`), as in Amplitude's own SDK.",
+        "The device is the anonymous ID; `context.device.id` goes only to the IDs of an application's vendor.",
+        "Of an address only street, city, state, country and postal code become properties of a person.",
+    ],
 )
 
-MAP = Table({"global_user_id": required("userId"), "user_id": required("previousId")})
-UNMAP = Table({"user_id": required("userId"), "unmap": const(True)})
+MAP = Table({"global_user_id": as_it_is("userId"), "user_id": as_it_is("previousId")})
+UNMAP = Table({"user_id": as_it_is("userId"), "unmap": const(True)})
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: AmplitudeSettings) -> Payload:
     """The traits are user properties; the configured ones are added up, set once, appended or prepended."""
-    traits, mapped = _unfold(event.traits), {}
-    if event.context.get("mappedToDestination"):
-        mapped = {**warehouse_id(event), **{key: value for key, value in traits.items() if key in OWN_FIELDS}}
-        traits = {**without(traits, OWN_FIELDS), **warehouse_id(event)}
     own = as_object(event.raw.get("userProperties"))
-    return _post(settings, {**_event(event, settings, "$identify", {**traits, **own}), **mapped})
+    return _post(settings, _event(event, settings, "$identify", {**_unfold(event.traits), **own}))
 
 
 @destination.on("track")
 def send_event(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
     """An event with a revenue tells it in fields of its own, for the whole or for each product."""
     name, properties = event_name(event), event.properties
-    listed = products(event)
+    listed = properties.get("products")
+    listed = listed if isinstance(listed, list) else []
     if is_empty(properties.get("revenue")):
         yield _post(settings, _track_event(event, settings, name, properties))
         return
     by_product = settings.track_revenue_per_product and bool(listed)
-    if not settings.track_products_once:
+    if listed and not settings.track_products_once:
         properties = without(properties, ["products"])
     yield _post(settings, _track_event(event, settings, name, properties, earns=not by_product))
     if by_product or not settings.track_products_once:
         for number, product in enumerate(listed, 1):
-            one = _track_event(event, settings, "Product Purchased", product, earns=by_product)
+            one = _track_event(event, settings, "Product Purchased", as_object(product), earns=by_product)
             if "insert_id" in one:
                 one["insert_id"] = f"{one['insert_id']}-{number}"
             yield _post(settings, one)
@@ -123,22 +130,18 @@ def send_event(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
 def send_page(event: Event, settings: AmplitudeSettings) -> Payload:
     """`Viewed <name> Page`, or a name of the user's own."""
     name = event.raw.get("name") or event.properties.get("category")
-    shown = f"Viewed {name or ''} Page"
-    if settings.use_user_defined_page_event_name:
-        template = settings.user_provided_page_event_string.strip()
-        shown = fill_from(template, event.raw) or require_name(event, name, "name")
-    return _view(event, settings, shown, name)
+    if not settings.use_user_defined_page_event_name:
+        return _view(event, settings, f"Viewed {in_words(name or '')} Page", name)
+    return _view(event, settings, _own_name(event, settings.user_provided_page_event_string, name), name)
 
 
 @destination.on("screen")
 def send_screen(event: Event, settings: AmplitudeSettings) -> Payload:
     """`Viewed <name> Screen`, or a name of the user's own."""
     name = event.raw.get("name") or event.raw.get("event") or event.properties.get("category")
-    shown = f"Viewed {name} Screen" if name else "Viewed Screen"
-    if settings.use_user_defined_screen_event_name:
-        template = settings.user_provided_screen_event_string.strip()
-        shown = fill_from(template, event.raw) or require_name(event, name, "name")
-    return _view(event, settings, shown, name)
+    if not settings.use_user_defined_screen_event_name:
+        return _view(event, settings, f"Viewed {in_words(name or '')} Screen", name)
+    return _view(event, settings, _own_name(event, settings.user_provided_screen_event_string, name), name)
 
 
 @destination.on("group")
@@ -148,27 +151,36 @@ def send_group(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
     kind, value = group.get("group_type"), group.get("group_value")
     member = {str(kind): value} if kind and value else {}
     groups = {"groups": member} if member else {}
-    yield _post(
-        settings, {**_fields(event, settings, "$identify"), "user_properties": {**_origin(event), **member}, **groups}
-    )
-    if member:
+    about = _user_set(settings, {**_origin(event), **member})
+    fields = _fields(event, settings, "$identify")
+    if is_empty(fields.get("user_id")):
+        fields.pop("user_id", None)
+    yield _post(settings, {**fields, "user_properties": about, **groups})
+    if group:
         yield _form(settings, "/groupidentify", "identification", group)
 
 
 @destination.on("alias")
 def send_alias(event: Event, settings: AmplitudeSettings) -> Payload:
     """`previousId` becomes an id of the global user `userId`; with the option `unmap` that is undone."""
-    joined = UNMAP(event) if destination.options(event).get("unmap") else MAP(event)
-    return _form(settings, "/usermap", "mapping", {**joined, **_event_id(event), "user_properties": _origin(event)})
+    ids = UNMAP(event) if destination.options(event).get("unmap") else MAP(event)
+    about = _user_set(settings, _origin(event))
+    return _form(settings, "/usermap", "mapping", {**ids, **_event_id(event), "user_properties": about})
+
+
+def _warehouse_id(event: Event) -> Mapping[str, Any]:
+    """The ID of the row of a warehouse that the event is, under the name of its field."""
+    row = warehouse_row(event)
+    return {row.field: row.id} if row.field and row.id is not None else {}
 
 
 def _group(event: Event, settings: AmplitudeSettings) -> Mapping[str, Any]:
     """Type, value and properties of the group: the configured traits say which, else the event's options."""
-    traits, options = as_object(event.raw.get("traits")), destination.options(event)
+    traits, options = event.traits, destination.options(event)
     group = as_object(options.get("groups"))
     if settings.group_type_trait and settings.group_value_trait:
         kind, value = path(settings.group_type_trait)(traits), path(settings.group_value_trait)(traits)
-        if not kind or not isinstance(kind, str) or is_empty(value) or not isinstance(value, str | int | float):
+        if not kind or not isinstance(kind, str) or is_empty(value) or type(value) not in (str, int, float):
             where = f"traits.{settings.group_type_trait} and traits.{settings.group_value_trait}"
             raise MappingError(f"needs a text at each of {where}: the group's type and value", field=where)
         group = {"group_type": kind, "group_value": value, "group_properties": traits}
@@ -180,7 +192,9 @@ def _track_event(
     event: Event, settings: AmplitudeSettings, name: str, properties: Mapping[str, Any], *, earns: bool = False
 ) -> dict[str, Any]:
     """The event with its properties. One that `earns` has revenue, price and quantity as fields instead."""
-    out = _event(event, settings, name, as_object(event.context.get("traits")))
+    out = _event(event, settings, name, event.traits)
+    if not earns and "revenue" in properties and not is_empty(properties.get("revenue_type")):
+        out |= TYPED_REVENUE(properties)
     if earns:
         out |= REVENUE(properties)
         if is_empty(properties.get("price")):
@@ -193,24 +207,38 @@ def _track_event(
     return out
 
 
-def _view(event: Event, settings: AmplitudeSettings, shown: str, name: Any) -> Payload:
-    own = {**event.properties, "name": name} if name else event.properties
-    out = _event(event, settings, shown, as_object(event.context.get("traits")))
+def _own_name(event: Event, template: str, name: Any) -> str:
+    return fill_from(template.strip(), event.raw) or require_name(event, name, "name")
+
+
+def _view(event: Event, settings: AmplitudeSettings, title: str, name: Any) -> Payload:
+    own = {**event.properties, "name": name} if name else without(event.properties, ["name"])
+    out = _event(event, settings, title, event.traits)
     return _post(settings, {**out, "event_properties": own})
 
 
 def _event(event: Event, settings: AmplitudeSettings, name: str, traits: Mapping[str, Any]) -> dict[str, Any]:
     out = {**_fields(event, settings, name), "user_properties": _user(event, settings, traits)}
-    out.update(compact({"insert_id": event.raw.get("messageId"), "groups": destination.options(event).get("groups")}))
+    if event.raw.get("messageId"):
+        out["insert_id"] = event.raw["messageId"]
+    groups = destination.options(event).get("groups")
+    if isinstance(groups, Mapping) and event.type != "identify":
+        out["groups"] = groups
     return out
 
 
 def _fields(event: Event, settings: AmplitudeSettings, name: str) -> dict[str, Any]:
     """What every event tells beside its properties and those of the user."""
-    out = {**browser(event), **EVENT(event), "event_type": name, "session_id": session_id(event)}
+    traits = as_object(event.raw.get("traits"))
+    traits = {**traits, **_warehouse_id(event)} if traits else traits
+    own = {key: traits[key] for key in (*OWN_FIELDS, *PLACE_FIELDS, *SHARED_FIELDS) if traits.get(key) is not None}
+    out = {**EVENT(event), **browser(event), "event_type": name, **own}
+    if "user_id" not in out and "device_id" not in out:
+        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
+    out |= {"time": milliseconds(event), "session_id": session_id(event)}
     if settings.map_device_brand:
         out |= BRAND(event)
-    elif event.raw.get("channel") == "mobile" and "device_manufacturer" in out:
+    elif event.raw.get("channel") == "mobile" and out.get("device_manufacturer"):
         out["device_brand"] = out["device_manufacturer"]
     if destination.options(event).get("skipUserPropertiesSync"):
         out["$skip_user_properties_sync"] = True
@@ -219,9 +247,17 @@ def _fields(event: Event, settings: AmplitudeSettings, name: str) -> dict[str, A
 
 def _user(event: Event, settings: AmplitudeSettings, traits: Mapping[str, Any]) -> dict[str, Any]:
     """The user properties, and the operations on some of them. The place is in fields of the event."""
-    traits = without(traits, ("city", "country", "address.city", "address.country"))
+    enhanced = settings.enable_enhanced_user_operations
+    if event.type != "screen":
+        own = as_object(event.raw.get("traits"))
+        traits = without(traits, [key for key in OWN_FIELDS if own.get(key) is not None])  # the event has them itself
+    traits = {**traits, **_warehouse_id(event)}
+    if enhanced:
+        traits = {**_unfold(traits), **traits}
+    else:
+        traits = without(traits, (*PLACE_FIELDS, *(f"address.{field}" for field in PLACE_FIELDS)))
     operations: dict[str, Any] = {}
-    if event.type == "identify" or settings.enable_enhanced_user_operations:
+    if event.type == "identify" or enhanced:
         for operation, names in (
             ("$add", settings.traits_to_increment),
             ("$setOnce", settings.traits_to_set_once),
@@ -231,14 +267,19 @@ def _user(event: Event, settings: AmplitudeSettings, traits: Mapping[str, Any]) 
             operations[operation] = pick(traits, names)
             traits = without(traits, names)
         operations["$unset"] = _unset(event)
-    plain = {**_origin(event), **traits}
-    return {**({"$set": plain} if settings.enable_enhanced_user_operations else plain), **compact(operations)}
+        traits = without(traits, operations["$unset"]) if enhanced else traits
+    return {**_user_set(settings, {**_origin(event), **traits}), **compact(operations)}
+
+
+def _user_set(settings: AmplitudeSettings, properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"$set": properties} if settings.enable_enhanced_user_operations else properties
 
 
 def _origin(event: Event) -> dict[str, Any]:
     """Where the user came from: the first page, and the campaign."""
-    campaign = as_object(event.context.get("campaign"))
-    return {**ORIGIN(event), **{f"utm_{key}": value for key, value in campaign.items()}}
+    page, campaign = as_object(event.context.get("page")), as_object(event.context.get("campaign"))
+    first_page = {key: page[key] for key in ("initial_referrer", "initial_referring_domain") if key in page}
+    return {**first_page, **{f"utm_{key}": value for key, value in campaign.items()}}
 
 
 def _unset(event: Event) -> dict[str, str]:
@@ -248,16 +289,15 @@ def _unset(event: Event) -> dict[str, str]:
 
 
 def _unfold(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """The traits, with the members of the address among them unless a trait has that name."""
-    address = traits.get("address")
-    if not isinstance(address, Mapping):
-        return dict(traits)
-    return {**address, **without(traits, ["address"])}
+    """The traits, with those members of the address among them that Amplitude has fields for, or the service thinks
+    so; a trait of that name goes before."""
+    address = as_object(traits.get("address"))
+    return {**{key: address[key] for key in ADDRESS_FIELDS if key in address}, **without(traits, ["address"])}
 
 
-def _event_id(event: Event) -> dict[str, int]:
-    found = destination.options(event).get("event_id")
-    return {"event_id": found} if isinstance(found, int) and not isinstance(found, bool) else {}
+def _event_id(event: Event) -> dict[str, float]:
+    number = destination.options(event).get("event_id")
+    return {"event_id": number} if isinstance(number, int | float) else {}
 
 
 def _post(settings: AmplitudeSettings, event: Mapping[str, Any]) -> Payload:

@@ -9,30 +9,40 @@ import re
 from typing import Any
 
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, agent, as_object, compact, const, default, epoch_ms, first, platform
+from svctoolkit.mapping import (
+    IP,
+    Table,
+    agent,
+    as_it_is,
+    as_object,
+    compact,
+    const,
+    default,
+    epoch_ms,
+    first,
+    moment,
+    platform,
+)
 
 _DIGITS = re.compile(r"\d{1,15}", re.ASCII)
 
 EVENT = Table(
     {
-        "user_id": "userId",
-        "device_id": first("context.device.id", "anonymousId"),
-        "os_name": "context.os.name",
-        "os_version": "context.os.version",
-        "device_model": "context.device.model",
-        "device_manufacturer": "context.device.manufacturer",
-        "platform": "context.device.type",
-        "carrier": "context.network.carrier",
-        "app_name": "context.app.name",
-        "app_version": "context.app.version",
-        "language": "context.locale",
-        "ip": first("traits.ip", "request_ip", "context.ip"),
-        "time": default(epoch_ms("timestamp", "originalTimestamp"), 0),
+        "user_id": as_it_is("userId"),
+        "device_id": "anonymousId",
+        "os_name": as_it_is("context.os.name"),
+        "os_version": as_it_is("context.os.version"),
+        "device_model": as_it_is("context.device.model"),
+        "device_manufacturer": as_it_is("context.device.manufacturer"),
+        "platform": as_it_is("context.device.type"),
+        "carrier": as_it_is("context.network.carrier"),
+        "app_name": as_it_is("context.app.name"),
+        "app_version": as_it_is("context.app.version"),
+        "language": as_it_is("context.locale"),
+        "ip": IP,
         "region": "context.location.region",
-        "country": first(
-            "context.location.country", "traits.country", "traits.address.country", "context.traits.address.country"
-        ),
-        "city": first("context.location.city", "traits.city", "traits.address.city", "context.traits.address.city"),
+        "country": first("context.location.country", "traits.address.country", "context.traits.address.country"),
+        "city": first("context.location.city", "traits.address.city", "context.traits.address.city"),
         "location_lat": "context.location.latitude",
         "location_lng": "context.location.longitude",
         "dma": "context.location.dma",
@@ -40,12 +50,6 @@ EVENT = Table(
     }
 )
 BRAND = Table({"device_brand": "context.device.brand"})
-ORIGIN = Table(
-    {
-        "initial_referrer": "context.page.initial_referrer",
-        "initial_referring_domain": "context.page.initial_referring_domain",
-    }
-)
 REVENUE = Table(
     {
         "productId": "product_id",
@@ -54,33 +58,56 @@ REVENUE = Table(
     },
     of="properties",
 )
+#: Of an event with a `revenue_type`, also where each product has a revenue of its own.
+TYPED_REVENUE = Table(
+    {
+        "productId": "product_id",
+        "revenueType": "revenue_type",
+        "revenue": "revenue",
+        "price": "price",
+        "quantity": "quantity",
+    },
+    of="properties",
+)
+#: Fields of the event that a trait of that name sets; those that stay among the user's properties, too.
+PLACE_FIELDS = ("city", "country")
+SHARED_FIELDS = ("region", "language")
 #: Fields of Amplitude's own that a mapping from the warehouse may set by a trait of that name.
 OWN_FIELDS = frozenset({
-    "app_version", "carrier", "city", "country", "device_brand", "device_manufacturer", "device_model", "dma",
-    "language", "os_name", "os_version", "paying", "platform", "region", "start_version",
+    "app_version", "carrier", "device_brand", "device_id", "device_manufacturer", "device_model", "dma", "os_name",
+    "os_version", "paying", "platform", "start_version", "user_id",
 })  # fmt: skip
+#: Members of an address that become user properties of a person.
+ADDRESS_FIELDS = ("street", "city", "state", "country", "postalCode")
 
 
 def session_id(event: Event) -> int:
     """Amplitude's sessions are numbers. -1 stands outside of all sessions."""
-    for found in (event.context.get("sessionId"), event.raw.get("session_id")):
-        if isinstance(found, int | str) and _DIGITS.fullmatch(str(found)):
-            return int(found)
+    for value in (event.context.get("sessionId"), event.raw.get("session_id")):
+        if isinstance(value, int | str) and _DIGITS.fullmatch(str(value)):
+            return int(value) or -1
     return -1
+
+
+def milliseconds(event: Event) -> int | None:
+    """The time of the event; 0 without one, None where it is no time. A number is milliseconds."""
+    value = event.raw.get("timestamp") or event.raw.get("originalTimestamp")
+    when = moment(value) if value else None
+    return epoch_ms.of(when) if when else None if value else 0
 
 
 def browser(event: Event) -> dict[str, Any]:
     """What a website's user agent tells. Amplitude takes the browser for the operating system, as its own SDK does."""
-    if event.raw.get("channel") != "web":
+    if event.raw.get("channel") != "web" or event.type == "screen":
         return {}
-    found = agent(event.context.get("userAgent"))
+    client = agent(event.context.get("userAgent"))
     return compact(
         {
             "platform": "Web",
-            "os_name": found.browser,
-            "os_version": found.browser_version,
-            "device_model": found.device_model or found.os,
-            "device_manufacturer": found.device_vendor,
+            "os_name": client.browser,
+            "os_version": client.browser_version,
+            "device_model": client.device_model or client.os,
+            "device_manufacturer": client.device_vendor,
         }
     )
 
