@@ -36,7 +36,7 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
             first, last, total = store.bounds()
             behind, read = first - 1, 0
             for piece in _pieces(store.blocks(behind, last)):
-                read += sum(row.events for row in piece.data)
+                read += sum(row.count for row in piece.data)
                 behind, file.share = piece.data[-1].first, read / total
                 yield piece
     except StoreError as error:
@@ -48,7 +48,7 @@ def _pieces(rows: Iterator[BlockRow]) -> Iterator[Piece]:
     events = size = 0
     for row in rows:
         piece.append(row)
-        events, size = events + row.events, size + len(row.body)
+        events, size = events + row.count, size + len(row.body)
         if events >= PIECE_RECORDS or size >= PIECE_BYTES:
             yield Piece(piece[0].first, piece)
             piece, events, size = [], 0, 0

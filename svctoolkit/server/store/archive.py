@@ -13,7 +13,7 @@ from svctoolkit.server.store.schema import VERSION, BlockRow, columns
 
 _AT_ONCE = 32  # requests; one may have megabytes
 _NEXT = f"select {columns(BlockRow)} from blocks where first > ? and first <= ? order by first limit {_AT_ONCE}"
-_BOUNDS = "select coalesce(min(first), 0), coalesce(max(first), 0), coalesce(sum(events), 0) from blocks"
+_BOUNDS = "select coalesce(min(first), 0), coalesce(max(first), 0), coalesce(sum(count), 0) from blocks"
 
 
 class Bounds(NamedTuple):

@@ -80,7 +80,7 @@ def block_of(row: BlockRow) -> Block:
     """The block of a row."""
     body = zlib.decompress(row.body) if row.body[:1] == b"x" else row.body  # no JSON starts with an x
     keys, ids = _lines(row.destinations), _lines(row.ids)
-    return Block(row.first, row.events, row.source, row.run, row.at, keys, row.kind, row.ip, ids, body)
+    return Block(row.first, row.count, row.source, row.run, row.at, keys, row.kind, row.ip, ids, body)
 
 
 def _lines(text: str) -> tuple[str, ...]:

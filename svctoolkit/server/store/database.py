@@ -119,7 +119,7 @@ class Store:
 
     def _first_free(self) -> int:
         blocks, rejected = TABLES[BlockRow], TABLES[RejectedRow]
-        ends = self.read(f"select (select max(first + events) from {blocks}), (select max(seq) + 1 from {rejected})")
+        ends = self.read(f"select (select max(first + count) from {blocks}), (select max(seq) + 1 from {rejected})")
         return max(ends[0][0] or 1, ends[0][1] or 1)
 
     def _write_queue(self) -> None:

@@ -17,11 +17,11 @@ _ROUND = 50  # times, after which those are looked at again that were pending
 _REJECTED = 2000
 _SETTLED = "not exists (select 1 from fates p where p.seq = {0}.seq and p.status = 'pending')"
 _EMPTY_BLOCKS = """
-delete from blocks where routed = 1 and first <= ? and first + events - 1 <= ? and not exists (
-    select 1 from fates where status = 'pending' and seq between first and first + events - 1)
+delete from blocks where routed = 1 and first <= ? and first + count - 1 <= ? and not exists (
+    select 1 from fates where status = 'pending' and seq between first and first + count - 1)
 """
 _BEYOND = f"select seq from rejected order by seq desc limit 1 offset {_REJECTED}"
-_AGED = "select max(first + events - 1) from (select * from blocks order by first limit 100) where at < ?"
+_AGED = "select max(first + count - 1) from (select * from blocks order by first limit 100) where at < ?"
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 

@@ -17,10 +17,10 @@ VERSION = 2
 
 
 class BlockRow(NamedTuple):
-    """One accepted request of so many `events`. `destinations` and `ids` have one item per line; `routed` is 0 or 1."""
+    """One accepted request of `count` events. `destinations` and `ids` have one item per line; `routed` is 0 or 1."""
 
     first: int
-    events: int
+    count: int  # type: ignore[assignment]  # nobody needs the method of tuples
     source: str
     run: str
     at: float

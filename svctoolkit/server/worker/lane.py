@@ -65,7 +65,8 @@ class Lane:
         # a newer one, also where the store fails and is tried again.
         self._results: list[Result] = []
         self._unstored = 0
-        self._storing: int | None = None  # the thread that gave a batch to the store
+        self._storing = False
+        self._giving: int | None = None  # the thread that gives a batch to the store right now
         self._flush_watched = False
         self._last_taken = 0.0
         self._watched = False
@@ -223,21 +224,23 @@ class Lane:
         while True:
             with self._changed:
                 self._flush_watched = False
-                if self._storing is not None or not self._results:
+                if self._storing or not self._results:
                     return
                 batch, self._results = self._results, []
-                self._storing = get_ident()
+                self._storing, self._giving = True, get_ident()
             self._owner.settle(self._destination, batch, partial(self._forget, batch))
+            with self._changed:
+                self._giving = None
 
     def _forget(self, results: list[Result]) -> None:
         """These results are stored."""
         with self._changed:
-            same_thread, self._storing = self._storing == get_ident(), None
+            at_once, self._storing = self._giving == get_ident(), False
             self._unstored -= len(results)
             self._held -= {result.task.seq for result in results if result.retry_in is None}
             self._changed.notify_all()
             self._staff()
-        if not same_thread:  # else it is the loop in `_flush` that is waiting for this
+        if not at_once:  # else the loop in `_flush` goes on
             self._flush()
 
     def _leave(self) -> bool:
