@@ -12,10 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from svctoolkit.destinations._answers import Answer
+from svctoolkit.destinations._batches import Batch, BatchContext, Batching, Job, MappedJob, Merge
 from svctoolkit.destinations._context import Context, Lookup
 from svctoolkit.destinations._define import DestinationType
 from svctoolkit.destinations._examples import Asked, Example, Refusal, read_examples
 from svctoolkit.destinations._mapping import DestinationMapping
+from svctoolkit.destinations._outcomes import Delivery, JobOutcome, Outcome, Reply
 from svctoolkit.destinations._payload import Method, Payload
 from svctoolkit.destinations._settings import Parsed, Rows, Settings, Tags
 from svctoolkit.registry import Registry
@@ -24,15 +26,25 @@ __all__ = [
     "CATALOGUE",
     "Answer",
     "Asked",
+    "Batch",
+    "BatchContext",
+    "Batching",
     "Context",
+    "Delivery",
     "DestinationMapping",
     "DestinationType",
     "Example",
+    "Job",
+    "JobOutcome",
     "Lookup",
+    "MappedJob",
+    "Merge",
     "Method",
+    "Outcome",
     "Parsed",
     "Payload",
     "Refusal",
+    "Reply",
     "Rows",
     "Settings",
     "Tags",

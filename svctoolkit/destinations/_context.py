@@ -53,3 +53,18 @@ class Context(msgspec.Struct, frozen=True):
                 f"the destination answers {status} to {request.get('method', 'GET')} {url}: {text(answer)[:300]}"
             )
         return answer
+
+
+_DEFAULT = Context()
+
+
+def make_context(clock: str | datetime | None, lookup: Lookup | None, metadata: Mapping[str, Any] | None) -> Context:
+    """A context with the time that the mapping sees (ISO 8601 text or datetime; now by default)."""
+    if clock is None and lookup is None and metadata is None:
+        return _DEFAULT
+    now = datetime.fromisoformat(clock) if isinstance(clock, str) else clock
+    return Context(
+        clock=_DEFAULT.clock if now is None else lambda: now,
+        lookup=lookup or _DEFAULT.lookup,
+        metadata=metadata or {},
+    )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
+import msgspec
+
 from svctoolkit.destinations._answers import Answer
-from svctoolkit.destinations._context import Lookup
+from svctoolkit.destinations._batches import Batch, BatchContext, Batching, Job, Merge, alone, merge
+from svctoolkit.destinations._context import Lookup, make_context
 from svctoolkit.destinations._mapping import DestinationMapping, Handler, Sends
+from svctoolkit.destinations._outcomes import Delivery, Judge, Outcome, Reply, outcome_of_status
 from svctoolkit.destinations._settings import Settings, configure
-from svctoolkit.errors import UnknownName
+from svctoolkit.errors import ToolkitError, UnknownName
 from svctoolkit.events import EVENT_TYPES, Event, EventType
 
 Function = TypeVar("Function", bound=Callable[..., Sends])
@@ -24,7 +28,8 @@ class DestinationType:
     `answers` are what its server says. `names` are further names under which events carry options for this type in
     their `integrations`. `earlier` are variables of `settings` that stored configurations may still hold although the
     destination's form has them no more. `quirks` are sentences on where the service does something else than the
-    destination's own documentation asks for: the mapping follows the service, and users are told.
+    destination's own documentation asks for: the mapping follows the service, and users are told. `merges` say which
+    jobs share a request; without them, and without a function registered by `batch`, every job has requests of its own.
     """
 
     def __init__(
@@ -37,11 +42,14 @@ class DestinationType:
         names: Sequence[str] = (),
         earlier: Sequence[str] = (),
         quirks: Sequence[str] = (),
+        merges: Sequence[Merge] = (),
     ) -> None:
         self.title, self.settings, self.docs = title, settings, docs
         self.answers, self.earlier, self.quirks = tuple(answers), tuple(earlier), tuple(quirks)
         self._names = frozenset(name.lower() for name in (title, *names))
         self.handlers: dict[str, Handler] = {}
+        self._batching: Batching = lambda jobs, _: merge(jobs, merges)
+        self._judge: Judge | None = None
 
     def __repr__(self) -> str:
         return f"<DestinationType {self.title}: {', '.join(self.handlers)}>"
@@ -96,6 +104,59 @@ class DestinationType:
         Raises `InvalidConfig`, `UnsupportedEvent` or `MappingError`.
         """
         return self.prepare(config).payloads(event, clock, lookup, metadata)
+
+    def batch(self, function: Batching) -> Batching:
+        """Register the function that puts jobs of one configuration together, where a `Merge` does not say it."""
+        self._batching = function
+        return function
+
+    def judge(self, function: Judge) -> Judge:
+        """Register the function that says what answers mean; it gives None where the status alone decides."""
+        self._judge = function
+        return function
+
+    def batches(
+        self,
+        jobs: Iterable[Job],
+        clock: str | datetime | None = None,
+        lookup: Lookup | None = None,
+    ) -> list[Batch]:
+        """The requests of several jobs, as the service's router makes them: each job is in exactly one batch.
+
+        `jobs` are `(id, event, config)` in the order of their arrival, with `metadata` beside them. Jobs of different
+        configurations never share a request. A refused event is a batch of its own with `error`.
+        """
+        groups: dict[bytes, list[Job]] = {}
+        for job in jobs:
+            _, _, config = job
+            groups.setdefault(msgspec.json.encode(config, order="sorted"), []).append(job)
+        return [batch for members in groups.values() for batch in self._batches(members, clock, lookup)]
+
+    def _batches(self, jobs: Sequence[Job], clock: str | datetime | None, lookup: Lookup | None) -> Iterator[Batch]:
+        _, _, config = jobs[0]
+        try:
+            mapping = self.prepare(config)
+        except ToolkitError as error:
+            yield from (Batch((id,), error=str(error)) for id, _, _ in jobs)
+            return
+        mapped = [mapping.map_job(job, make_context(clock, lookup, job.metadata)) for job in jobs]
+        refused = [job for job in mapped if job.error is not None]
+        yield from (alone(job) for job in refused)
+        taken = [job for job in mapped if job.error is None]
+        if taken:
+            yield from self._batching(taken, BatchContext(mapping.settings, make_context(clock, lookup, {})))
+
+    def outcome(
+        self,
+        payload: Mapping[str, Any],
+        answers: Sequence[tuple[int, Mapping[str, str], Any]],
+        jobs: Sequence[Any] = (),
+        metadata: Sequence[Mapping[str, Any]] = (),
+    ) -> Outcome:
+        """What `answers` to a payload, `(status, headers, parsed body)` each, mean for the jobs that it carried."""
+        delivery = Delivery(payload, [Reply(*answer) for answer in answers], jobs, metadata or [{} for _ in jobs])
+        outcome = self._judge(delivery) if self._judge else None
+        return outcome or outcome_of_status(delivery.reply)
 
     def options(self, event: Event) -> Mapping[str, Any]:
         """What the event says to this type alone: `integrations["Mixpanel"]`. Empty when that is missing or no object.

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
-from svctoolkit.destinations._context import Context, Lookup
+from svctoolkit.destinations._batches import Job, MappedJob
+from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import DynamicSettings, Settings
 from svctoolkit.errors import MappingError, ToolkitError, UnsupportedEvent
@@ -65,6 +66,15 @@ class DestinationMapping:
         except Exception as error:  # the event or the mapping is not what the other expects
             raise MappingError(f"the {self.title} mapping failed on this event: {_location(error)}") from error
 
+    def map_job(self, job: Job, context: Context) -> MappedJob:
+        """The job with its payloads, or with the text of its refusal."""
+        id, raw, _ = job
+        event = Event(raw)
+        try:
+            return MappedJob(id, event, tuple(self.transform(event, context)), metadata=job.metadata)
+        except ToolkitError as error:
+            return MappedJob(id, event, error=str(error), metadata=job.metadata)
+
     def payloads(
         self,
         event: Mapping[str, Any],
@@ -78,22 +88,8 @@ class DestinationMapping:
         the mapping asks its destination. `metadata` is what the service knows of the destination's account, such as
         `{"secret": {"access_token": ...}}`. Raises `UnsupportedEvent` or `MappingError`.
         """
-        context = _context(clock, lookup, metadata)
+        context = make_context(clock, lookup, metadata)
         return [payload.to_dict() for payload in self.transform(Event(event), context)]
-
-
-_DEFAULT = Context()
-
-
-def _context(clock: str | datetime | None, lookup: Lookup | None, metadata: Mapping[str, Any] | None) -> Context:
-    if clock is None and lookup is None and metadata is None:
-        return _DEFAULT
-    now = datetime.fromisoformat(clock) if isinstance(clock, str) else clock
-    return Context(
-        clock=_DEFAULT.clock if now is None else lambda: now,
-        lookup=lookup or _DEFAULT.lookup,
-        metadata=metadata or {},
-    )
 
 
 def _location(error: Exception) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
 from svctoolkit.destinations.pinterest_tag._tables import (
     ACTION_SOURCE,
     CUSTOM,
@@ -91,6 +91,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"code": 8, "message": "You have exceeded your rate limit. Try again later."}),
         Answer("invalid field", 422, {"code": 1, "message": "'event_time' is a required property"}),
     ],
+    merges=[Merge("data", wraps=True, limit=1000)],
 )
 
 

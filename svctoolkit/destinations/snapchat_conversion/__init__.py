@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Rows, Settings
 from svctoolkit.destinations.snapchat_conversion._tables import (
     COMMON_2,
     COMMON_3,
@@ -87,6 +87,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"status": "INVALID", "reason": "Invalid event_name"}, at="/v3/"),
         Answer("invalid field", 400, {"status": "FAILED", "reason": "Invalid event_type"}),
     ],
+    merges=[Merge("data", limit=2000, at="/v3/"), Merge(wraps=True, limit=2000, at="/v2/")],
 )
 
 _time, _url, _timezone = getter(TIME), getter(URL), getter("context.timezone")

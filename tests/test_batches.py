@@ -1,0 +1,205 @@
+"""Which jobs share a request, and what an answer means for each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit import CATALOGUE
+from svctoolkit.destinations import Delivery, DestinationType, JobOutcome, Merge, Outcome, Payload, Reply, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+
+
+class HarborSettings(Settings, frozen=True, kw_only=True):
+    key: str = ""
+
+
+class Job(tuple[Any, ...]):
+    """`(id, event, config)` with metadata beside it."""
+
+    metadata: Mapping[str, Any]
+
+    def __new__(cls, id: Any, event: Mapping[str, Any], config: Mapping[str, Any], **metadata: Any) -> Job:
+        job = super().__new__(cls, (id, event, config))
+        job.metadata = metadata
+        return job
+
+
+def harbor(*merges: Merge, times: int = 1) -> DestinationType:
+    """A type that sends what an event says, to the place that it names, `times` times."""
+    destination = DestinationType("Harbor", HarborSettings, merges=merges)
+
+    @destination.on("track")
+    def send(event: Event, settings: HarborSettings) -> list[Payload]:
+        if event.raw.get("event") == "bad":
+            raise MappingError("a bad event")
+        body = {"what": event.raw.get("event"), "key": settings.key}
+        place = event.raw.get("place", "visits")
+        return [Payload(endpoint=f"https://harbor.example/{place}", json=body) for _ in range(times)]
+
+    return destination
+
+
+def jobs(*names: str, **more: Any) -> list[Job]:
+    return [Job(i, {"type": "track", "event": name, **more}, {"key": "k"}) for i, name in enumerate(names, 1)]
+
+
+def shapes(destination: DestinationType, given_jobs: Sequence[Job]) -> list[tuple[list[Any], Any]]:
+    """Of each result: its jobs, and what its requests say, or its refusal."""
+    return [
+        (list(batch.jobs), batch.error or [payload["body"]["JSON"] for payload in batch.payloads])
+        for batch in destination.batches(given_jobs)
+    ]
+
+
+def test_without_a_declaration_each_job_has_its_own_requests() -> None:
+    """No result is said to be batched, and a refused event is one with its reason."""
+    results = harbor().batches(jobs("A", "bad", "B"))
+
+    assert sorted((batch.jobs, batch.error, batch.batched) for batch in results) == [
+        ((1,), None, False),
+        ((2,), "a bad event", False),
+        ((3,), None, False),
+    ]
+
+
+def test_bodies_become_the_items_of_one_request() -> None:
+    """What is common stands beside the list, once; the items keep the order of the jobs."""
+    merge = Merge("batch", wraps=True, common=("key",), to="https://harbor.example/batch")
+    (batch,) = harbor(merge).batches(jobs("A", "B"))
+
+    (payload,) = batch.payloads
+    assert (batch.jobs, batch.batched, payload["endpoint"]) == ((1, 2), True, "https://harbor.example/batch")
+    assert payload["body"]["JSON"] == {"key": "k", "batch": [{"what": "A"}, {"what": "B"}]}
+
+
+def test_the_whole_body_may_be_the_list() -> None:
+    """Without a member the list is the body: an array."""
+    (batch,) = harbor(Merge(wraps=True)).batches(jobs("A", "B"))
+
+    items = json.loads(batch.payloads[0]["body"]["JSON_ARRAY"]["batch"])
+    assert [item["what"] for item in items] == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("merge", "groups"),
+    [
+        (Merge("batch", wraps=True, limit=2), [[1, 2], [3, 4], [5]]),
+        (Merge("batch", wraps=True, limit=5), [[1, 2, 3, 4, 5]]),
+        (Merge("batch", wraps=True, size=60), [[1, 2], [3, 4], [5]]),
+        (Merge("batch", wraps=True, at="/others"), [[1], [2], [3], [4], [5]]),
+    ],
+)
+def test_limits_cut_and_no_job_is_cut_in_two(merge: Merge, groups: list[list[int]]) -> None:
+    """By items, by bytes; requests to other places stay as they are."""
+    assert [ids for ids, _ in shapes(harbor(merge), jobs("A", "B", "C", "D", "E"))] == groups
+
+
+def test_a_job_of_several_requests_counts_with_all_of_them() -> None:
+    """Two requests of a job are two items: a limit of three takes one such job."""
+    results = shapes(harbor(Merge("batch", wraps=True, limit=3), times=2), jobs("A", "B"))
+
+    assert [(ids, len(bodies[0]["batch"])) for ids, bodies in results] == [([1], 2), ([2], 2)]
+
+
+def test_only_requests_that_are_alike_are_merged() -> None:
+    """Another place, another method or header, another configuration: another request."""
+    merge = Merge("batch", wraps=True)
+    mixed = [*jobs("A", "B"), Job(3, {"type": "track", "event": "C", "place": "others"}, {"key": "k"})]
+    other = Job(4, {"type": "track", "event": "D"}, {"key": "another"})
+
+    assert [ids for ids, _ in shapes(harbor(merge), [*mixed, other])] == [[1, 2], [3], [4]]
+
+
+@pytest.mark.parametrize(("honours", "groups"), [(True, [[1, 3], [2]]), (False, [[1, 2, 3]])])
+def test_a_job_that_must_be_alone_is(honours: bool, groups: list[list[int]]) -> None:
+    """Where the type honours `dontBatch`; others merge it as ever."""
+    marked = jobs("A", "B", "C")
+    marked[1].metadata = {"dontBatch": True}
+    results = shapes(harbor(Merge("batch", wraps=True, honours_alone=honours)), marked)
+
+    assert sorted(ids for ids, _ in results) == groups
+
+
+def test_a_wrong_configuration_refuses_all_its_jobs() -> None:
+    """And none of another configuration."""
+    wrong = [Job(i, {"type": "track", "event": "A"}, {"key": {"no": "text"}}) for i in (1, 2)]
+    results = shapes(harbor(Merge("batch", wraps=True)), [*wrong, Job(3, {"type": "track", "event": "A"}, {})])
+
+    assert [ids for ids, said in results if isinstance(said, str)] == [[1], [2]]
+    assert [ids for ids, said in results if isinstance(said, list)] == [[3]]
+
+
+@given(st.lists(st.sampled_from(["A", "B", "bad"]), max_size=30), st.integers(0, 5), st.integers(0, 200))
+def test_every_job_is_in_exactly_one_result(names: list[str], limit: int, size: int) -> None:
+    """Whatever the limits: none is lost, none stands twice, and items keep the order of their jobs."""
+    results = shapes(harbor(Merge("batch", wraps=True, limit=limit, size=size)), jobs(*names))
+
+    assert sorted(id for ids, _ in results for id in ids) == list(range(1, len(names) + 1))
+    for ids, said in results:
+        if isinstance(said, list):
+            assert [item["what"] for body in said for item in body["batch"]] == [names[id - 1] for id in ids]
+
+
+def test_pinterest_takes_a_thousand_events_in_a_request() -> None:
+    """A type of the catalogue: the shared request has the items that its events have alone."""
+    config = {"apiVersion": "newApi", "adAccountId": "a1", "conversionToken": "t", "appId": "1"}
+    event = {"type": "track", "event": "Order Completed", "channel": "web", "messageId": "m", "userId": "u"}
+    event |= {"context": {"traits": {"email": "a@b.example"}}, "timestamp": "2026-01-15T10:00:00Z"}
+    pinterest = CATALOGUE["PINTEREST_TAG"]
+    (item,) = pinterest.payloads(event, config)
+    results = pinterest.batches([Job(i, event, config) for i in range(1001)])
+
+    assert [len(batch.jobs) for batch in results] == [1000, 1]
+    assert results[0].payloads[0]["body"]["JSON"]["data"][0] == item["body"]["JSON"]
+
+
+# --- answers
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        *((status, "delivered") for status in (200, 201, 204, 299)),
+        *((status, "retry") for status in (0, 100, 408, 500, 502, 503, 599)),
+        (429, "throttle"),
+        *((status, "abort") for status in (300, 301, 400, 401, 403, 404, 409, 499)),
+    ],
+)
+def test_the_status_decides(status: int, outcome: str) -> None:
+    """Where a type says nothing else."""
+    assert harbor().outcome({}, [(status, {}, None)]).outcome == outcome
+
+
+def test_a_type_reads_its_answers() -> None:
+    """A judge says what each job became; where it says nothing, the status decides."""
+    destination = harbor()
+
+    @destination.judge
+    def judge(delivery: Delivery) -> Outcome | None:
+        failed = (delivery.reply.body or {}).get("failed")
+        return delivery.each(dict.fromkeys(failed, "refused")) if failed else None
+
+    some = destination.outcome({}, [(200, {}, {"failed": [1]})], jobs=[7, 8])
+    every = destination.outcome({}, [(200, {}, {"failed": [0, 1]})], jobs=[7, 8])
+
+    assert some == Outcome("delivered", "", (JobOutcome("delivered"), JobOutcome("abort", "refused")))
+    assert every.outcome == "abort"
+    assert destination.outcome({}, [(503, {}, None)], jobs=[7, 8]).outcome == "retry"
+
+
+def test_a_failed_batch_is_tried_again_apart() -> None:
+    """Each job alone; one that was alone already is aborted."""
+    reply = [Reply(400, {}, None)]
+
+    assert Delivery({}, reply, [1, 2], [{}, {}]).apart("no") == Outcome(
+        "retry", "no", (JobOutcome("retry", "no", alone=True), JobOutcome("retry", "no", alone=True))
+    )
+    assert Delivery({}, reply, [1], [{}]).apart("no").outcome == "abort"
+    assert Delivery({}, reply, [1, 2], [{"dontBatch": True}, {"dontBatch": True}]).apart("no").outcome == "abort"
