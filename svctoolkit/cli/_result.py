@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.cli._terminal import fit, plain, style, width
 from svctoolkit.errors import ToolkitError
 from svctoolkit.events import Event
-from svctoolkit.results import DestinationResult, EventResult, Row, rows
+from svctoolkit.results import ABSENT, DestinationResult, EventResult, Row, rows
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import HttpRequest
@@ -94,15 +94,13 @@ def _user_output(result: DestinationResult, entry: EventResult) -> Iterator[str]
     for log in entry.logs:
         yield f"    {style('log', 'cyan')} {plain(result.masker.masked(log.text))}"
     event = entry.user_transformed_payload
-    if event and "error" not in event and not entry.dest_transformed_payload:
+    if event is not ABSENT and event and "error" not in event and not entry.dest_transformed_payload:
         yield from ("", *_body(result.masker.masked(event)))
 
 
 def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
-    payloads = entry.dest_transformed_payload
-    answers = entry.destination_response if isinstance(entry.destination_response, list) else []
-    statuses = entry.destination_response_status or []
-    for number, payload in enumerate(payloads if isinstance(payloads, list) else []):
+    answers, statuses = entry.answers, entry.statuses
+    for number, payload in enumerate(entry.payloads):
         yield ""
         yield from _request(result, entry.requests[number] if number < len(entry.requests) else payload)
         if number < len(answers):

@@ -8,11 +8,11 @@ styles and classes. `page` puts parts together with the one style; `bundle` is w
 
 from __future__ import annotations
 
+from svctoolkit.display._blocks import code, facts, message, pill, table
 from svctoolkit.display._diff import diff, diff_text
 from svctoolkit.display._excerpt import Excerpt
 from svctoolkit.display._exchange import exchange
 from svctoolkit.display._html import Html, Kind, box, bundle, columns, html, more, page, quantity, section
-from svctoolkit.display._parts import code, facts, message, pill, table
 from svctoolkit.display._strip import Step, status, strip
 from svctoolkit.display._tree import tree
 

@@ -9,8 +9,8 @@ from difflib import SequenceMatcher, unified_diff
 from html import escape
 from typing import Any, NamedTuple
 
+from svctoolkit.display._blocks import pill
 from svctoolkit.display._html import Html, box, quantity
-from svctoolkit.display._parts import pill
 
 _AROUND = 3  # unchanged lines that stay in sight around a change
 _MAX_LINES = 3_000  # finding what changed takes time with the square of it

@@ -8,8 +8,8 @@ from html import escape
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
+from svctoolkit.display._blocks import code, facts, pill
 from svctoolkit.display._html import Html, Kind, box, columns, quantity
-from svctoolkit.display._parts import code, facts, pill
 from svctoolkit.display._tree import tree
 
 _MAX_BODY = 20_000

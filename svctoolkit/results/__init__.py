@@ -5,26 +5,32 @@ This package is the only one that imports pandas, and only when a frame is asked
 
 from __future__ import annotations
 
-from svctoolkit.results._model import (
+from svctoolkit.results._model import DestinationResult, EventResult, SourceResult
+from svctoolkit.results._rows import Row, Step, rows, steps
+from svctoolkit.results._types import (
     ABSENT,
     DROPPED,
     NO_TRANSFORMATION,
-    DestinationResult,
-    EventResult,
-    SourceResult,
+    Absent,
+    Body,
+    Payload,
+    StageError,
     error_of,
 )
-from svctoolkit.results._rows import Row, Step, rows, steps
 from svctoolkit.results.frames import flat, flatten, frame
 
 __all__ = [
     "ABSENT",
     "DROPPED",
     "NO_TRANSFORMATION",
+    "Absent",
+    "Body",
     "DestinationResult",
     "EventResult",
+    "Payload",
     "Row",
     "SourceResult",
+    "StageError",
     "Step",
     "error_of",
     "flat",

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, overload
 
+from svctoolkit.results._types import ABSENT, DROPPED, NO_TRANSFORMATION, Absent, Payload, StageError, error_of
 from svctoolkit.secrets import Masker
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-class _Absent:
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-    def __bool__(self) -> bool:
-        return False
+    from svctoolkit.delivery import HttpRequest
+    from svctoolkit.transformations import Log
 
 
-#: The member is not in the result, because its stage was off or did not come to it.
-ABSENT: Final[Any] = _Absent()
-NO_TRANSFORMATION = "Transformation VersionID not found"
-DROPPED = "event dropped by user_transformation"
 _MEMBERS = (
     "user_transformed_payload",
     "dest_transformed_payload",
@@ -46,26 +38,41 @@ class EventResult:
     """
 
     event: Mapping[str, Any] = field(default_factory=dict)
-    user_transformed_payload: Any = ABSENT
-    dest_transformed_payload: Any = ABSENT
-    destination_response: Any = ABSENT
-    destination_response_status: Any = ABSENT
+    user_transformed_payload: Mapping[str, Any] | Absent = ABSENT
+    dest_transformed_payload: list[Payload] | StageError | Absent = ABSENT
+    destination_response: list[Any] | StageError | Absent = ABSENT  # whatever JSON or text the destination answers
+    destination_response_status: list[int] | Absent = ABSENT
     dropped: bool = False
     milliseconds: dict[str, float] = field(default_factory=dict)
-    logs: Sequence[Any] = ()
-    requests: Sequence[Any] = ()
+    logs: Sequence[Log] = ()
+    requests: Sequence[HttpRequest] = ()
+
+    @property
+    def payloads(self) -> list[Payload]:
+        """The payloads of `dest_transformed_payload`; none where it is an error, or absent."""
+        return self.dest_transformed_payload if isinstance(self.dest_transformed_payload, list) else []
+
+    @property
+    def answers(self) -> list[Any]:
+        """The destination's answers (JSON or text); none where `destination_response` is an error, or absent."""
+        return self.destination_response if isinstance(self.destination_response, list) else []
+
+    @property
+    def statuses(self) -> list[int]:
+        """The HTTP statuses of `destination_response_status`; none where it is absent."""
+        return self.destination_response_status or []
 
     def __repr__(self) -> str:
         """How the stages ended. Without payloads and errors: only the whole result knows what is secret in them."""
-        from svctoolkit.results import view
+        from svctoolkit.results._display import words
 
-        return f"<EventResult: {', '.join(f'{name} {status}' for name, status, *_ in view.bare_steps(self))}>"
+        return f"<EventResult: {words(self)}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
-        from svctoolkit.results import view
+        from svctoolkit.results._display import strip
 
-        return display.bundle(display.page(display.strip(view.bare_steps(self))), repr(self))
+        return display.bundle(strip(self), repr(self))
 
     def to_dict(self) -> dict[str, Any]:
         members = ((name, getattr(self, name)) for name in _MEMBERS)
@@ -86,13 +93,6 @@ class EventResult:
             if text and text != NO_TRANSFORMATION:
                 return text
         return ""
-
-
-def error_of(value: Any) -> str | None:
-    """The text of a stage's `{"error": text}`. An event or answer that has an `error` beside other members is none."""
-    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("error"), str):
-        return str(value["error"])
-    return None
 
 
 @dataclass(slots=True, repr=False)
@@ -133,7 +133,7 @@ class DestinationResult:
     @property
     def ok(self) -> bool:
         """Whether every stage that ran did so without an error. Neither a drop is ok, nor the destination's refusal."""
-        statuses = (s for entry in self.data for s in entry.destination_response_status or ())
+        statuses = (s for entry in self.data for s in entry.statuses)
         return self.error is None and not any(e.error for e in self.data) and all(200 <= s < 300 for s in statuses)
 
     def frame(self) -> pd.DataFrame:
@@ -143,15 +143,15 @@ class DestinationResult:
         return frame([self])
 
     def __repr__(self) -> str:
-        from svctoolkit.results._text import text
+        from svctoolkit.results._display import text
 
         return text(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
-        from svctoolkit.results import view
+        from svctoolkit.results._display import page
 
-        return display.bundle(view.page([self]), repr(self))
+        return display.bundle(page([self]), repr(self))
 
 
 class SourceResult(Sequence[DestinationResult]):
@@ -160,7 +160,11 @@ class SourceResult(Sequence[DestinationResult]):
     def __init__(self, results: Sequence[DestinationResult]) -> None:
         self._results = tuple(results)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> DestinationResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[DestinationResult]: ...
+    def __getitem__(self, index: int | slice) -> DestinationResult | Sequence[DestinationResult]:
         return self._results[index]
 
     def __len__(self) -> int:
@@ -191,6 +195,6 @@ class SourceResult(Sequence[DestinationResult]):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
-        from svctoolkit.results import view
+        from svctoolkit.results._display import page
 
-        return display.bundle(view.page(self._results), repr(self))
+        return display.bundle(page(self._results), repr(self))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from svctoolkit.events import Event
-from svctoolkit.results._model import ABSENT, NO_TRANSFORMATION, DestinationResult, EventResult, error_of
+from svctoolkit.results._types import ABSENT, NO_TRANSFORMATION, error_of
+
+if TYPE_CHECKING:
+    from svctoolkit.results._model import DestinationResult, EventResult
 
 Stage = Literal["user_transform", "dest_transform", "send_to_destination"]
 Status = Literal["ok", "none", "dropped", "failed", "aborted", "disabled"]
@@ -73,9 +76,9 @@ def steps(entry: EventResult) -> Iterator[Step]:
         elif stage == "user_transform":
             yield Step(stage, 0, "ok", None, "", result)
         else:
-            statuses = entry.destination_response_status if stage == "send_to_destination" else ()
+            statuses = entry.statuses if stage == "send_to_destination" else ()
             for part, output in enumerate(result):
-                http = statuses[part] if statuses and part < len(statuses) else None
+                http = statuses[part] if part < len(statuses) else None
                 failed = http is not None and not 200 <= http < 300
                 yield Step(stage, part, "failed" if failed else "ok", http, "", output)
 

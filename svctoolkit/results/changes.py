@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from svctoolkit.results._model import ABSENT
+from svctoolkit.results._types import ABSENT
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-from svctoolkit.results._model import DestinationResult
 from svctoolkit.results._rows import STAGES, STATUSES, rows
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from svctoolkit.results._model import DestinationResult
 
 _TEXT = ("event_id", "event_type", "event_name", "user_id", "destination_id", "destination_name", "destination")
 _MAX_INT = 2**63

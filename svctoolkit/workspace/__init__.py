@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.workspace._code import UserCode
-from svctoolkit.workspace._model import Workspace
-from svctoolkit.workspace._parts import (
+from svctoolkit.workspace._items import (
     Connection,
     Delivery,
     Destination,
@@ -16,6 +15,7 @@ from svctoolkit.workspace._parts import (
     Source,
     Transformation,
 )
+from svctoolkit.workspace._model import Workspace
 
 __all__ = [
     "Connection",

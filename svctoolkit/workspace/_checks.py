@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import InvalidConfig, did_you_mean
-from svctoolkit.workspace._model import Workspace
-from svctoolkit.workspace._parts import Destination
+from svctoolkit.workspace._items import Destination
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace._model import Workspace
 
 _HASH = re.compile("[0-9a-f]{64}")
 

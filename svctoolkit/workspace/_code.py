@@ -24,8 +24,8 @@ from svctoolkit.transformations import (
 
 if TYPE_CHECKING:
     from svctoolkit.transformations import SandboxedTransformation
+    from svctoolkit.workspace._items import Library, Transformation
     from svctoolkit.workspace._model import Workspace
-    from svctoolkit.workspace._parts import Library, Transformation
 
 #: seconds until code that could not be loaded is loaded again, by the kind of its error
 _AGAIN = {"syntax": math.inf, "error": math.inf, "sandbox": 1.0}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from html import escape
 
 from svctoolkit.display import Html, quantity
+from svctoolkit.workspace._items import Destination, Source
 from svctoolkit.workspace._model import Workspace
-from svctoolkit.workspace._parts import Destination, Source
 
 _ROW, _HEIGHT, _TOP = 62, 46, 8
 _SOURCE, _CODE, _DESTINATION = (8, 210), (300, 150), (530, 242)  # x and width of the three columns

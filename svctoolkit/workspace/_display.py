@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.workspace._diagram import diagram
+from svctoolkit.workspace._items import Destination, Source, Transformation
 from svctoolkit.workspace._model import Workspace
-from svctoolkit.workspace._parts import Destination, Source, Transformation
 
 _HEAD = ("source", "source state", "destination", "type", "state", "transformation")
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -16,8 +16,7 @@ from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
 from svctoolkit.workspace import _service
 from svctoolkit.workspace._checks import Flaw, flaws
-from svctoolkit.workspace._model import Workspace
-from svctoolkit.workspace._parts import (
+from svctoolkit.workspace._items import (
     LANGUAGES,
     Connection,
     Delivery,
@@ -32,23 +31,28 @@ from svctoolkit.workspace._references import has_reference, resolve
 from svctoolkit.workspace._shapes import LibraryShape, SourceShape, TransformationShape, WorkspaceShape, schema
 from svctoolkit.yamlfile import Document
 
+if TYPE_CHECKING:
+    from svctoolkit.workspace._model import Workspace
+
 _Path: TypeAlias = tuple[str | int, ...]
 
 
-def workspace_of(document: Document, folder: Path | None, environ: Mapping[str, str]) -> Workspace:
+def workspace_of(
+    document: Document, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]
+) -> Workspace:
     """The workspace that a document describes. Raises `InvalidWorkspace` with every problem, in file order."""
     with yamlfile.without_collector():
         if _service.describes(document):
-            return _service.workspace_of(document)
-        return _from_file(document, folder, environ)
+            return _service.workspace_of(document, kind)
+        return _from_file(document, kind, folder, environ)
 
 
-def _from_file(document: Document, folder: Path | None, environ: Mapping[str, str]) -> Workspace:
+def _from_file(document: Document, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]) -> Workspace:
     misfits = yamlfile.misfits(document.data, schema())
     problems = [Flaw(tuple(m.path), m.message, key=m.at_key) for m in misfits]
     if len(problems) <= yamlfile.MAX_PROBLEMS:
         rest = _Rest(document.data, misfits)
-        builder = _Builder(folder, environ)
+        builder = _Builder(kind, folder, environ)
         workspace = builder.workspace(msgspec.convert(rest.data, WorkspaceShape))
         workspace.folder = folder
         problems += _others(rest, builder.flaws, workspace)
@@ -133,13 +137,14 @@ def _follows(flaw: Flaw, paths: set[_Path]) -> bool:
 class _Builder:
     """Objects from a file that has the right shape. `flaws` has what only the environment and other files can tell."""
 
-    def __init__(self, folder: Path | None, environ: Mapping[str, str]) -> None:
+    def __init__(self, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]) -> None:
+        self._kind = kind
         self.flaws: list[Flaw] = []
         self._folder, self._environ = folder or Path(), environ
 
     def workspace(self, shape: WorkspaceShape) -> Workspace:
         delivery = shape.delivery
-        return Workspace(
+        return self._kind(
             name=shape.workspace,
             sources={key: self._source(key, source) for key, source in shape.sources.items()},
             destinations={

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName
 from svctoolkit.secrets import Secret, revealed, secret_texts
 from svctoolkit.transformations import Limits, Scope
-from svctoolkit.workspace._parts import (
+from svctoolkit.workspace._items import (
     LANGUAGES,
     Connection,
     Delivery,
@@ -98,7 +98,7 @@ class Workspace:
         """The workspace in a document that is read already. Otherwise as `load`."""
         from svctoolkit.workspace._load import workspace_of
 
-        return workspace_of(document, folder, environ)
+        return workspace_of(document, cls, folder, environ)
 
     def dumps(self) -> str:
         """This workspace as YAML; `loads` gives it back. Members with their default value are left out.

@@ -7,17 +7,19 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
-from svctoolkit.workspace._model import Workspace
-from svctoolkit.workspace._parts import Delivery, Destination, Library, Person, Source, Transformation
+from svctoolkit.workspace._items import Delivery, Destination, Library, Person, Source, Transformation
 from svctoolkit.workspace._references import escape, has_reference
 from svctoolkit.workspace._shapes import LimitsShape
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace._model import Workspace
 
 
 def dump(workspace: Workspace, folder: Path | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -17,9 +17,11 @@ from msgspec import Meta
 from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace
 from svctoolkit.workspace._checks import flaws
-from svctoolkit.workspace._model import Workspace
-from svctoolkit.workspace._parts import Connection, Destination, Language, Library, Source, Transformation
+from svctoolkit.workspace._items import Connection, Destination, Language, Library, Source, Transformation
 from svctoolkit.yamlfile import Document
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace._model import Workspace
 
 _Text = Annotated[str, Meta(min_length=1)]
 
@@ -89,10 +91,10 @@ def describes(document: Document) -> bool:
     return isinstance(data, dict) and isinstance(data.get("sources"), list) and document.text.lstrip()[:1] == "{"
 
 
-def workspace_of(document: Document) -> Workspace:
+def workspace_of(document: Document, kind: type[Workspace]) -> Workspace:
     """Raises `InvalidWorkspace` for members that are read and have the wrong type, and for ids that occur twice."""
     yamlfile.check(document, _schema(), InvalidWorkspace)
-    reader = _Reader(msgspec.convert(document.data, _Configuration))
+    reader = _Reader(msgspec.convert(document.data, _Configuration), kind)
     problems = yamlfile.cap(
         document.problem((*reader.places[flaw.path[:2]], *flaw.path[2:]), flaw.message, key=flaw.key)
         for flaw in flaws(reader.workspace, types=False)
@@ -106,8 +108,8 @@ def workspace_of(document: Document) -> Workspace:
 class _Reader:
     """Builds the workspace. `places` has where in the configuration each item stands."""
 
-    def __init__(self, configuration: _Configuration) -> None:
-        self.workspace = Workspace(configuration.workspace_id or "workspace")
+    def __init__(self, configuration: _Configuration, kind: type[Workspace]) -> None:
+        self.workspace = kind(configuration.workspace_id or "workspace")
         self.places: dict[tuple[str | int, ...], tuple[str | int, ...]] = {}
         self._enabled = {(c.source_id, c.destination_id): c.enabled for c in (configuration.connections or {}).values()}
         self._destinations: dict[str, str] = {}

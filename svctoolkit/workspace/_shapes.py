@@ -13,7 +13,7 @@ from svctoolkit import yamlfile
 from svctoolkit.delivery.modes import MODES
 from svctoolkit.events import MAX_DEPTH
 from svctoolkit.transformations import Limits
-from svctoolkit.workspace._parts import Language
+from svctoolkit.workspace._items import Language
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 _File: TypeAlias = Annotated[str, Meta(min_length=1, description="path of the code, from this file's folder")]

@@ -17,8 +17,8 @@ from msgspec import Meta
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidWorkspace
+from svctoolkit.workspace._items import Language, Library, Transformation
 from svctoolkit.workspace._model import Workspace
-from svctoolkit.workspace._parts import Language, Library, Transformation
 from svctoolkit.yamlfile import Document
 
 _SKIPPED = {"__pycache__", "node_modules", "venv"}

@@ -46,12 +46,12 @@ def outcome(results: Sequence[EventResult], stages: Stages) -> Outcome:
     for result in results:
         if result.dropped:
             continue
-        refused = [status for status in result.destination_response_status or () if not 200 <= status < 300]
+        refused = [status for status in result.statuses if not 200 <= status < 300]
         error = result.error or (f"the destination answered {refused[0]}" if refused else "")
         if error:
             errors.append(error)
         elif stages.dest_transform:
-            output += result.dest_transformed_payload
+            output += result.payloads
         else:
             output.append(_event(result))
     if errors:

@@ -14,7 +14,7 @@ from svctoolkit.delivery import HttpRequest, HttpResponse, Recorder, Sender, Tra
 from svctoolkit.errors import DeliveryError, ToolkitError
 from svctoolkit.pipeline import Pipeline, Route, Stages, run
 from svctoolkit.pipeline.stages import send_to_destination
-from svctoolkit.results import NO_TRANSFORMATION, EventResult, error_of
+from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.retries import retry_after
 from svctoolkit.server.worker.task import Exchange, Outcome, Status, Task
 
@@ -164,8 +164,8 @@ def _may_help(status: int) -> bool:
 
 
 def _transformed_events(results: Iterable[EventResult]) -> list[Mapping[str, Any]]:
-    events = [result.user_transformed_payload for result in results]
-    return [event for event in events if error_of(event) is None]
+    events = (result.user_transformed_payload for result in results)
+    return [event for event in events if event is not ABSENT and error_of(event) is None]
 
 
 def _refusals(result: EventResult) -> Iterable[tuple[str, str, bool]]:
@@ -185,10 +185,10 @@ def _replies(result: EventResult) -> list[_Reply]:
     return [
         _Reply(payload, request, status, response)
         for payload, request, status, response in zip(
-            result.dest_transformed_payload,
+            result.payloads,
             result.requests,
-            result.destination_response_status,
-            result.destination_response,
+            result.statuses,
+            result.answers,
             strict=True,
         )
     ]

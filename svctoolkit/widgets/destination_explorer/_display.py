@@ -7,7 +7,7 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.delivery import curl
 from svctoolkit.display import Html
-from svctoolkit.results import DestinationResult, view
+from svctoolkit.results import DestinationResult, blocks
 
 _CELL = 80  # characters
 
@@ -16,7 +16,7 @@ def strips(result: DestinationResult) -> Html:
     """The stages of each event that came out of the user transformation."""
     if result.error is not None:
         return display.page(display.message(result.masker.masked(result.error), "warning"))
-    return display.page(*(view.strip(result, entry) for entry in result.data))
+    return display.page(*(blocks.strip(result, entry) for entry in result.data))
 
 
 def values_by_name(result: DestinationResult) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def values_by_name(result: DestinationResult) -> dict[str, Any]:
     all_values: dict[str, Any] = {}
     for number, entry in enumerate(result.data, 1):
         before = f"{number}: " if len(result.data) > 1 else ""
-        all_values |= {before + name: value for name, value in view.values(result, entry).items()}
+        all_values |= {before + name: value for name, value in blocks.values(result, entry).items()}
     return all_values
 
 
@@ -43,13 +43,17 @@ def diff(values: dict[str, Any], left: str, right: str) -> Html:
 
 def http(result: DestinationResult) -> Html:
     """Each request with its answer, and as a command for a shell."""
-    blocks = []
+    sections: list[display.Html] = []
     for entry in result.data:
-        exchanges = view.exchanges(result, entry)
-        for request, exchange in zip(view.requests(result, entry), exchanges, strict=True):
-            blocks.append(display.section("Request and response", exchange))
-            blocks.append(display.section("As a command (a click selects all)", display.code(curl(request), "curl")))
-    return display.page(*blocks) if blocks else _nothing("nothing was sent: send_to_destination is off, or had nothing")
+        exchanges = blocks.exchanges(result, entry)
+        for request, exchange in zip(blocks.requests(result, entry), exchanges, strict=True):
+            sections.append(display.section("Request and response", exchange))
+            sections.append(display.section("As a command (a click selects all)", display.code(curl(request), "curl")))
+    return (
+        display.page(*sections)
+        if sections
+        else _nothing("nothing was sent: send_to_destination is off, or had nothing")
+    )
 
 
 def frame(result: DestinationResult) -> Html:

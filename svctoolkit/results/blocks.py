@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.events import Event
-from svctoolkit.results._model import ABSENT, DestinationResult, EventResult, error_of
+from svctoolkit.results._model import DestinationResult, EventResult
 from svctoolkit.results._rows import STAGES, Row, Stage, rows
+from svctoolkit.results._types import ABSENT, error_of
 from svctoolkit.secrets import Masker
+
+if TYPE_CHECKING:
+    from svctoolkit.delivery import HttpRequest
 
 __all__ = ["Answered", "bare_steps", "exchanges", "page", "requests", "steps", "strip", "values"]
 
@@ -75,20 +79,18 @@ def values(result: DestinationResult, entry: EventResult) -> dict[str, Any]:
 
 def exchanges(result: DestinationResult, entry: EventResult) -> list[Html]:
     """Each request as it was sent, with its answer; none for a result that a remote service gave."""
-    answers = entry.destination_response if isinstance(entry.destination_response, list) else []
-    statuses = entry.destination_response_status or ()
     pairs = []
-    for request, status, answer in zip(requests(result, entry), statuses, answers, strict=False):
+    for request, status, answer in zip(requests(result, entry), entry.statuses, entry.answers, strict=False):
         pairs.append(display.exchange(request, Answered(status, {}, result.masker.masked(answer))))
     return pairs
 
 
-def requests(result: DestinationResult, entry: EventResult) -> list[Any]:
+def requests(result: DestinationResult, entry: EventResult) -> list[HttpRequest]:
     """The requests of an event, as `HttpRequest`."""
     return [_mask_request(request, result.masker) for request in entry.requests]
 
 
-def _mask_request(request: Any, masker: Masker) -> Any:
+def _mask_request(request: HttpRequest, masker: Masker) -> HttpRequest:
     try:
         body = masker.masked(request.body.decode()).encode()
     except UnicodeDecodeError:

@@ -1,12 +1,18 @@
-"""Results as plain text: one strip of stages per event."""
+"""How results show themselves: as plain text with a line per stage, and as HTML."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from svctoolkit.results._model import DestinationResult
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.results import blocks
 from svctoolkit.results._rows import Row, rows
+
+if TYPE_CHECKING:
+    from svctoolkit.results._model import DestinationResult, EventResult
 
 _WIDTH = 100
 
@@ -15,6 +21,20 @@ def text(result: DestinationResult) -> str:
     """The destination, then one line per stage: status, time, and what came out, cut to one line."""
     head = f"{result.destination_name} ({result.destination or result.destination_id})"
     return "\n".join([head, *(_line(row) for row in rows([result]))])
+
+
+def words(entry: EventResult) -> str:
+    """How the stages of an entry ended."""
+    return ", ".join(f"{step.name} {step.status}" for step in blocks.bare_steps(entry))
+
+
+def strip(entry: EventResult) -> Html:
+    """How the stages of an entry ended, as a page."""
+    return display.page(display.strip(blocks.bare_steps(entry)))
+
+
+def page(results: Sequence[DestinationResult]) -> Html:
+    return blocks.page(results)
 
 
 def _line(row: Row) -> str:
