@@ -65,6 +65,7 @@ from svctoolkit.mapping.people import (
     is_sha256,
     md5,
     sha256,
+    unfold_address,
 )
 from svctoolkit.mapping.shop import products
 from svctoolkit.mapping.table import Shape, Table, path, value_of
@@ -162,6 +163,7 @@ __all__ = [
     "text",
     "time",
     "trait",
+    "unfold_address",
     "unix_seconds",
     "value_of",
     "warehouse_id",

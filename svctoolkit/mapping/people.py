@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from svctoolkit.mapping.leaves import converter, string, trait
+from svctoolkit.mapping.values import as_object, without
 
 _HASHED = re.compile(r"[0-9a-f]{64}")
 
@@ -24,6 +25,20 @@ def _sha256() -> Callable[[bytes], Any]:
     from hashlib import sha256  # loads OpenSSL, and few types hash
 
     return sha256
+
+
+#: Members of an address that several types take among the traits; others they do not take at all.
+ADDRESS_FIELDS = ("street", "city", "state", "country", "postalCode")
+
+
+def unfold_address(traits: Mapping[str, Any]) -> dict[str, Any]:
+    """The traits without `address`, and `ADDRESS_FIELDS` of it among them; a trait of that name goes before.
+
+    >>> unfold_address({"city": "Oslo", "address": {"city": "Bergen", "street": "Main 1", "zip": "1"}})
+    {'street': 'Main 1', 'city': 'Oslo'}
+    """
+    address = as_object(traits.get("address"))
+    return {**{key: address[key] for key in ADDRESS_FIELDS if key in address}, **without(traits, ["address"])}
 
 
 def sha256(text: str) -> str:

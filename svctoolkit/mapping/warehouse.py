@@ -50,5 +50,6 @@ def warehouse_id(event: Event, usual: str = "") -> dict[str, Any]:
 
 def _external_id(item: Any) -> ExternalId:
     entry = as_object(item)
+    field = entry.get("identifierType")
     destination, _, object_ = str(entry.get("type") or "").partition("-")
-    return ExternalId(destination.lower(), object_, str(entry.get("identifierType") or ""), entry.get("id"))
+    return ExternalId(destination.lower(), object_, field if isinstance(field, str) else "", entry.get("id"))

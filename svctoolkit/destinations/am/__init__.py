@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
 from svctoolkit.destinations.am._tables import (
-    ADDRESS_FIELDS,
     BRAND,
     EVENT,
     OWN_FIELDS,
@@ -42,6 +41,7 @@ from svctoolkit.mapping import (
     path,
     pick,
     require_name,
+    unfold_address,
     warehouse_row,
     without,
 )
@@ -102,7 +102,7 @@ UNMAP = Table({"user_id": as_it_is("userId"), "unmap": const(True)})
 def send_person(event: Event, settings: AmplitudeSettings) -> Payload:
     """The traits are user properties; the configured ones are added up, set once, appended or prepended."""
     own = as_object(event.raw.get("userProperties"))
-    return _post(settings, _event(event, settings, "$identify", {**_unfold(event.traits), **own}))
+    return _post(settings, _event(event, settings, "$identify", {**unfold_address(event.traits), **own}))
 
 
 @destination.on("track")
@@ -253,7 +253,7 @@ def _user(event: Event, settings: AmplitudeSettings, traits: Mapping[str, Any]) 
         traits = without(traits, [key for key in OWN_FIELDS if own.get(key) is not None])  # the event has them itself
     traits = {**traits, **_warehouse_id(event)}
     if enhanced:
-        traits = {**_unfold(traits), **traits}
+        traits = {**unfold_address(traits), **traits}
     else:
         traits = without(traits, (*PLACE_FIELDS, *(f"address.{field}" for field in PLACE_FIELDS)))
     operations: dict[str, Any] = {}
@@ -286,13 +286,6 @@ def _unset(event: Event) -> dict[str, str]:
     """The properties that the event wants gone; Amplitude asks for a value and ignores it."""
     names = destination.options(event).get("fieldsToUnset")
     return {str(name): "-" for name in names} if isinstance(names, list) else {}
-
-
-def _unfold(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """The traits, with those members of the address among them that Amplitude has fields for, or the service thinks
-    so; a trait of that name goes before."""
-    address = as_object(traits.get("address"))
-    return {**{key: address[key] for key in ADDRESS_FIELDS if key in address}, **without(traits, ["address"])}
 
 
 def _event_id(event: Event) -> dict[str, float]:

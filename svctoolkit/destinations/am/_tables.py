@@ -77,8 +77,6 @@ OWN_FIELDS = frozenset({
     "app_version", "carrier", "device_brand", "device_id", "device_manufacturer", "device_model", "dma", "os_name",
     "os_version", "paying", "platform", "start_version", "user_id",
 })  # fmt: skip
-#: Members of an address that become user properties of a person.
-ADDRESS_FIELDS = ("street", "city", "state", "country", "postalCode")
 
 
 def session_id(event: Event) -> int:

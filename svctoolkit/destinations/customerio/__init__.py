@@ -2,8 +2,11 @@
 
 identify creates or updates a person; track, page and screen become events of that person, or of an anonymous one. The
 events about an installed application register the device of their context (and take it away again) instead of being
-sent. group writes an object and relates the person to it; alias merges two people. A person is known by user ID, else
-by e-mail address.
+sent. group writes an object and relates the person to it; alias merges two people. A person is known by the ID of the
+row of a warehouse, else by user ID, else by e-mail address.
+
+Decisions: an ID that is a list or an object is refused, although the service writes it into the address; a page without
+a name is never a device's event, even where no event is configured to be one.
 """
 
 from __future__ import annotations
@@ -19,23 +22,32 @@ from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
+    EMAIL_OR_EXTERNAL_ID,
     TIME,
     USER_ID,
+    Leaf,
     Table,
     as_object,
     basic_auth,
     const,
     converter,
     default,
+    epoch_s,
     event_name,
+    first,
     in_url,
+    in_words,
+    is_empty,
+    moment,
     platform,
-    require_name,
     required,
-    seconds,
     string,
+    text,
+    trait,
+    unfold_address,
     value_of,
-    warehouse_id,
+    warehouse_row,
+    without,
 )
 from svctoolkit.secrets import Secret
 
@@ -71,45 +83,49 @@ destination = DestinationType(
         ),
         Answer("invalid field", 400, {"meta": {"error": "invalid name"}}),
     ],
+    quirks=[
+        "A time that is a number counts as milliseconds, also in `createdAt`, where Customer.io's own are seconds.",
+        "Of an address only street, city, state, country and postal code become attributes of a person.",
+        "The first external ID, of whatever type, stands in for an e-mail address that is not there.",
+    ],
 )
 
 
-WHO = string(USER_ID, EMAIL)
-TOKEN = string("context.device.token")
-PERSON = Table(
-    {"created_at": seconds("traits.createdAt"), "_timestamp": seconds(TIME), "anonymous_id": "anonymousId"},
-)
-WHEN = Table({"timestamp": seconds(TIME)})
+WHO = first(USER_ID, EMAIL_OR_EXTERNAL_ID)
+DEVICE_TOKEN = first("context.device.token")
+CREATED = trait("createdAt")
+PERSON = Table({"anonymous_id": "anonymousId"})
 ANONYMOUS = Table({"anonymous_id": required("anonymousId")})
-DEVICE = Table({"id": TOKEN, "platform": converter(platform)("context.device.type"), "last_used": seconds(TIME)})
+DEVICE = Table({"id": DEVICE_TOKEN, "platform": converter(platform)("context.device.type")})
 OBJECT = Table(
     {
         "identifiers": {
-            "object_id": required(string("groupId")),
+            "object_id": required(string("groupId", "traits.groupId")),
             "object_type_id": default(string("traits.objectTypeId"), "1"),
         },
         "type": const("object"),
     }
 )
-MERGED = Table({"primary": required(string(USER_ID)), "secondary": required(string("previousId"))})
-_NOT_ATTRIBUTES = frozenset({"anonymousId", "userId", "createdAt", "address"})
+#: The traits of a group are not those of its member.
+MEMBER = first(USER_ID, "context.traits.email", EMAIL)
+_NOT_ATTRIBUTES = ("anonymousId", "userId", "createdAt")
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: CustomerioSettings) -> Payload:
     """The traits are the person's attributes; the members of the address stand among them."""
-    traits = {**event.traits, **warehouse_id(event, "id")}
-    person = Event({**event.raw, "traits": traits})
-    who = value_of(person, WHO)
+    who = _who(event, WHO)
     if not who:
         raise MappingError(
             "needs a value at userId or traits.email: who is the person?", field="userId or traits.email"
         )
     attributes = {
-        **_address(traits.get("address")),
-        **{key: value for key, value in traits.items() if key not in _NOT_ATTRIBUTES},
+        **without(unfold_address(event.traits), _NOT_ATTRIBUTES),
+        **_warehouse_id(event),
         **as_object(event.raw.get("user_properties")),
-        **PERSON(person),
+        **_seconds("created_at", value_of(event, CREATED)),
+        **_seconds("_timestamp", value_of(event, TIME)),
+        **PERSON(event),
     }
     return _send(settings, f"/api/v1/customers/{in_url(who)}", attributes, "PUT")
 
@@ -117,15 +133,20 @@ def send_person(event: Event, settings: CustomerioSettings) -> Payload:
 @destination.on("track")
 def send_event(event: Event, settings: CustomerioSettings) -> Payload:
     """An event of the person; what happens to an installed application is about the device."""
-    name, who, token = event.raw.get("event"), value_of(event, WHO), value_of(event, TOKEN)
+    name, who, token = event.raw.get("event"), _who(event, WHO), value_of(event, DEVICE_TOKEN)
     if name == _DEVICE_REMOVED:
         if not who or not token:
             where = "context.device.token" if who else "userId or context.traits.email"
             raise MappingError(f"needs a value at {where} to remove a device", field=where)
         return _send(settings, f"/api/v1/customers/{in_url(who)}/devices/{in_url(token)}", None, "DELETE")
     if who and token and name in (*_DEVICE_ADDED, settings.device_token_event_name):
-        device = {"device": {**event.properties, **DEVICE(event)}}
-        return _send(settings, f"/api/v1/customers/{in_url(who)}/devices", device, "PUT")
+        device = {
+            "last_used": None,
+            **_seconds("last_used", value_of(event, TIME)),
+            **event.properties,
+            **DEVICE(event),
+        }
+        return _send(settings, f"/api/v1/customers/{in_url(who)}/devices", {"device": device}, "PUT")
     return _event(event, settings, "event", event_name(event))
 
 
@@ -133,25 +154,25 @@ def send_event(event: Event, settings: CustomerioSettings) -> Payload:
 def send_page(event: Event, settings: CustomerioSettings) -> Payload:
     """Named by the page's name, else by its address; Customer.io takes a known person's page without either."""
     name = event.raw.get("name") or event.properties.get("url")
-    known = value_of(event, WHO)
-    return _event(event, settings, "page", "" if known and not name else require_name(event, name, "name"))
+    return _event(event, settings, "page", name or "" if _who(event, WHO) else _text(name))
 
 
 @destination.on("screen")
 def send_screen(event: Event, settings: CustomerioSettings) -> Payload:
-    name = event.raw.get("event") or event.raw.get("name") or event.properties.get("name")
-    return _event(event, settings, "event", require_name(event, name, "name"), "Viewed {} Screen")
+    name = event.raw.get("event") or event.properties.get("name") or event.raw.get("name")
+    known = name and _who(event, WHO)
+    return _event(event, settings, "event", name if known else _text(name), "Viewed {} Screen")
 
 
 @destination.on("group")
 def send_group(event: Event, settings: CustomerioSettings) -> Payload:
     """The group is an object whose attributes are the traits. `traits.action` says what is done to it."""
-    traits, who = as_object(event.raw.get("traits")), value_of(event, WHO)
+    traits, who = as_object(event.raw.get("traits")), _who(event, MEMBER)
     action = traits.get("action")
     body = {
         **OBJECT(event),
         "action": action if action in _OBJECT_ACTIONS else "identify",
-        "attributes": {key: value for key, value in traits.items() if key not in ("action", "objectTypeId")},
+        "attributes": {key: value for key, value in traits.items() if key != "action"},
         "cio_relationships": [{"identifiers": _identifier(who)}] if who else [],
     }
     return _send(settings, "/api/v2/batch", body)
@@ -160,30 +181,57 @@ def send_group(event: Event, settings: CustomerioSettings) -> Payload:
 @destination.on("alias")
 def send_alias(event: Event, settings: CustomerioSettings) -> Payload:
     """`previousId` is merged into `userId` and then gone."""
-    both = {role: _identifier(who) for role, who in MERGED(event).items()}
+    ids = {"userId": _who(event, USER_ID), "previousId": event.raw.get("previousId")}
+    for where, who in ids.items():
+        if is_empty(who):
+            raise MappingError(f"needs a value at {where}", field=where)
+        if not isinstance(who, str):
+            raise MappingError(f"{where}: expected a text, got {text(who)}", field=where)
+    both = {"primary": _identifier(ids["userId"]), "secondary": _identifier(ids["previousId"])}
     return _send(settings, "/api/v1/merge_customers", both)
 
 
-def _event(event: Event, settings: CustomerioSettings, kind: str, name: str, shown: str = "{}") -> Payload:
-    """`shown` is the frame around the name. The event of an anonymous person has a shorter name."""
-    body: dict[str, Any] = {"type": kind, **WHEN(event)}
-    if isinstance(event.raw.get("properties"), Mapping):
-        body["data"] = event.properties
-    who = value_of(event, WHO)
+def _text(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise MappingError("name: the event of somebody anonymous needs a name, as a text", field="name")
+    return name
+
+
+def _event(event: Event, settings: CustomerioSettings, kind: str, name: Any, frame: str = "{}") -> Payload:
+    """`frame` stands around the name. The event of an anonymous person has a shorter name."""
+    body: dict[str, Any] = {"type": kind, **_seconds("timestamp", value_of(event, TIME))}
+    if "properties" in event.raw:
+        body["data"] = event.raw["properties"]
+    who, title = _who(event, WHO), in_words(name)
     if who:
-        require_name = {"name": shown.format(name)} if name else {}
-        return _send(settings, f"/api/v1/customers/{in_url(who)}/events", {**body, **require_name})
-    room = _NAME_LIMIT - len(shown.format(""))
-    return _send(settings, "/api/v1/events", {**body, **ANONYMOUS(event), "name": shown.format(name[:room])})
+        title_member = {"name": frame.format(title)} if title else {}
+        return _send(settings, f"/api/v1/customers/{in_url(who)}/events", {**body, **title_member})
+    room = _NAME_LIMIT - len(frame.format(""))
+    return _send(settings, "/api/v1/events", {**body, **ANONYMOUS(event), "name": frame.format(title[:room])})
 
 
-def _address(address: Any) -> Mapping[str, Any]:
-    if address is None or isinstance(address, Mapping):
-        return address or {}
-    return {"address": address}
+def _seconds(name: str, value: Any) -> dict[str, int | None]:
+    """A time as whole seconds under `name`; null where it is none. A number is milliseconds."""
+    if value is None:
+        return {}
+    when = moment(int(value) if isinstance(value, bool) else value)
+    return {name: epoch_s.of(when) if when else None}
 
 
-def _identifier(who: str) -> dict[str, str]:
+def _who(event: Event, leaf: Leaf) -> Any:
+    who = warehouse_row(event).id or value_of(event, leaf)
+    if isinstance(who, list | dict):
+        raise MappingError(f"the ID of the person: expected a text, got {text(who)}", field="userId")
+    return who
+
+
+def _warehouse_id(event: Event) -> Mapping[str, Any]:
+    row = warehouse_row(event)
+    return {row.field: row.id} if row.field and row.id is not None else {}
+
+
+def _identifier(who: Any) -> dict[str, str]:
+    who = text(who)
     return {"email" if _EMAIL.fullmatch(who) else "id": who}
 
 
