@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from svctoolkit.errors import ConfigError
+from svctoolkit.sdk import ServiceClient
 from svctoolkit.sdk.factories import LoggingFactory, NdjsonFactory
 
-from .gateway import Gateway, serving, until
+from .gateway import KEY, Gateway, serving, until
 
 
 class Spy:
@@ -253,3 +256,95 @@ def test_a_key_that_the_control_plane_does_not_know_pauses(make, gateway: Gatewa
     assert not client.flush()
     assert gateway.batches == []
     assert client.stats().waiting == 1
+
+
+class Slow(Spy):
+    """Takes half a second for each event."""
+
+    def dump(self, event):
+        self.calls.append("dump")
+        time.sleep(0.5)
+
+
+def test_a_slow_integration_delays_nobody(make, gateway: Gateway):
+    """While device mode takes 3 s for six events, the data plane has them at once, and no call waits."""
+    slow = Slow("")
+    client = make(factories=[slow], flush_queue_size=1)
+    seconds = []
+    for call in [lambda: client.track("one")] * 5 + [client.reset, lambda: client.track("last"), client.stats]:
+        began = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - began)
+    until(lambda: len(gateway.names) == 6, 2.0)
+
+    assert len(slow.calls) < 5
+    assert sorted(seconds)[-2] < 0.05
+    assert client.stats().dropped == {}
+    client.flush(10)
+    assert slow.calls[1:] == [*["dump"] * 5, "reset", "dump", "flush"]
+
+
+def test_an_own_factory_needs_no_source_configuration(make, gateway: Gateway):
+    """A factory without a display name starts at once, also when the control plane never answers."""
+    gateway.config = (500, {}, b"")
+    own, named = Spy(""), Spy("Amplitude")
+    client = make(factories=[own], data_plane_url="http://127.0.0.1:9")
+    client.track("one")
+    until(lambda: own.events == ["one"])
+    other = make(factories=[own, named])
+    other.track("two")
+    other.flush()
+
+    assert named.calls == []
+
+
+def test_what_device_mode_is_too_slow_for_is_missed_and_counted(make):
+    """More than dbThresholdCount behind, device mode goes on with younger events."""
+    client = make(factories=[Spy("Amplitude")], db_threshold_count=10, data_plane_url="http://127.0.0.1:9")
+    for number in range(13):
+        client.track(str(number))
+
+    assert client.stats().missed == 3
+    assert client.stats().dropped == {"queue full": 3}
+    assert list(client.frame()["state"]) == ["waiting"] * 10 + ["device"] * 10
+
+
+def test_a_factory_without_a_name_is_refused_when_the_client_is_made():
+    """Not at run time, as an internal fault."""
+
+    class Nameless:
+        def create(self, config, client):
+            raise AssertionError
+
+    with pytest.raises(ConfigError, match="each needs a text display_name, which Nameless has not"):
+        ServiceClient(factories=[Nameless()])
+
+
+def test_nothing_is_recorded_after_opting_out_before_initialize(gateway: Gateway, tmp_path: Path):
+    """`track`, `optOut(True)`, `initialize`: the event from before goes, the application's start is not recorded."""
+    client = ServiceClient(data_directory=tmp_path, data_plane_url=gateway.url, application_version="1")
+    client.track("before")
+    client.opt_out(True)
+    client.initialize(KEY)
+    client.track("after")
+    client.flush()
+    client.shutdown()
+
+    assert gateway.names == ["before"]
+
+
+def test_initialize_says_why_nothing_can_be_sent(make, gateway: Gateway):
+    """`initialize().wait()` is False with a refused key and with a disabled source, and `problem` says it."""
+    client = ServiceClient(data_plane_url=gateway.url)
+    ready = client.initialize(KEY)
+    assert ready.wait(5)
+    assert ready.problem == ""
+    gateway.config = (400, {}, b'{"message":"Invalid write key"}')
+    refused = client.initialize("WRONG")
+    assert not refused.wait(5)
+    assert "the write key was refused" in refused.problem
+    gateway.config = _config(enabled=False)
+    disabled = client.initialize(KEY)
+    assert not disabled.wait(5)
+    assert "the source is disabled" in disabled.problem
+    client.shutdown(0.1)

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 
 from svctoolkit.sdk.base.gate import Gate, Latch, Wakeup
 from svctoolkit.sdk.base.reporter import Reporter
@@ -30,7 +29,8 @@ class DeviceMode:
     def __init__(self, integrations: Integrations, queue: Queue, reporter: Reporter, *, inline: bool) -> None:
         self._integrations, self._queue, self._reporter, self._inline = integrations, queue, reporter, inline
         self._is_ready = integrations.all_own
-        self._orders: deque[Callable[[], None]] = deque([integrations.start_own])
+        #: what to do after the event of this number
+        self._orders: deque[tuple[int, Callable[[], None]]] = deque([(0, integrations.start_own)])
         self.after_fork()
 
     def after_fork(self) -> None:
@@ -54,11 +54,11 @@ class DeviceMode:
             self._integrations.use(config)
             self._is_ready = True
 
-        self._order(use)
+        self._order(use, 0)
 
     def reset(self) -> None:
         """The user is somebody else from now on: after the events so far."""
-        self._order(self._reset)
+        self._order(self._integrations.reset, self._queue.last_id("device", patience=0.0))
 
     def flush(self, timeout: float) -> None:
         """Hand over what is stored and let the integrations flush; wait for it at most so long."""
@@ -67,11 +67,10 @@ class DeviceMode:
         done = Latch()
 
         def flush() -> None:
-            self._hand_over()
             self._integrations.flush()
             done.set()
 
-        self._order(flush)
+        self._order(flush, self._queue.last_id("device", patience=0.0))
         done.wait(timeout)
 
     def stop(self, timeout: float) -> None:
@@ -88,30 +87,29 @@ class DeviceMode:
         if not self._turn.enter(0):
             return
         try:
-            with suppress(IndexError):
-                while self._orders:
-                    self._orders.popleft()()
-            self._hand_over()
+            while self._orders:
+                mark, action = self._orders[0]
+                self._hand_over(mark)
+                self._orders.popleft()
+                action()
+            self._hand_over(None)
         finally:
             self._turn.leave()
         self._reporter.publish()
 
-    def _order(self, order: Callable[[], None]) -> None:
-        self._orders.append(order)
+    def _order(self, action: Callable[[], None], mark: int) -> None:
+        self._orders.append((mark, action))
         self.wake()
 
-    def _reset(self) -> None:
-        self._hand_over()
-        self._integrations.reset()
-
-    def _hand_over(self) -> None:
+    def _hand_over(self, mark: int | None) -> None:
+        """Everything up to the mark; without one, everything until there is an order."""
         if not self._is_ready:
             return
-        while not self._stop.wait(0) and (batch := self._queue.claim("device", _REPLAYED)):
+        while batch := self._queue.claim("device", _REPLAYED):
             handed: list[Row] = []
             claimed_at = time.monotonic()
             for row in batch.rows:
-                if self._stop.wait(0):
+                if self._stop.wait(0) or (row[0] > mark if mark is not None else self._orders):
                     break
                 self._integrations.dump([row])
                 handed.append(row)
@@ -119,6 +117,8 @@ class DeviceMode:
                     self._queue.renew(batch)
                     claimed_at = time.monotonic()
             self._queue.finish(batch, handed)
+            if len(handed) < len(batch.rows):
+                return
 
     def _start(self) -> None:
         if not self._starting.enter(0):

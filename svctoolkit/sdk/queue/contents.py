@@ -32,9 +32,9 @@ class Listed(NamedTuple):
     body: bytes
 
 
-def last_id(connection: sqlite3.Connection) -> int:
+def last_id(connection: sqlite3.Connection, kind: Kind) -> int:
     """The number of the newest event."""
-    return int(connection.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0])
+    return int(connection.execute(f"SELECT coalesce(max(id), 0) FROM {TABLES[kind]}").fetchone()[0])
 
 
 def count(connection: sqlite3.Connection, source: str, table: str = "events") -> int:

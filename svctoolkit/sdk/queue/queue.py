@@ -24,9 +24,11 @@ from svctoolkit.sdk.queue.parking import park, unpark
 from svctoolkit.sdk.queue.rescue import Rescue
 from svctoolkit.sdk.queue.sources import Sources
 from svctoolkit.sdk.queue.states import States
+from svctoolkit.sdk.queue.undeleted import Undeleted, delete_exactly
 
 _SLOW_SECONDS = 0.025
 _PAGE = 4096
+_BEYOND_ALL = 1 << 62
 _UNSETTLED: Batch | None = Batch((), "cloud", "")
 _INSERTS = {kind: f"INSERT INTO {table}(source, origin, at, body) VALUES(?,?,?,?)" for kind, table in TABLES.items()}
 #: Device mode has no claim to events that lie too far behind.
@@ -59,9 +61,7 @@ class Queue:
         self._memory = Memory()
         self._rescue = Rescue(self._write_for_others)
         self._is_slow = False
-        #: Delivered, but the disk did not let us delete them: with their JSON, for SQLite may give numbers again.
-        self._undeleted: dict[int, bytes] = {}
-        self._unended: list[str] = []
+        self._undeleted = Undeleted()
         self._version = -1
 
     def close(self) -> None:
@@ -76,8 +76,7 @@ class Queue:
 
     def after_fork(self) -> None:
         self._memory.forget()  # they are the parent's
-        self._undeleted.clear()
-        self._unended.clear()
+        self._undeleted.forget()
         self._rescue.after_fork()
         self._is_slow = False
         self._owner = claims.owner()
@@ -142,14 +141,16 @@ class Queue:
             self._try_to_disk()
             try:
                 with self._database.transaction():
-                    self._delete_undeleted(connection)
-                    return claims.claim(connection, kind, self.source, self._owner, limit, self._clock())
+                    deleted = self._undeleted.delete(connection)
+                    batch = claims.claim(connection, kind, self.source, self._owner, limit, self._clock())
+                self._forget_undeleted(deleted)
+                return batch
             except FAILURES as error:
                 if is_busy(error):
                     raise
                 self._access.tell(error)
             # Nothing can be written. What can be read is sent all the same: it is older than what is in memory.
-            rows = contents.oldest(connection, kind, self.source, self._undeleted, limit)
+            rows = contents.oldest(connection, kind, self.source, self._undeleted.rows[kind], limit)
             return Batch(claims.within_size(rows), kind, "") if rows else None
 
         batch = self._access.run(claim, None, patience=PATIENCE)
@@ -174,11 +175,12 @@ class Queue:
 
         def finish(_: sqlite3.Connection) -> Batch | None:
             with self._database.transaction() as connection:
-                self._delete_undeleted(connection)
+                belated = self._undeleted.delete(connection)
                 deleted = self._settle(connection, batch, rows)
                 surplus = park(connection, self.source, parked, self._clock(), self._limit)
                 claim = (connection, batch.kind, self.source, self._owner, then, self._clock())
                 following = claims.claim(*claim) if then else None
+            self._forget_undeleted(belated)
             self.count -= deleted
             self._database.pages += sum([len(body) for _, body in batch.rows]) // _PAGE
             self._conclude(batch, rows, len(delivered), surplus)
@@ -188,8 +190,7 @@ class Queue:
         if following is not _UNSETTLED:
             return following
         # The disk does not take it. It must not be sent again, and what would be parked has no place to be.
-        self._undeleted |= {id: body for id, body in rows if id > 0}
-        self._unended += [batch.token] if batch.token else []
+        self._undeleted.remember(batch, rows)
         self._conclude(batch, rows, len(delivered), [event.body for event in parked])
         return None
 
@@ -199,7 +200,7 @@ class Queue:
         if batch.token or not stored:
             deleted = claims.settle(connection, batch, stored)
         else:
-            deleted = _delete_exactly(connection, TABLES[batch.kind], {id: body for id, body in rows if id > 0})
+            deleted = delete_exactly(connection, batch.kind, rows)
         return deleted if batch.kind == "cloud" else 0
 
     def _conclude(self, batch: Batch, rows: Sequence[Row], delivered: int, refused: list[bytes]) -> None:
@@ -220,18 +221,18 @@ class Queue:
     @property
     def waiting(self) -> int:
         """How many events wait, without asking the disk."""
-        return self.count - len(self._undeleted) + len(self._memory) + self._memory.unsorted
+        return self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + self._memory.unsorted
 
-    def last_id(self) -> int:
-        """The number of the newest event, as a mark for `pending`."""
-        return self._access.run(contents.last_id, 0, patience=PATIENCE)
+    def last_id(self, kind: Kind = "cloud", *, patience: float = PATIENCE) -> int:
+        """The number of the newest event, as a mark; beyond all where that cannot be said."""
+        return self._access.run(lambda c: contents.last_id(c, kind), _BEYOND_ALL, patience=patience)
 
     def pending(self, upto: int) -> bool:
         """Whether an event not newer than `upto` still has to be sent."""
         if len(self._memory) or self._memory.unsorted:
             return True
         return self._access.run(
-            lambda c: contents.is_pending(c, self.source, upto, self._undeleted), False, patience=PATIENCE
+            lambda c: contents.is_pending(c, self.source, upto, self._undeleted.rows["cloud"]), False, patience=PATIENCE
         )
 
     def numbers(self) -> tuple[Numbers, dict[str, int]]:
@@ -244,7 +245,7 @@ class Queue:
             in_memory = len(self._memory) + unsorted
             counts = self._reporter.tally.totals()
             counts["recorded"] = counts.get("recorded", 0) + unsorted
-            return Numbers(stored - len(self._undeleted) + in_memory, parked, in_memory), counts
+            return Numbers(stored - len(self._undeleted.rows["cloud"]) + in_memory, parked, in_memory), counts
 
         return self._access.run(numbers, None, patience=1.0) or numbers(None)
 
@@ -252,7 +253,7 @@ class Queue:
         """Every event of the queue, oldest first."""
         nothing: list[Listed] = []
         stored = self._access.run(lambda c: contents.listing(c, self.source), nothing, patience=PATIENCE)
-        gone = self._undeleted
+        gone = self._undeleted.rows["cloud"]
         memory = [Listed(event.id, event.at, "memory", 0, "", event.body) for event in self._memory.all()]
         return [event for event in stored if event.state != "waiting" or event.id not in gone] + memory
 
@@ -366,12 +367,16 @@ class Queue:
             self._access.tell(error)
 
     def _delete_oldest(self) -> None:
-        """In one statement, so that a signal handler finds no transaction half done."""
-        surplus = self.count - self._limit
-        statement = """DELETE FROM events WHERE id IN (SELECT id FROM events WHERE source=? ORDER BY id LIMIT ?)
+        """The oldest that are not being sent just now: those may be delivered already.
+
+        In one statement, so that a signal handler finds no transaction half done.
+        """
+        statement = """DELETE FROM events WHERE id IN (SELECT id FROM events WHERE source=? AND id >
+            (SELECT coalesce(max(last), 0) FROM claims WHERE kind='cloud' AND source=?) ORDER BY id LIMIT ?)
             RETURNING body"""
+        values = (self.source, self.source, self.count - self._limit)
         try:
-            rows = self._database.connection().execute(statement, (self.source, surplus)).fetchall()
+            rows = self._database.connection().execute(statement, values).fetchall()
         except FAILURES as error:
             self._access.tell(error)
             return
@@ -379,20 +384,16 @@ class Queue:
         bodies = [body for (body,) in rows]
         self._reporter.drop("queue full", bodies if self._reporter.wants_bodies else [], len(rows))
 
-    def _delete_undeleted(self, connection: sqlite3.Connection) -> None:
-        """Within a transaction: what could not be deleted before."""
-        if self._undeleted or self._unended:
-            self.count -= _delete_exactly(connection, "events", self._undeleted)
-            connection.executemany("DELETE FROM claims WHERE token=?", [(token,) for token in self._unended])
-            self._undeleted.clear()
-            self._unended.clear()
+    def _forget_undeleted(self, deleted: int) -> None:
+        self.count -= deleted
+        self._undeleted.forget()
 
     def _count_loss(self) -> None:
         """A damaged file was set aside, with all that was in it."""
         if self.count:
             self._reporter.drop("damaged file", [], self.count)
         self.count = 0
-        self._undeleted.clear()
+        self._undeleted.forget()
 
     def _move(self, connection: sqlite3.Connection) -> None:
         """The file is gone, but the system keeps it as long as it is open: carry everything over into a new one."""
@@ -409,9 +410,3 @@ class Queue:
         self.count = 0
         for at, body in rows:
             self._memory.append(MemoryEvent(at, body, for_devices=False))
-
-
-def _delete_exactly(connection: sqlite3.Connection, table: str, rows: dict[int, bytes]) -> int:
-    """Delete these events, but not younger ones that have got their numbers; how many."""
-    statement = f"DELETE FROM {table} WHERE id=? AND body=?"
-    return sum(connection.execute(statement, (id, body)).rowcount for id, body in rows.items())

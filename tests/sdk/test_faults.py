@@ -1,0 +1,242 @@
+"""Faults of the disk: taken by others, full, slow, deleted, damaged. Calls stay quick, order stays, counts balance."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.sdk import ServiceClient
+
+from .gateway import Gateway, until
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs file limits")
+LIMIT_SECONDS = 0.05
+
+
+def balance(client: ServiceClient) -> tuple[int, int]:
+    """What went in and what came out or is still there: equal, always."""
+    stats = client.stats()
+    return stats.recorded + stats.carried, (
+        stats.delivered + stats.waiting + stats.parked + sum(stats.dropped.values())
+    )
+
+
+def slowest(call: Callable[[int], object], times: int) -> float:
+    """The longest of so many calls; the second longest, as the machine itself may pause once."""
+    seconds = []
+    for number in range(times):
+        began = time.perf_counter()
+        call(number)
+        seconds.append(time.perf_counter() - began)
+    return sorted(seconds)[-2]
+
+
+@contextmanager
+def full_disk(file: Path) -> Iterator[None]:
+    """No file of this process may grow beyond the size that this one has."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size, limit[1]))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_foreign_write_lock_delays_no_call(make, gateway: Gateway, tmp_path: Path):
+    """While another process holds SQLite's write lock calls take a moment; then everything is stored, in order."""
+    client = make()
+    client.track("before")
+    other = sqlite3.connect(tmp_path / "data/queue-2.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    longest = slowest(lambda number: client.track(f"{number}"), 20)
+    in_memory = client.stats().in_memory
+    assert balance(client) == (21, 21)
+    other.execute("ROLLBACK")
+    other.close()
+    until(lambda: client.stats().in_memory == 0)
+
+    assert longest < LIMIT_SECONDS
+    assert in_memory == 20
+    assert client.flush()
+    assert gateway.names == ["before", *map(str, range(20))]
+    assert balance(client) == (21, 21)
+
+
+class SlowConnection(sqlite3.Connection):
+    """Every write takes 0.15 s, as on a network drive that is overloaded."""
+
+    def execute(self, statement: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
+        if statement.lstrip().startswith(("INSERT", "COMMIT", "UPDATE", "DELETE")):
+            time.sleep(0.15)
+        return super().execute(statement, *values)
+
+
+def test_a_slow_disk_delays_no_call(make, gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
+    """Once a disk has shown itself slow, calls no longer wait for it; nothing is lost, and order is kept."""
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": SlowConnection}))
+    client = make()
+    longest = slowest(lambda number: client.track(f"{number}"), 30)
+
+    assert longest < LIMIT_SECONDS
+    assert client.flush(20)
+    assert gateway.names == [str(n) for n in range(30)]
+    assert balance(client) == (30, 30)
+
+
+def test_a_disk_that_is_quick_again_is_written_at_once_again(make, monkeypatch: pytest.MonkeyPatch):
+    """After a slow time calls store their events themselves: what returned is on disk."""
+    delay = [0.1]
+
+    class Moody(sqlite3.Connection):
+        def execute(self, statement: str, *values: object) -> sqlite3.Cursor:  # type: ignore[override]
+            if statement.startswith("INSERT"):
+                time.sleep(delay[0])
+            return super().execute(statement, *values)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": Moody}))
+    client = make(data_plane_url="http://127.0.0.1:9")
+    client.track("slow")
+    delay[0] = 0.0
+    client.track("rescued")
+    until(lambda: client.stats().in_memory == 0)
+    client.track("again")
+    until(lambda: (client.track("more"), client.stats().in_memory == 0)[1])
+
+    assert list(client.frame()["event"])[:3] == ["slow", "rescued", "again"]
+
+
+@posix
+def test_a_full_disk_delivers_what_is_on_it_first(make, gateway: Gateway, tmp_path: Path):
+    """With no room for a single page, stored events go out, then those in memory; none twice, none lost."""
+    client = make(flush_queue_size=7)
+    for number in range(20):
+        client.track(f"stored {number}")
+    with full_disk(tmp_path / "data/queue-2.db-wal"):
+        longest = slowest(lambda number: client.track(f"memory {number}"), 20)
+        assert client.flush(20)
+        names = list(gateway.names)
+        assert balance(client) == (40, 40)
+        client.track("later")
+    client.track("last")
+    assert client.flush(20)
+
+    assert longest < LIMIT_SECONDS
+    assert names == [*(f"stored {n}" for n in range(20)), *(f"memory {n}" for n in range(20))]
+    assert gateway.names == [*names, "later", "last"]
+    assert balance(client) == (42, 42)
+    assert client.stats().waiting == 0
+
+
+@pytest.mark.parametrize("remove", ["directory", "files"])
+def test_a_deleted_directory_loses_nothing(make, gateway: Gateway, tmp_path: Path, remove: str):
+    """Deleted under a running client: told, made again, and what was in it is delivered."""
+    errors: list[Exception] = []
+    client = make(on_error=errors.append)
+    client.track("one")
+    assert client.flush()
+    client.track("two")
+    if remove == "directory":
+        shutil.rmtree(tmp_path / "data")
+    else:
+        for file in (tmp_path / "data").iterdir():
+            file.unlink()
+    client.track("three")
+    assert balance(client) == (3, 3)
+    assert client.flush()
+    client.track("four")
+    assert balance(client) == (4, 4)
+    assert client.flush()
+
+    assert gateway.names == ["one", "two", "three", "four"]
+    assert balance(client) == (4, 4)
+    assert any("was removed; 2 event(s) that waited go into a new file" in str(error) for error in errors)
+    assert (tmp_path / "data/queue-2.db").exists()
+
+
+def test_a_damaged_file_is_counted(make, gateway: Gateway, tmp_path: Path):
+    """What was in a file that shows itself damaged is a loss with a number and a reason."""
+    client = make()
+    for number in range(300):
+        client.track(f"{number}", {"pad": "x" * 2000})
+    client._engine.close(1)  # as at the end of the process, without sending
+    path = tmp_path / "data/queue-2.db"
+    content = bytearray(path.read_bytes())
+    content[4096:] = os.urandom(len(content) - 4096)
+    path.write_bytes(content)
+    client.track("after")
+
+    assert client.stats().dropped == {"damaged file": 300 - client.stats().delivered}
+    assert balance(client) == (301, 301)
+    assert client.flush()
+    assert gateway.names[-1] == "after"
+
+
+def test_counts_balance_in_the_middle_of_everything(make, gateway: Gateway):
+    """Seen from another thread while events are recorded, refused, dropped and delivered, the sum is right."""
+    gateway.rule = lambda events: (400, {}, b"no") if any("bad" in e["event"] for e in events) else None
+    client = make(flush_queue_size=5, db_threshold_count=200)
+    unbalanced, stop = [], threading.Event()
+
+    def watch() -> None:
+        while not stop.is_set():
+            before, after = balance(client)
+            if before != after:
+                unbalanced.append((before, after))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    for number in range(400):
+        client.track("bad" if number % 50 == 7 else f"{number}", {"pad": "x" * (40_000 if number % 90 == 3 else 10)})
+    client.opt_out(True)
+    client.track("after")
+    client.flush(20)
+    stop.set()
+    watcher.join()
+
+    assert unbalanced == []
+    assert balance(client) == (401, 401)
+    assert set(client.stats().dropped) >= {"too large", "opted out"}
+
+
+def test_what_waited_before_is_carried(make, gateway: Gateway):
+    """Events of an earlier run are told apart: the sum is right from the first moment."""
+    first = make(data_plane_url="http://127.0.0.1:9")
+    first.track("one")
+    first.track("two")
+    first.shutdown(0.1)
+    second = make()
+    second.track("three")
+
+    assert second.stats().carried == 2
+    assert balance(second) == (3, 3)
+    assert second.flush()
+    assert balance(second) == (3, 3)
+    assert second.stats().delivered == 3
+
+
+@pytest.mark.slow
+def test_a_call_takes_under_two_milliseconds(make, gateway: Gateway):
+    """On a disk that works, 99 of 100 calls are over after 2 ms, while the client sends."""
+    client = make(flush_queue_size=30, db_threshold_count=1_000_000)
+    seconds = []
+    for number in range(5000):
+        began = time.perf_counter()
+        client.track(f"{number}", {"revenue": 12.5})
+        seconds.append(time.perf_counter() - began)
+
+    assert sorted(seconds)[len(seconds) * 99 // 100] < 0.002
