@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import cache
 from typing import Any
 
+from svctoolkit.events import Event
 from svctoolkit.mapping.leaves import converter, string, trait
 from svctoolkit.mapping.values import as_object, without
 
@@ -97,3 +98,17 @@ def hash_digits(value: Any) -> str:
 def hash_phone(value: Any) -> str:
     """SHA-256 of the digits of a telephone number, without the zeros that may stand before the country's code."""
     return sha256(digits(string.of(value)).lstrip("0"))
+
+
+def custom_traits(event: Event, taken: Set[str]) -> dict[str, Any] | None:
+    """The traits that are none of `taken`: those of the event, and over them those of its context.
+
+    None for an event without traits in either place. Klaviyo and CleverTap take `context.traits.plan` before
+    `traits.plan`, although it is the other way round for the fields that they know.
+    """
+    out: dict[str, Any] | None = None
+    for traits in (event.raw.get("traits"), event.context.get("traits")):
+        if isinstance(traits, dict):
+            out = out or {}
+            out.update((key, value) for key, value in traits.items() if key not in taken)
+    return out

@@ -22,7 +22,6 @@ from svctoolkit.destinations.klaviyo._profile import (
     NOT_CUSTOM,
     PERSON,
     channels,
-    custom_traits,
     flat,
     headers,
     properties,
@@ -30,7 +29,20 @@ from svctoolkit.destinations.klaviyo._profile import (
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import IP, TIME, USER_ID, Table, as_object, compact, first, number, required, trait, value_of
+from svctoolkit.mapping import (
+    IP,
+    TIME,
+    USER_ID,
+    Table,
+    as_object,
+    compact,
+    custom_traits,
+    first,
+    number,
+    required,
+    trait,
+    value_of,
+)
 from svctoolkit.secrets import Secret
 
 _REVISION = "2024-10-15"

@@ -57,19 +57,6 @@ NOT_CUSTOM = frozenset({
 })  # fmt: skip
 
 
-def custom_traits(event: Event, taken: frozenset[str]) -> dict[str, Any] | None:
-    """The traits that are none of `taken`: those of the event, and over them those of its context.
-
-    None for an event without traits in either place.
-    """
-    out: dict[str, Any] | None = None
-    for traits in (event.raw.get("traits"), event.context.get("traits")):
-        if isinstance(traits, dict):
-            out = out or {}
-            out.update((key, value) for key, value in traits.items() if key not in taken)
-    return out
-
-
 def properties(custom: Mapping[str, Any] | None, settings: KlaviyoSettings) -> dict[str, Any]:
     """The member of a profile for traits without a place of their own; nulls are left out."""
     if custom is None:
