@@ -1,6 +1,7 @@
 """Hostile transformations, through the Test API of a real server: the outcome is as expected, and nothing is gained.
 
-`tests/attacks/manifest.json` names the scripts, what they try, and which outcomes are fine.
+`tests/attacks/manifest.json` names the scripts, what they try, and which outcomes are fine. The server is a process of
+its own; while it is attacked, another client has events transformed in both languages all the time.
 """
 
 from __future__ import annotations
@@ -8,8 +9,11 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Event as Flag
 from threading import Thread
@@ -18,23 +22,10 @@ from typing import Any
 import httpx
 import pytest
 
-from svctoolkit import Workspace
-from svctoolkit.server import running
-from svctoolkit.transformations import Limits
-from svctoolkit.workspace import Person
-
 HERE = Path(__file__).parent / "attacks"
 MANIFEST = json.loads((HERE / "manifest.json").read_text())
 ATTACKS = MANIFEST["attacks"]
 LANGUAGE = {"js": "javascript", "py": "python"}
-PROBE = """
-const found = [];
-if ({}.polluted !== undefined || [].polluted !== undefined) found.push('prototype');
-if (globalThis.secret !== undefined || globalThis.seen !== undefined) found.push('global');
-if (JSON.stringify({ a: 1 }) !== '{"a":1}' || JSON.parse('{"a":1}').a !== 1) found.push('JSON');
-if (typeof Promise !== 'function') found.push('Promise');
-export function transformEvent(event) { return found.length ? { breach: found.join() } : event }
-"""
 FINE = {
     "js": "export function transformEvent(event) { event.fine = true; return event }",
     "py": "def transformEvent(event, metadata):\n    event['fine'] = True\n    return event\n",
@@ -42,15 +33,25 @@ FINE = {
 #: words of our error texts -> outcome of the manifest
 SAYS = [("timed out", "timeout"), ("memory limit", "memory"), ("its process", "crash")]
 EVENT = {"type": "track", "event": "Order Completed", "messageId": "m-1", "userId": "u-1", "properties": {"n": 12.5}}
-LIMITS = Limits(time=1.5)  # seconds, not the usual four: the outcomes are the same, and there are many
+TIME = 1.0  # seconds, not the usual four: the outcomes are the same, and there are many
+OTHER_IDS = {"js/batch_of_others": ("m-2", "m-3")}  # what an attack may put into results of its own
+SERVER = """
+import json, sys, threading
 SANDBOX_HOST_SECRET = "not for transformations"
+from svctoolkit import Workspace
+from svctoolkit.server import running
+with running(Workspace.load(sys.argv[1])) as server:
+    print(server.url, flush=True)
+    sys.stdin.read()
+"""
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("attacks")]  # the scripts know one port
+pytestmark = [linux, pytest.mark.xdist_group("attacks")]  # the scripts know one port
 
 
 @pytest.fixture(scope="module")
 def listener() -> Iterator[socket.socket]:
-    """What attacks try to reach: a TCP port and an abstract socket, a file, a variable of the environment."""
+    """What attacks try to reach: a TCP port and an abstract socket, a file."""
     tcp = socket.create_server(("127.0.0.1", 47831))
     tcp.setblocking(False)
     abstract = socket.socket(socket.AF_UNIX)
@@ -58,71 +59,162 @@ def listener() -> Iterator[socket.socket]:
     abstract.listen()
     canary = Path("/tmp/svc_canary.txt")
     canary.write_text("canary")
-    os.environ["SANDBOX_CANARY"] = "canary"
     yield tcp
-    del os.environ["SANDBOX_CANARY"]
     canary.unlink()
     abstract.close()
     tcp.close()
 
 
 class Bench:
-    """A served workspace, and somebody else who uses it all the time."""
+    """A served workspace with a transformation for every attack, and somebody else who uses it all the time."""
 
-    def __init__(self, workspace: Workspace, url: str) -> None:
-        self.workspace, self.url = workspace, url
-        self.answered, self.refused = 0, list[str]()
+    def __init__(self, folder: Path, python: str, environment: Mapping[str, str], user: int | None) -> None:
+        (folder / "workspace.yaml").write_text(json.dumps(workspace()))
+        self._process = subprocess.Popen(
+            [python, "-c", SERVER, str(folder / "workspace.yaml")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=dict(environment),
+            user=user,
+        )
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().strip()
+        self.answered, self.slowest, self.refused = 0, 0.0, list[str]()
         self._stop = Flag()
+        self._client = httpx.Client(base_url=self.url, auth=("a@b.example", "token"))
+        for language in LANGUAGE:  # the workers of the other client start before the attacks
+            self.transform(f"other-{language}")
         self._other = Thread(target=self._keep_asking)
         self._other.start()
 
-    def transformed(self, code: str, language: str, file: str) -> Any:
-        """`user_transformed_payload` of the event through this code."""
-        self.workspace.transformation("code", code=code, language=LANGUAGE[language]).file = Path(file)
-        return self._post("attacked", 30)["data"]
-
-    def _post(self, destination: str, timeout: float) -> Any:
-        answer = httpx.post(
-            f"{self.url}/v0/testDestination/{destination}",
-            auth=("a@b.example", "token"),
-            json={"message": EVENT},
-            timeout=timeout,
-        )
+    def transform(self, transformation: str, event: Mapping[str, Any] = EVENT, timeout: float = 30) -> Any:
+        """`user_transformed_payload` of each event that comes out."""
+        answer = self._client.post(f"/v0/testDestination/{transformation}", json={"message": event}, timeout=timeout)
         assert answer.status_code == 200, answer.text
-        return answer.json()
+        return [entry["user_transformed_payload"] for entry in answer.json()["data"]]
 
     def _keep_asking(self) -> None:
-        while not self._stop.wait(0.02):
-            try:
-                self._post("other", 5)
-                self.answered += 1
-            except (AssertionError, httpx.HTTPError) as error:
-                self.refused.append(repr(error))
+        while not self._stop.wait(0.05):
+            for language in LANGUAGE:
+                begun = time.monotonic()
+                try:
+                    assert self.transform(f"other-{language}", timeout=5)[0].get("fine")
+                    self.answered += 1
+                except (AssertionError, httpx.HTTPError) as error:
+                    self.refused.append(repr(error))
+                self.slowest = max(self.slowest, time.monotonic() - begun)
 
-    def stop(self) -> None:
+    def step(self, attack: str, step: Mapping[str, Any], language: str) -> None:
+        """One step of a `sequence`: what must hold is said in the manifest."""
+        if "wait" in step:
+            self._stop.wait(step["wait"])
+        elif "victims" in step:
+            for number in range(step["victims"]):
+                begun = time.monotonic()
+                assert self.transform(f"victim-{language}-{attack.replace('/', '-')}-{number}")[0].get("fine")
+                assert time.monotonic() - begun < 3
+        else:
+            event = {**EVENT, **step["event"]}
+            ids = {event["messageId"], None, *OTHER_IDS.get(attack, ())}
+            for payload in self.transform(attack.replace("/", "-"), event):
+                assert set(payload) == {"error"} or payload.get("messageId") in ids
+                assert "breach" not in payload
+
+    def processor_time(self) -> float:
+        """Seconds that the server's workers have used so far, those that have ended included."""
+        ticks = os.sysconf("SC_CLK_TCK")
+        waiting, total = [self._process.pid], 0.0
+        while waiting:
+            process = waiting.pop()
+            try:
+                for task in os.listdir(f"/proc/{process}/task"):
+                    waiting += map(int, Path(f"/proc/{process}/task/{task}/children").read_text().split())
+                fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            except FileNotFoundError:
+                continue  # it has ended meanwhile
+            if process != self._process.pid:
+                total += sum(map(int, fields[11:15])) / ticks
+        return total
+
+    def pause(self) -> None:
+        """The other client stops for a moment: it uses workers, too."""
         self._stop.set()
         self._other.join()
 
+    def go_on(self) -> None:
+        self._stop.clear()
+        self._other = Thread(target=self._keep_asking)
+        self._other.start()
 
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    workspace = Workspace("attacked", people=[Person.with_token("a@b.example", "token")], limits=LIMITS)
-    workspace.transformation("code", code=FINE["js"], language="javascript")
-    workspace.destination("attacked", "WEBHOOK", config={"webhookUrl": "https://b.example"}, transformation="code")
-    workspace.destination("other", "WEBHOOK", config={"webhookUrl": "https://b.example"})
-    with running(workspace) as server:
-        bench = Bench(workspace, server.url)
+    def stop(self) -> None:
+        self.pause()
+        self._client.close()
+        self._process.communicate("")
+
+
+def workspace() -> dict[str, Any]:
+    """A destination with a transformation for each attack, for probes, and for those who do nothing."""
+    scripts = {attack["id"].replace("/", "-"): HERE / attack["file"] for attack in ATTACKS}
+    scripts |= {f"{path.parent.name}-{path.stem}": path for path in HERE.glob("*/_*")}
+    codes = {key: (path.read_text(), path.parent.name) for key, path in scripts.items()}
+    for language, fine in FINE.items():
+        codes[f"fine-{language}"] = codes[f"other-{language}"] = fine, language
+        for attack in ATTACKS:
+            steps = [step["victims"] for step in attack.get("sequence", ()) if "victims" in step]
+            key = attack["id"].replace("/", "-")
+            codes |= {f"victim-{language}-{key}-{n}": (f"{fine}\n", language) for n in range(max(steps, default=0))}
+    return {
+        "workspace": "attacked",
+        "people": [{"email": "a@b.example", "token": "token"}],
+        "limits": {"time": TIME},
+        "transformations": {key: {"language": LANGUAGE[lang], "code": code} for key, (code, lang) in codes.items()},
+        "destinations": {
+            key: {"type": "WEBHOOK", "config": {"webhookUrl": "https://b.example"}, "transformation": key}
+            for key in codes
+        },
+    }
+
+
+def environment() -> dict[str, str]:
+    folders = [str(Path(__file__).parent.parent), *filter(None, sys.path)]
+    return {"SANDBOX_CANARY": "canary", "PYTHONPATH": os.pathsep.join(folders), "PATH": os.environ.get("PATH", "")}
+
+
+@pytest.fixture(scope="module", params=["same user", pytest.param("other user", marks=pytest.mark.slow)])
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory() as name:  # pytest's folders are closed to other users
+        bench = bench_of(request.param, Path(name))
         yield bench
         bench.stop()
 
 
-def outcome(data: list[dict[str, Any]]) -> str:
-    payload = data[0]["user_transformed_payload"]
-    if set(payload) != {"error"}:
+def bench_of(user: str, folder: Path) -> Bench:
+    if user == "same user":
+        return Bench(folder, sys.executable, environment(), None)
+    nobody = 65534
+    folder.chmod(0o755)
+    python = next((each for each in (sys.executable, "/usr/bin/python3") if runs_as(nobody, each)), None)
+    if os.getuid() != 0 or python is None:
+        pytest.skip("only root can be another user, who needs a Python that may be run by all")
+    return Bench(folder, python, environment(), nobody)
+
+
+def runs_as(user: int, python: str) -> bool:
+    try:
+        command = [python, "-c", "import svctoolkit, uvicorn, msgspec, sys; sys.exit(sys.version_info < (3, 11))"]
+        return subprocess.run(command, env=environment(), user=user, check=False, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def outcome(payloads: list[dict[str, Any]]) -> str:
+    if set(payloads[0]) != {"error"}:
         return "ok"
-    if payload["error"] == "event dropped by user_transformation":
+    if payloads[0]["error"] == "event dropped by user_transformation":
         return "dropped"
-    return next((what for words, what in SAYS if words in payload["error"]), "error")
+    return next((what for words, what in SAYS if words in payloads[0]["error"]), "error")
 
 
 def test_every_script_is_in_the_manifest() -> None:
@@ -135,18 +227,34 @@ def test_every_script_is_in_the_manifest() -> None:
 @pytest.mark.parametrize("attack", ATTACKS, ids=[attack["id"] for attack in ATTACKS])
 def test_an_attack_gains_nothing(attack: dict[str, Any], bench: Bench, listener: socket.socket) -> None:
     """The outcome is one that the manifest allows, in time; others are answered meanwhile; the next code works."""
-    begun, answered = time.monotonic(), bench.answered
-    data = bench.transformed((HERE / attack["file"]).read_text(), attack["lang"], attack["file"])
+    key, language = attack["id"].replace("/", "-"), attack["lang"]
+    begun, answered, bench.slowest = time.monotonic(), bench.answered, 0.0
+    payloads = bench.transform(key)
     spent = time.monotonic() - begun
+    for step in attack.get("sequence", ()):
+        bench.step(attack["id"], step, language)
 
-    assert outcome(data) in attack["expect"], data
-    assert spent < 2 * LIMITS.time + MANIFEST["conventions"]["limits"]["grace_s"]
-    assert not any("breach" in entry["user_transformed_payload"] for entry in data)
-    assert bench.answered > answered or spent < 1  # a short one may be over between two questions
+    assert outcome(payloads) in attack["expect"], payloads
+    assert spent < 2 * TIME + MANIFEST["conventions"]["limits"]["grace_s"]
+    assert not any("breach" in payload for payload in payloads)
+    assert bench.answered > answered or spent < 0.5  # a short one may be over between two questions
     assert bench.refused == []
-    assert bench.transformed(FINE[attack["lang"]], attack["lang"], "fine")[0]["user_transformed_payload"]["fine"]
+    assert bench.slowest < 1.0
+    assert bench.transform(f"fine-{language}")[0]["fine"]
     if "then" in attack:
-        assert bench.transformed(PROBE, "js", "probe.js")[0]["user_transformed_payload"] == EVENT
+        assert bench.transform(attack["then"].replace("/", "-").rpartition(".")[0])[0] == EVENT
+    if attack.get("idle_cpu"):
+        check_idle(bench)
     assert not [*Path("/tmp").glob("sbx_pwned*"), *Path("/dev/shm").glob("sbx_pwned*")]
     with pytest.raises(BlockingIOError):
         listener.accept()
+
+
+def check_idle(bench: Bench) -> None:
+    """When all is answered, no worker uses the processor."""
+    bench.pause()
+    before = bench.processor_time()
+    time.sleep(2.0)  # the bound is a figure for so long
+    used = bench.processor_time() - before
+    bench.go_on()
+    assert used < 0.4

@@ -62,6 +62,7 @@ class ForkingWorker(Worker):
         super().__init__(language, memory, without)
         self._numbers = count(1)
         self._expected: deque[tuple[bytes, int]] = deque()  # what the parent has not answered yet, in order
+        self._answers: dict[tuple[bytes, int], bytes] = {}
         self._verified = False
 
     @property
@@ -124,12 +125,13 @@ class ForkingWorker(Worker):
         self._expected.append((letter, number))
 
     def _hear(self, letter: bytes, number: int) -> bytes:
-        """The parent's answer to this; those to what it was told before are of no interest any more."""
-        while True:
-            expected = self._expected.popleft()
-            frame = self.channel.receive(expected[1], time.monotonic() + _CONTROL_SECONDS, _LARGEST)
-            if expected == (letter, number):
-                return frame
+        """The parent's answer to this. It answers in order: what comes before is kept, if it is about another child."""
+        while (letter, number) not in self._answers:
+            asked = self._expected.popleft()
+            frame = self.channel.receive(asked[1], time.monotonic() + _CONTROL_SECONDS, _LARGEST)
+            if asked[0] == b"F" or asked == (letter, number):
+                self._answers[asked] = frame
+        return self._answers.pop((letter, number))
 
     def _fork(self) -> _Child:
         child = _Child(next(self._numbers))

@@ -73,7 +73,8 @@ class Pool:
         with self._changed:
             while True:
                 self._drop_dead()
-                worker = next((w for w in reversed(self._free) if w.program == program.digest), None)
+                usable = [w for w in reversed(self._free) if w.program == program.digest]
+                worker = next((w for w in usable if w.is_ready), None) or next(iter(usable), None)
                 same = list(self._busy.values()).count(program.digest)
                 if worker is None and same >= self._most_of_one:
                     self._changed.wait(_PATIENCE)  # code that hangs must leave workers to other code

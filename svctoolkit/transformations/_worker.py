@@ -16,6 +16,8 @@ from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Answer, LoadAnswer, Request, Unit, decode, encode
 from svctoolkit.transformations._process import ANY_SIZE, Process
 
+_READY_SECONDS, _READY_SIZE = 0.5, 16
+
 Replies = Callable[[Sequence[Request], float], list[dict[str, Any]]]
 
 
@@ -40,14 +42,29 @@ class Worker(Process):
         self.units: list[Unit] = []
         self.calls = 0
         self._number = 0
+        self._is_ready = True
 
     @property
     def alive(self) -> bool:
         """Whether it runs and has nothing to say: a worker that speaks unasked is not to be believed."""
-        return super().alive and not self.channel.has_more()
+        return super().alive and not (self.is_ready and self.channel.has_more())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has cleaned up after its last call."""
+        if not self._is_ready and self.channel.has_more():
+            with contextlib.suppress(TimeoutError, ClosedError, TransformationError):
+                self._await_ready(0.0)
+        return self._is_ready
+
+    def _await_ready(self, seconds: float) -> None:
+        if not self._is_ready:
+            self.channel.receive(0, time.monotonic() + seconds, _READY_SIZE)
+            self._is_ready = True
 
     def load(self, content: bytes, limits: Limits) -> LoadAnswer:
         """The worker's answer to a program. Raises `TransformationError` for a breach; the worker has ended then."""
+        self._begin()
         with self._within(limits) as deadline:
             number = self._next_number()
             self.channel.send(number, b"L", content, deadline)
@@ -58,18 +75,27 @@ class Worker(Process):
 
         Raises `CallError` for a failure of the whole call.
         """
+        self._begin()
         self.calls += 1
         with self._within(limits) as deadline:
             number = self._next_number()
             self.channel.send(number, b"R", content, deadline)
             answer = answer_of(self.channel, number, deadline, limits, replies)
-            if self.language == "javascript" and self.channel.has_more():
-                raise unreadable()
         if self.language == "python":  # without `fork` there is no other way to start afresh
             self.end()
         if answer.error is not None:
             raise CallError(answer)
         return answer
+
+    def _begin(self) -> None:
+        """Waits until the worker has cleaned up, before the time of a call starts. One that does not get there ends."""
+        try:
+            self._await_ready(_READY_SECONDS)
+        except (TimeoutError, ClosedError, TransformationError):
+            self.end()
+            text = "the worker did not get ready after the call before"
+            raise TransformationError(text, kind="sandbox") from None
+        self._is_ready = self.language != "javascript"  # Python without `fork` has no call after this
 
     def _next_number(self) -> int:
         self._number = (self._number + 1) % (1 << 32)

@@ -7,7 +7,7 @@
   const { parse, stringify } = JSON;
   const Text = String, Failure = Error, TypeFailure = TypeError, RangeFailure = RangeError, SyntaxFailure = SyntaxError;
   const { defineProperty, getPrototypeOf, prototype: objectProto } = Object;
-  const { ownKeys, apply, construct } = Reflect;
+  const { ownKeys, apply } = Reflect;
   const isArray = Array.isArray, arrayProto = Array.prototype;
   const unbound = (f) => Function.prototype.call.bind(f);
   const tag = unbound(objectProto.toString), owns = unbound(objectProto.hasOwnProperty);
@@ -146,17 +146,21 @@
   G.console = { log: says('info'), info: says('info'), debug: says('debug'), warn: says('warn'), error: says('error') };
   delete Atomics.waitAsync; // a timer by another name
   delete G.ShadowRealm;
-  // V8 calls finalizers when it collects garbage: after the call, or in the middle of the next. They may also never be
-  // called, says the language
-  const Finalizers = FinalizationRegistry;
-  G.FinalizationRegistry = function FinalizationRegistry(cleanup) {
-    if (new.target === undefined) throw new TypeFailure("Constructor FinalizationRegistry requires 'new'");
-    if (typeof cleanup !== 'function') throw new TypeFailure('FinalizationRegistry: cleanup must be callable');
-    return construct(Finalizers, [() => {}], new.target);
-  };
-  defineProperty(G.FinalizationRegistry, 'prototype', { value: Finalizers.prototype, writable: false });
-  defineProperty(Finalizers.prototype, 'constructor', { value: G.FinalizationRegistry, writable: true, configurable: true, enumerable: false });
-  defineProperty(G, 'FinalizationRegistry', { enumerable: false });
+  // V8 calls finalizers when it collects garbage: after the call, or in the middle of the next. The language allows them
+  // never to be called, so this one only looks like V8's
+  const registries = new WeakSet(), isOurs = unbound(WeakSet.prototype.has), mark = unbound(WeakSet.prototype.add);
+  const checkRegistry = (value) => { if (!isOurs(registries, value)) throw new TypeFailure('receiver is not a FinalizationRegistry') };
+  class Finalizers {
+    constructor(cleanup) {
+      if (typeof cleanup !== 'function') throw new TypeFailure('FinalizationRegistry: cleanup must be callable');
+      mark(registries, this);
+    }
+    register(target) { checkRegistry(this); if (Object(target) !== target && typeof target !== 'symbol') throw new TypeFailure('FinalizationRegistry.prototype.register: invalid target') }
+    unregister() { checkRegistry(this); return false }
+  }
+  defineProperty(Finalizers, 'name', { value: 'FinalizationRegistry' });
+  defineProperty(Finalizers.prototype, Symbol.toStringTag, { value: 'FinalizationRegistry', configurable: true });
+  defineProperty(G, 'FinalizationRegistry', { value: Finalizers, writable: true, configurable: true, enumerable: false });
   // newer than what the hosted service runs: code that needs them would fail there
   for (const name of ['AsyncDisposableStack', 'DisposableStack', 'Float16Array', 'Iterator', 'SuppressedError', 'Temporal'])
     delete G[name];

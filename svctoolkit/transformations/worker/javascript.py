@@ -72,7 +72,6 @@ class Engine:
             self._start_isolate()
         self._count += 1
         if self._count % _REALMS == 0:
-            self._v8.call(self._step, b"forget")
             self._v8.collect()
         self._v8.call(self._step, b"renew")
 
@@ -88,8 +87,11 @@ class Engine:
                 return replies
 
             try:
-                send(number, self.load(json.loads(content)) if letter == b"L" else self.run(content, ask))
+                answer = self.load(json.loads(content)) if letter == b"L" else self.run(content, ask)
+                self._v8.call(self._step, b"forget")  # returns when nothing waits to run in that realm any more
+                send(number, answer)
                 self._renew()
+                send(0, b"{}")  # ready for the next
             except (MemoryError, self._error):
                 os._exit(OUT_OF_MEMORY)
 
@@ -132,6 +134,7 @@ class Engine:
 
     def _check(self) -> dict[str, Any]:
         try:
+            self._v8.call(self._step, b"forget")
             self._v8.call(self._step, b"program " + self._program)
             self._renew()
             self._v8.call(self._step, b"check")
