@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -156,7 +156,8 @@ class Admin:
         except UnknownName as error:
             raise RequestError(404, {"message": str(error)}) from error
 
-    def operations(self) -> list[Operation]:
+    def operations(self, examples: Mapping[str, str]) -> list[Operation]:
+        """The operations; `examples` has an id of a source and of a destination."""
         refusals = {
             400: ResponseDoc("The body is wrong.", (Refusal,)),
             401: ResponseDoc("Credentials are absent or wrong.", (Refusal,)),
@@ -173,8 +174,13 @@ class Admin:
                 summary=f"Enable or disable a {kind}",
                 description="Takes effect at once. Events that wait for a disabled destination stay pending.",
                 handle=self._protected(handle),
-                parameters=(Parameter("id", "path", f"Key or id of the {kind}.", {"type": "string", "minLength": 1}),),
+                parameters=(
+                    Parameter(
+                        "id", "path", f"Key or id of the {kind}.", {"type": "string", "minLength": 1}, examples[kind]
+                    ),
+                ),
                 body=Switch,
+                example=lambda: {"enabled": True},
                 responses={200: ResponseDoc("The new state.", (Switch,)), **refusals},
             )
             for kind, handle in switches
@@ -187,6 +193,7 @@ class Admin:
             description="Puts events back that were tried too often, or (`failed`) that the destination refused.",
             handle=self._protected(self.replay),
             body=Replay,
+            example=lambda: {"status": "dead"},
             responses={200: ResponseDoc("How many events are under way again.", (Replayed,)), **refusals},
         )
         return [*switching, replay]

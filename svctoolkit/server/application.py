@@ -43,7 +43,12 @@ def application(
     ingest = Ingest(engine, lenient=lenient, new_id=new_id)
     config = SourceConfig(engine)
     inspect = Inspect(engine, metrics, guard.local)
-    operations = [*inspect.operations(), *Admin(control, guard.always).operations()]
+    workspace = engine.workspace
+    examples = {
+        "source": next(iter(workspace.sources), "web"),
+        "destination": next(iter(workspace.destinations), "hook"),
+    }
+    operations = [*inspect.operations(), *Admin(control, guard.always).operations(examples)]
     return app(
         engine.workspace,
         pipeline=pipeline,
@@ -51,7 +56,6 @@ def application(
         routes=[
             *ingest.routes(),
             *config.routes(),
-            Route("/metrics", guard.local(inspect.metrics)),
             *(Route(o.path, o.handle, methods=[o.method], name=o.id) for o in operations),
         ],
         documented=[*_ingest_docs.operations(config.health), *operations],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from svctoolkit import DataPlane, Workspace
+from svctoolkit.workspace import Person
 from tests.data_plane.conftest import basic
 
 _SETTINGS = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -56,3 +58,55 @@ def test_inspection_and_administration(case: schemathesis.Case) -> None:
     case.call_and_validate(
         headers={"Authorization": f"Bearer {PLANE.token}"}, excluded_checks=[positive_data_acceptance]
     )
+
+
+def test_every_route_is_documented() -> None:
+    """What the application serves stands in the document; left out are the documentation itself, and aliases."""
+    document = PLANE.ingest("GET", "/openapi.json").json["paths"]
+    served = {route.path.replace(":path}", "}") for route in PLANE.asgi.app.routes}
+
+    assert served - set(document) == {"/docs", "/openapi.json", "/", "/sourceConfig/", "/robots.txt"}
+
+
+@pytest.mark.parametrize(("path", "place"), [("/", "/docs"), ("/inspect", "/docs#inspectCounts")])
+def test_people_are_sent_to_a_page(path: str, place: str) -> None:
+    """A browser gets from where people look first to the documentation; a program gets JSON."""
+    page = PLANE.ingest("GET", path, headers={"Accept": "text/html,*/*"})
+    data = PLANE.ingest("GET", path)
+
+    assert (page.status, page.headers["location"]) == (302, place)
+    assert (data.status, type(data.json)) == (200, dict)
+
+
+@pytest.mark.slow
+def test_the_page_in_a_browser() -> None:
+    """`/docs` of a data plane lists every route, and the example of each, sent from the page, is answered with 2xx."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert chromium, "this test needs a browser: install chromium"
+    workspace = _workspace()
+    workspace.people.append(Person.with_token("a@b.example", "t0ken-t0ken"))
+    answers = {}
+    with DataPlane(workspace) as plane, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        problems: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.goto(plane.url)
+        assert page.url == f"{plane.url}/docs"
+        for name, value in (("email", "a@b.example"), ("token", "t0ken-t0ken"), ("key", "web-key")):
+            page.fill(f"#login [name={name}]", value)
+        for section in page.locator("main section").all():
+            section.locator("details.try summary").click()
+            section.locator("details.try button").click()
+            title = str(section.get_attribute("id"))
+            answers[title] = section.locator("output strong").inner_text()
+        listed = page.locator("nav a code").all_inner_texts()
+        document = plane.ingest("GET", "/openapi.json").json["paths"]
+        browser.close()
+
+    assert problems == []
+    assert sorted(listed) == sorted(path for path, methods in document.items() for _ in methods)
+    assert {name: line for name, line in answers.items() if not line.startswith("2")} == {}
+    assert len(answers) == len(listed)

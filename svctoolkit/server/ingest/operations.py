@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct
@@ -11,15 +11,39 @@ from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.responses import Refusal
 
+#: Segment's client for browsers names event types by their first letter.
+SHORT_TYPES = {"t": "track", "i": "identify", "p": "page", "s": "screen", "g": "group", "a": "alias"}
 _IDENTITY = {"anyOf": [{"required": ["userId"]}, {"required": ["anonymousId"]}]}
 _Event: TypeAlias = Annotated[dict[str, Any], Meta(description="An event.", extra_json_schema=_IDENTITY)]
-_EXAMPLE = {"type": "track", "event": "Order Completed", "userId": "u1", "properties": {"total": 20}}
+_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "track": {"event": "Order Completed", "properties": {"total": 20}},
+    "identify": {"traits": {"plan": "plus"}},
+    "page": {"name": "Start", "properties": {"path": "/"}},
+    "screen": {"name": "Home"},
+    "group": {"groupId": "g1", "traits": {"name": "Team"}},
+    "alias": {"previousId": "a1"},
+}
 
 
 class Batch(Struct, frozen=True):
     """Events of one source, in order."""
 
     batch: Annotated[list[_Event], Meta(min_length=1)]
+
+
+class SingleEvent(Struct, frozen=True, rename="camel"):
+    """An event of the type that the path says. It belongs to a user or to an anonymous id; any other member is kept."""
+
+    user_id: str = ""
+    anonymous_id: str = ""
+    message_id: Annotated[str, Meta(description="An event that comes again with it is not delivered again.")] = ""
+    event: Annotated[str, Meta(description="The name of a track event.")] = ""
+    name: Annotated[str, Meta(description="The name of a page or a screen.")] = ""
+    group_id: str = ""
+    previous_id: str = ""
+    properties: dict[str, Any] = {}
+    traits: dict[str, Any] = {}
+    context: dict[str, Any] = {}
 
 
 class SourceConfiguration(Struct, frozen=True):
@@ -41,6 +65,13 @@ class Health(Struct, frozen=True):
     db: str
 
 
+class Version(Struct, frozen=True, rename="pascal"):
+    """What the data plane is."""
+
+    version: str
+    built_by: str
+
+
 _REFUSED = {
     400: ResponseDoc("The body is no JSON, has no events, or one of them is no event or belongs to nobody (text)."),
     401: ResponseDoc("The write key is absent or unknown (text)."),
@@ -48,58 +79,93 @@ _REFUSED = {
     413: ResponseDoc("The body is too large (text)."),
     500: ResponseDoc("The body cannot be read, or the events cannot be stored (text)."),
 }
-_TAKEN = {200: ResponseDoc("`ok`, as text: the events are stored."), **_REFUSED}
+_ACCEPTED = {200: ResponseDoc("`ok`, as text: the events are stored."), **_REFUSED}
 _KEY = "The write key is the user name of a Basic header, or `writeKey` in the body."
 _WRITE_KEY = Parameter("writeKey", "query", "The source's write key.", {"type": "string"})
+_PATH_KEY = Parameter("key", "path", "The source's write key.", {"type": "string", "minLength": 1})
 
 
 def operations(handle: Handler) -> list[Operation]:
     """The operations; `handle` stands in for their handlers, which are served by routes of their own."""
-    return [
-        _post("/v1/batch", "batch", "Send events", _KEY, handle, Batch),
-        _post("/v1/import", "import", "Send historical events", f"Refused user by user. {_KEY}", handle, Batch),
-        *(
-            Operation(
-                method="POST",
-                path=f"/v1/{kind}",
-                id=kind,
-                summary=f"Send one {kind} event",
-                description=f"The body is the event. {_KEY}",
-                handle=handle,
-                responses=_TAKEN,
-                public=True,
-            )
-            for kind in EVENT_TYPES
-        ),
-        _post(
-            "/beacon/v1/batch", "beacon", "Send events at the end of a page", "For beacons.", handle, Batch,
-            (_WRITE_KEY,),
-        ),
-        *(
-            _get(f"/pixel/v1/{kind}", f"pixel{kind.title()}", f"Send a {kind} event by showing an image",
-                 "Every parameter becomes a member of the event.", handle, {200: ResponseDoc("A GIF, always.")},
-                 (_WRITE_KEY,))
-            for kind in ("track", "page")
-        ),
-        _get("/sourceConfig", "sourceConfig", "A source's configuration", "For clients; without secrets.", handle,
-             {200: ResponseDoc("The source.", (SourceConfiguration,)), 400: ResponseDoc("Unknown key.", (Refusal,))},
-             (_WRITE_KEY,)),
-        _get("/v1/projects/{key}/settings", "settings", "Settings for Segment's client", "By write key.", handle,
-             {200: ResponseDoc("The settings.", (SegmentSettings,)), 401: _REFUSED[401], 404: _REFUSED[404]},
-             (Parameter("key", "path", "The source's write key.", {"type": "string", "minLength": 1}),)),
-        _get("/health", "health", "Health", "For load balancers.", handle,
-             {200: ResponseDoc("All is well.", (Health,))}),
-    ]  # fmt: skip
+    return [*_of_batches(handle), *_of_single_events(handle), *_of_pixels(handle), *_of_clients(handle)]
 
 
-def _post(
-    path: str,
-    id: str,
-    summary: str,
-    description: str,
-    handle: Handler,
-    body: type,
-    parameters: tuple[Parameter, ...] = (),
+def _of_batches(handle: Handler) -> Iterator[Operation]:
+    yield _batch(handle, "/v1/batch", "batch", "Send events", _KEY)
+    yield _batch(handle, "/v1/b", "segmentBatch", "Send events", f"As Segment's client for browsers calls it. {_KEY}")
+    yield _batch(handle, "/v1/import", "import", "Send historical events", f"Refused user by user. {_KEY}")
+    summary = "Send events at the end of a page"
+    yield _batch(handle, "/beacon/v1/batch", "beacon", summary, "For beacons.", (_WRITE_KEY,))
+
+
+def _of_single_events(handle: Handler) -> Iterator[Operation]:
+    names = {**dict(zip(EVENT_TYPES, EVENT_TYPES, strict=True)), **SHORT_TYPES}
+    for name, kind in names.items():
+        yield Operation(
+            method="POST",
+            path=f"/v1/{name}",
+            id=kind if name == kind else f"segment{kind.title()}",
+            summary=f"Send one {kind} event",
+            description=f"The body is the event. {_KEY}",
+            handle=handle,
+            body=SingleEvent,
+            example=lambda kind=kind: {"userId": "u1", **_EXAMPLES[kind]},  # type: ignore[misc]
+            responses=_ACCEPTED,
+            login="key",
+        )
+
+
+def _of_pixels(handle: Handler) -> Iterator[Operation]:
+    user = Parameter("userId", "query", "Whose event it is; or `anonymousId`.", {"type": "string"}, "u1")
+    for kind, member in (("track", "event"), ("page", "name")):
+        name = Parameter(member, "query", f"What the {kind} event is called.", {"type": "string"}, "Mail Opened")
+        yield _get(
+            handle,
+            f"/pixel/v1/{kind}",
+            f"pixel{kind.title()}",
+            f"Send a {kind} event by showing an image",
+            "Every parameter becomes a member of the event.",
+            {200: ResponseDoc("A GIF of one pixel, always.")},
+            (_WRITE_KEY, user, name),
+        )
+
+
+def _of_clients(handle: Handler) -> Iterator[Operation]:
+    configuration = {
+        200: ResponseDoc("The source.", (SourceConfiguration,)),
+        400: ResponseDoc("Unknown write key.", (Refusal,)),
+    }
+    summary, description = "A source's configuration", "For clients; without secrets."
+    yield _get(handle, "/sourceConfig", "sourceConfig", summary, description, configuration, (_WRITE_KEY,))
+    yield _get(
+        handle,
+        "/v1/projects/{key}/settings",
+        "settings",
+        "Settings for Segment's client",
+        "By write key.",
+        {200: ResponseDoc("The settings.", (SegmentSettings,)), 401: _REFUSED[401], 404: _REFUSED[404]},
+        (_PATH_KEY,),
+    )
+    for path, id in (("/v1/m", "segmentMetrics"), ("/rsaMetrics", "metricsOfClients")):
+        yield Operation(
+            method="POST",
+            path=path,
+            id=id,
+            summary="Take a client's report about itself",
+            description="Nothing is kept of it.",
+            handle=handle,
+            responses={200: ResponseDoc("`ok`, as text."), 413: _REFUSED[413], 500: _REFUSED[500]},
+            login="none",
+        )
+    health = {200: ResponseDoc("All is well.", (Health,))}
+    yield _get(handle, "/health", "health", "Health", "For load balancers.", health)
+    yield _get(
+        handle, "/version", "version", "Version", "As the gateway says it.", {200: ResponseDoc("It.", (Version,))}
+    )
+
+
+def _batch(
+    handle: Handler, path: str, id: str, summary: str, description: str, parameters: tuple[Parameter, ...] = ()
 ) -> Operation:
     return Operation(
         method="POST",
@@ -109,19 +175,19 @@ def _post(
         description=description,
         handle=handle,
         parameters=parameters,
-        body=body,
-        example=lambda: {"batch": [_EXAMPLE]},
-        responses=_TAKEN,
-        public=True,
+        body=Batch,
+        example=lambda: {"batch": [{"type": "track", "userId": "u1", **_EXAMPLES["track"]}]},
+        responses=_ACCEPTED,
+        login="none" if parameters else "key",
     )
 
 
 def _get(
+    handle: Handler,
     path: str,
     id: str,
     summary: str,
     description: str,
-    handle: Handler,
     responses: Mapping[int, ResponseDoc],
     parameters: tuple[Parameter, ...] = (),
 ) -> Operation:
@@ -134,5 +200,5 @@ def _get(
         handle=handle,
         parameters=parameters,
         responses=responses,
-        public=True,
+        login="none",
     )

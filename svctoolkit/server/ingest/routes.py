@@ -19,6 +19,7 @@ from svctoolkit.errors import StoreError
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server.ingest.body import MAX_BODY, read_body
 from svctoolkit.server.ingest.keys import RUN_HEADER, basic_user, run_name, source_of
+from svctoolkit.server.ingest.operations import SHORT_TYPES
 from svctoolkit.server.ingest.refusals import NO_KEY, NO_KEY_IN_QUERY, TOO_LARGE, GatewayRefusal, ok
 from svctoolkit.server.ingest.scan import Scan, excerpt, new_ids, scan
 from svctoolkit.server.store.enrich import iso
@@ -27,8 +28,6 @@ from svctoolkit.server.web.json import encode
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Source
 
-#: Segment's client for browsers names event types by their first letter.
-_SHORT = {"t": "track", "i": "identify", "p": "page", "s": "screen", "g": "group", "a": "alias"}
 _GIF = bytes.fromhex("4749463839610100010080000000000000000021f90401000000002c00000000010001000002024401003b")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE")
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -49,7 +48,7 @@ class Ingest:
     def routes(self) -> list[Route]:
         posts: dict[str, Endpoint] = {"/v1/batch": self._batch, "/v1/b": self._batch, "/v1/import": self._import}
         posts |= {f"/v1/{kind}": partial(self._event, kind) for kind in EVENT_TYPES}
-        posts |= {f"/v1/{letter}": partial(self._event, kind) for letter, kind in _SHORT.items()}
+        posts |= {f"/v1/{letter}": partial(self._event, kind) for letter, kind in SHORT_TYPES.items()}
         posts |= {"/beacon/v1/batch": self._beacon, "/v1/m": self._ignore, "/rsaMetrics": self._ignore}
         pixels: dict[str, Endpoint] = {f"/pixel/v1/{kind}": partial(self._pixel, kind) for kind in ("track", "page")}
         return [

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from svctoolkit.errors import RequestError
 from svctoolkit.server.inspect.metrics import MEDIA_TYPE, Metrics
@@ -51,6 +51,19 @@ class Counts(Struct, frozen=True):
     dead: int
     deliveries: int
     under_way: dict[str, int]
+
+
+class Links(Struct, frozen=True):
+    """Where things are."""
+
+    counts: str
+    events: str
+    rejected: str
+    deliveries: str
+    fates: str
+    dead: str
+    wait: str
+    stream: str
 
 
 class Waited(Struct, frozen=True):
@@ -112,6 +125,12 @@ class Inspect:
         after = _number(query, "after", 0) if query["after"] else None
         return ChangeStream(self._engine, query.get("run"), after)
 
+    async def index(self, request: Request) -> Response:
+        """What can be looked at, and where: links for programs, the documentation for people."""
+        if "text/html" in request.headers.get("accept", ""):
+            return RedirectResponse("/docs#inspectCounts", 302)
+        return json_response({name: f"/inspect/{name}" for name in ("counts", *KINDS, "wait", "stream")})
+
     async def metrics(self, _request: Request) -> Response:
         return Response(self._metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
@@ -122,7 +141,7 @@ class Inspect:
 
     def operations(self) -> list[Operation]:
         bad = {400: ResponseDoc("A parameter is wrong.", (Refusal,)), 401: _UNAUTHORISED}
-        kind = Parameter("kind", "path", "The kind of record.", {"enum": list(KINDS)})
+        kind = Parameter("kind", "path", "The kind of record.", {"enum": list(KINDS)}, "events")
         run = _text("run", "Only what belongs to this run.")
         filters = (
             *(_text(name, text) for name, text in FILTERS.items()),
@@ -157,7 +176,25 @@ class Inspect:
                 self.records, (kind, *filters, *paging),
                 {200: ResponseDoc("A page.", (Page,)), **bad, 404: ResponseDoc("No such kind.", (Refusal,))},
             ),
+            self._metrics_operation(),
+            Operation(
+                method="GET", path="/inspect", id="inspectIndex", summary="What can be looked at",
+                description="Links to what follows; a browser gets to this page.", handle=self._protected(self.index),
+                responses={200: ResponseDoc("Path by name.", (Links,)), 302: ResponseDoc("To this page."),
+                           401: _UNAUTHORISED},
+            ),
         ]  # fmt: skip
+
+    def _metrics_operation(self) -> Operation:
+        return Operation(
+            method="GET",
+            path="/metrics",
+            id="metrics",
+            summary="Numbers for Prometheus",
+            description="Counts since the start, in the text format of version 0.0.4.",
+            handle=self._protected(self.metrics),
+            responses={200: ResponseDoc("The numbers, as text."), 401: _UNAUTHORISED},
+        )
 
     def _operation(
         self,

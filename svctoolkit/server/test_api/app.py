@@ -45,7 +45,7 @@ def app(
 
 
 def _route(operation: Operation, workspace: Workspace) -> Route:
-    handle = operation.handle if operation.public else _protected(operation.handle, workspace)
+    handle = operation.handle if operation.login != "person" else _protected(operation.handle, workspace)
     return Route(operation.path, handle, methods=[operation.method], name=operation.id)
 
 

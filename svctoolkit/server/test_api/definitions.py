@@ -51,7 +51,7 @@ class Definitions:
                     200: ResponseDoc("All types, by name.", (DestinationDefinition,), many=True, example=_example_list),
                     304: unchanged,
                 },
-                public=True,
+                login="none",
             ),
             Operation(
                 method="GET",
@@ -69,7 +69,7 @@ class Definitions:
                     304: unchanged,
                     404: ResponseDoc("No type has this name.", (Refusal,)),
                 },
-                public=True,
+                login="none",
             ),
         ]
 

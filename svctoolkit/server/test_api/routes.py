@@ -21,6 +21,7 @@ from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_object
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.web.threads import Lanes
+from svctoolkit.workspace import Workspace
 
 
 class TestApi:
@@ -29,7 +30,7 @@ class TestApi:
     __test__ = False  # pytest would take it for a test class
 
     def __init__(self, pipeline: Pipeline, lanes: Lanes) -> None:
-        self._tests, self._lanes = Tests(pipeline), lanes
+        self._tests, self._lanes, self._workspace = Tests(pipeline), lanes, pipeline.workspace
 
     async def test_destination(self, request: Request) -> Response:
         return await self._tested(request, self._tests.destination)
@@ -46,6 +47,7 @@ class TestApi:
         return json_response(result.to_dict())
 
     def operations(self) -> list[Operation]:
+        destination, source = _example_ids(self._workspace)
         return [
             Operation(
                 method="POST",
@@ -55,9 +57,9 @@ class TestApi:
                 description="Runs an event through up to three stages for one destination, whether or not a source is "
                 "connected to it. A disabled destination gives its `error` instead, unless `force` is true.",
                 handle=self.test_destination,
-                parameters=(_id("destination_id", "destination", "hook"), _FORCE_PARAMETER),
+                parameters=(_id("destination_id", "destination", destination), _FORCE_PARAMETER),
                 body=TestDestinationRequest,
-                example=partial(_example_request, destination=True),
+                example=partial(_example_request, override=_is_webhook(self._workspace, destination)),
                 responses={
                     200: ResponseDoc(
                         "The result. A failure of a stage stands in it, also the destination's own.",
@@ -75,7 +77,7 @@ class TestApi:
                 description="Runs `testDestination` for every destination that is connected to the source. `force` is "
                 "for a disabled source and for disabled destinations.",
                 handle=self.test_source,
-                parameters=(_id("source_id", "source", "web"), _FORCE_PARAMETER),
+                parameters=(_id("source_id", "source", source), _FORCE_PARAMETER),
                 body=TestSourceRequest,
                 example=_example_request,
                 responses={
@@ -105,7 +107,7 @@ def _id(name: str, what: str, example: str) -> Parameter:
 
 def _refusals(what: str) -> dict[int, ResponseDoc]:
     causes = {
-        400: "The request is wrong: its JSON, the message type, a stage, or what was asked for cannot be tested.",
+        400: "The request is wrong: its JSON, the message type, a stage, or what was request for cannot be tested.",
         401: "The credentials are absent or wrong.",
         404: f"{what} with this id not found.",
         413: "The body is too large.",
@@ -115,24 +117,35 @@ def _refusals(what: str) -> dict[int, ResponseDoc]:
     return {status: ResponseDoc(text, (Refusal,)) for status, text in causes.items()}
 
 
-def _example_request(*, destination: bool = False) -> dict[str, Any]:
+def _example_ids(workspace: Workspace) -> tuple[str, str]:
+    """Ids of a destination and of a source that can be tested as they are, where the workspace has such."""
+    destinations = [d.id for d in workspace.destinations.values() if d.enabled]
+    sources = [s.id for s in workspace.sources.values() if s.enabled and s.connections]
+    return next(iter(destinations), "hook"), next(iter(sources), "web")
+
+
+def _is_webhook(workspace: Workspace, id: str) -> bool:
+    return any(d.id == id and d.type == "WEBHOOK" for d in workspace.destinations.values())
+
+
+def _example_request(*, override: bool = False) -> dict[str, Any]:
     stage = {"user_transform": True, "dest_transform": True, "send_to_destination": True}
     message = {
         "type": "identify",
         "userId": "u-1001",
         "context": {"traits": {"email": "mira.okafor@mail.example", "plan": "plus"}},
     }
-    config = {"destinationConfig": {"webhookMethod": "PUT"}} if destination else {}
+    config = {"destinationConfig": {"webhookMethod": "PUT"}} if override else {}
     return {"stage": stage, "message": message, **config}
 
 
 def _example_result() -> Any:
     from svctoolkit.server.demo_workspace import demo
 
-    asked = _example_request(destination=True)
+    request = _example_request(override=True)
     pipeline = Pipeline(demo()[0])
     result = pipeline.test_destination(
-        "hook", asked["message"], stages=Stages(**asked["stage"]), config=asked["destinationConfig"]
+        "hook", request["message"], stages=Stages(**request["stage"]), config=request["destinationConfig"]
     )
     return result.to_dict()
 
@@ -140,5 +153,5 @@ def _example_result() -> Any:
 def _example_results() -> Any:
     from svctoolkit.server.demo_workspace import demo
 
-    asked = _example_request()
-    return Pipeline(demo()[0]).test_source("web", asked["message"], stages=Stages(**asked["stage"])).to_dict()
+    request = _example_request()
+    return Pipeline(demo()[0]).test_source("web", request["message"], stages=Stages(**request["stage"])).to_dict()

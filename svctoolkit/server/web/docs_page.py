@@ -32,32 +32,52 @@ def page(document: Json, style: str, script: str) -> str:
 <p><a href="openapi.json">OpenAPI document</a></p>
 <form id="login" hidden><label>E-mail <input name="email" autocomplete="username"></label>
 <label>Access token <input name="token" type="password" autocomplete="current-password"></label>
-<span>for the requests that you try below</span></form></header>
+<label>Write key <input name="key" autocomplete="off"></label>
+<span>for the requests that you try below; a token without an e-mail address is a bearer token</span></form></header>
 <main>{sections}</main>
 <script>{script}</script></body></html>
 """
 
 
+_LOGINS = {"person": "login needed", "key": "write key needed", "none": ""}
+
+
+def _login(operation: Json) -> str:
+    """Who may use an operation, as `Operation.login` says it."""
+    security = operation.get("security")
+    if security is None:
+        return "person"
+    return "key" if security else "none"
+
+
 def _operation(document: Json, path: str, method: str, operation: Json) -> str:
-    login = "" if operation.get("security") == [] else '<span class="login">login needed</span>'
-    parts = [
-        f'<h2><b class="{method}">{method.upper()}</b> <code>{escape(path)}</code> {login}</h2>',
+    login = _LOGINS[_login(operation)]
+    blocks = [
+        f'<h2><b class="{method}">{method.upper()}</b> <code>{escape(path)}</code> '
+        + (f'<span class="login">{login}</span></h2>' if login else "</h2>"),
         f"<h3>{escape(operation['summary'])}</h3><p>{_text(operation['description'])}</p>",
     ]
     if operation["parameters"]:
-        parts.append(_table("Parameters", (_parameter(p) for p in operation["parameters"])))
-    example = None
-    if "requestBody" in operation:
-        body = operation["requestBody"]["content"]["application/json"]
-        example = body["example"]
-        parts += [_table("Request body", _members(document, body["schema"])), _code("Example", example)]
-    parts.append(_try_it(path, method, operation, example))
-    parts.append(_table("Answers", (_answer(document, s, a) for s, a in operation["responses"].items())))
-    success = operation["responses"]["200"]["content"]["application/json"]
-    members = _table("Members of the answer", _members(document, success["schema"]))
-    in_full = members + _code("Example", success["example"])
-    parts.append(f"<details><summary>Answer 200 in full</summary>{in_full}</details>")
-    return f'<section id="{operation["operationId"]}">{"".join(parts)}</section>'
+        blocks.append(_table("Parameters", (_parameter(p) for p in operation["parameters"])))
+    body = _json_content(operation.get("requestBody", {}))
+    if body:
+        blocks.append(_table("Request body", _members(document, body["schema"])))
+        if "example" in body:
+            blocks.append(_code("Example", body["example"]))
+    blocks.append(_try_it(path, method, operation, body.get("example")))
+    blocks.append(_table("Answers", (_answer(document, s, a) for s, a in operation["responses"].items())))
+    success = _json_content(operation["responses"]["200"])
+    if success:
+        members = _table("Members of the answer", _members(document, success["schema"]))
+        example = _code("Example", success["example"]) if "example" in success else ""
+        blocks.append(f"<details><summary>Answer 200 in full</summary>{members}{example}</details>")
+    return f'<section id="{operation["operationId"]}">{"".join(blocks)}</section>'
+
+
+def _json_content(part: Json) -> Json:
+    """Schema and example of a body or of an answer; empty where there is none."""
+    content: Json = part.get("content", {}).get("application/json", {})
+    return content
 
 
 def _try_it(path: str, method: str, operation: Json, example: Any) -> str:
@@ -73,22 +93,23 @@ def _try_it(path: str, method: str, operation: Json, example: Any) -> str:
         body = f'<label>Body <textarea name="body" rows="14" spellcheck="false">{text}</textarea></label>'
     return (
         f'<details class="try" hidden><summary>Try it</summary>'
-        f'<form data-path="{escape(path)}" data-method="{method.upper()}">{fields}{body}'
+        f'<form data-path="{escape(path)}" data-method="{method.upper()}" data-login="{_login(operation)}">'
+        f"{fields}{body}"
         f'<button>Send</button></form><output aria-live="polite"></output></details>'
     )
 
 
 def _parameter(parameter: Json) -> tuple[str, str, str]:
     schema = parameter["schema"]
-    kind = " | ".join(schema["enum"]) if "enum" in schema else schema["type"]
+    kind = " | ".join(schema["enum"]) if "enum" in schema else schema.get("type", "any")
     needed = "required" if parameter["required"] else "optional"
     return parameter["name"], f"{kind}, in {parameter['in']}, {needed}", parameter["description"]
 
 
 def _answer(document: Json, status: str, answer: Json) -> tuple[str, str, str]:
-    if "content" not in answer:
-        return status, "no body", answer["description"]
-    return status, _kind(document, answer["content"]["application/json"]["schema"]), answer["description"]
+    content = _json_content(answer)
+    kind = _kind(document, content["schema"]) if content else "no JSON"
+    return status, kind, answer["description"]
 
 
 def _members(document: Json, schema: Json, prefix: str = "") -> Iterator[tuple[str, str, str]]:
@@ -96,9 +117,9 @@ def _members(document: Json, schema: Json, prefix: str = "") -> Iterator[tuple[s
     if schema.get("type") == "array":
         schema = schema["items"]
     for choice in schema.get("anyOf", [schema]):
-        resolved = _resolved(document, choice)
+        resolved = _resolve(document, choice)
         for name, member in resolved.get("properties", {}).items():
-            inner = _resolved(document, member)
+            inner = _resolve(document, member)
             needed = "" if name in resolved.get("required", ()) else ", optional"
             if isinstance(member.get("default"), bool):
                 needed = f", default {json.dumps(member['default'])}"
@@ -124,11 +145,11 @@ def _kind(document: Json, schema: Json) -> str:
     return str(schema.get("type", "any"))
 
 
-def _resolved(document: Json, schema: Json) -> Json:
+def _resolve(document: Json, schema: Json) -> Json:
     if "$ref" not in schema:
         return schema
-    found: Json = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    return found
+    schema_of_name: Json = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return schema_of_name
 
 
 def _table(caption: str, rows: Iterator[tuple[str, str, str]]) -> str:

@@ -27,11 +27,11 @@ class Gate:
     """
 
     def __init__(self, app: ASGIApp, count: Count) -> None:
-        self._app, self._count = app, count
+        self.app, self._count = app, count
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         started, answered = perf_counter(), [0]
         origin, open_to_all = _origin(scope), scope["path"].startswith(_OPEN)
@@ -48,7 +48,7 @@ class Gate:
             if open_to_all and scope["method"] == "OPTIONS" and origin:
                 await _preflight(scope, sending)
             else:
-                await self._app(scope, receive, sending)
+                await self.app(scope, receive, sending)
         finally:
             seconds = perf_counter() - started
             self._count(scope["path"], answered[0], seconds)

@@ -36,7 +36,18 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": dict(sorted(components.items())),
-            "securitySchemes": {"basic": {"type": "http", "scheme": "basic"}},
+            "securitySchemes": {
+                "basic": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "E-mail address and personal access token.",
+                },
+                "writeKey": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "The write key of a source as user name.",
+                },
+            },
         },
         "security": [{"basic": []}],
     }
@@ -50,7 +61,7 @@ def _types(operation: Operation) -> Iterable[type]:
 
 
 def _operation(operation: Operation, references: dict[type, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    members: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.summary,
         "description": operation.description,
@@ -59,21 +70,21 @@ def _operation(operation: Operation, references: dict[type, Any]) -> dict[str, A
     }
     if operation.body:
         content = {"schema": references[operation.body], **_example(operation)}
-        made["requestBody"] = {"required": True, "content": {"application/json": content}}
-    if operation.public:
-        made["security"] = []
-    return made
+        members["requestBody"] = {"required": True, "content": {"application/json": content}}
+    if operation.login != "person":
+        members["security"] = [{"writeKey": []}] if operation.login == "key" else []
+    return members
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
-    made = {
+    members = {
         "name": parameter.name,
         "in": parameter.where,
         "required": parameter.where == "path",
         "description": parameter.description,
         "schema": parameter.schema,
     }
-    return made if parameter.example is None else {**made, "example": parameter.example}
+    return members if parameter.example is None else {**members, "example": parameter.example}
 
 
 def _answer(answer: ResponseDoc, references: dict[type, Any]) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+Login: TypeAlias = Literal["person", "key", "none"]
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
@@ -35,7 +36,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method at one path. `body` is the type that its JSON is checked against; `public` needs no login."""
+    """One method at one path. `body` is the type that its JSON is checked against, `login` who may use it: a person
+    with a token, a client with the write key of a source, or anybody.
+    """
 
     method: str
     path: str
@@ -47,4 +50,4 @@ class Operation:
     parameters: tuple[Parameter, ...] = field(default=())
     body: type | None = None
     example: Callable[[], Any] | None = None
-    public: bool = False
+    login: Login = "person"
