@@ -300,11 +300,9 @@ def _assert(data_plane: DataPlane, what: str, expected: list[Any], destination: 
         raise UsageError(f"{what}.{'.'.join(map(str, path))}: {message}")
     keys = [destination] if destination else list(data_plane.workspace.destinations)
     data_plane.drain(run=run or "")
-    counts = runner.run_results(data_plane.of_run(run) if run is not None else data_plane, keys)
-    values = counts[what]
-    actual = [record for key in keys for record in values[key]] if isinstance(values, dict) else values
-    actual = [record for record in actual if not destination or record["destination"] == destination]
+    results = runner.run_results(data_plane.of_run(run) if run is not None else data_plane, keys)
+    actual = [record for key in keys for record in results[what][key]]
     differences = runner.differences({what: expected}, {what: actual})
     if differences:
-        why = [f"{end['destination']}: {end['by']}: {end['reason']}" for end in [*counts["dropped"], *counts["failed"]]]
-        raise AssertionError("\n".join([*map(str, differences), *(why if what == "delivered" else [])]))
+        reasons = map(str, runner.causes(results)) if what == "delivered" else ()
+        raise AssertionError("\n".join([*map(str, differences), *reasons]))

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import svctoolkit.runner.expect.matchers
 from svctoolkit import runner
 from svctoolkit.runner import differences
+from svctoolkit.runner.expect.compare import json_text
+from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.secrets import Masker
 
 JSON = st.recursive(
@@ -132,6 +134,21 @@ def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -
         ({"$each": 1}, {"a": 1, "b": 1}, True),
         ({"$each": 1}, {"a": 1, "b": 2}, False),
         ({"$each": 1}, 1, False),
+        ({"$each": 1}, [], False),
+        ({"$each": 1}, {}, False),
+        ({"$each": 1, "$length": {"$gte": 0}}, [], True),
+        ({"$only": {"a": {}}}, {"a": {"b": 1}}, True),
+        ({"$only": {"a": {}}}, {"a": {}, "b": 1}, False),
+        ({"$only": {"a": 1}}, {"a": 2}, False),
+        ({"$only": {"a": 1}}, [], False),
+        ({"$anywhere": "4111"}, {"a": [{"b": "x 4111 y"}]}, True),
+        ({"$anywhere": "4111"}, {"a": [{"4111": 1}]}, True),
+        ({"$anywhere": "4111"}, {"a": 4111}, True),
+        ({"$anywhere": "4111"}, {"a": 41110}, False),
+        ({"$anywhere": {"b": 1}}, {"a": [{"b": 1, "c": 2}]}, True),
+        ({"$anywhere": {"b": 1}}, {"a": [{"b": 2}]}, False),
+        ({"$not": {"$anywhere": "4111"}}, {"a": ["4111"]}, False),
+        ({"$not": {"$anywhere": "4111"}}, {"a": ["5"]}, True),
         ({"$starts": "ab"}, "abc", True),
         ({"$starts": "bc"}, "abc", False),
         ({"$starts": "1"}, 1, False),
@@ -165,6 +182,29 @@ def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -
         ({"$keys": {"$length": 3}}, {"a": 1, "b": 2}, False),
         ({"a": {"$not": 1}}, {"a": 2}, True),
         ({"a": {"$not": {"$regex": "^x"}}}, {"a": "xy"}, False),
+        ({"a": {"$not": {"$regex": "^x"}}}, {"a": "yx"}, True),
+        ({"a": {"$not": {"$regex": "^x"}}}, {}, False),
+        ({"a": {"$not": {"$regex": "^x"}}}, {"a": 5}, False),
+        ({"a": {"$not": {"$contains": "x"}}}, {"a": {"b": "x"}}, False),
+        ({"a": {"$not": {"$contains": "x"}}}, {"a": ["y"]}, True),
+        ({"a": {"$not": {"$any": [1, {"$starts": "x"}]}}}, {"a": []}, False),
+        ({"a": {"$not": {"$any": [1, {"$starts": "x"}]}}}, {"a": "y"}, True),
+        ({"a": {"$not": {"b": 1}}}, {"a": {"b": 2}}, True),
+        ({"a": {"$not": {"b": 1}}}, {"a": {"bb": 2}}, False),
+        ({"a": {"$not": {"b": 1}}}, {"a": "text"}, False),
+        ({"a": {"$not": {"b": {"$absent": True}}}}, {"a": {"b": 1}}, True),
+        ({"a": {"$not": [1]}}, {"a": "text"}, False),
+        ({"a": {"$not": [1]}}, {"a": [2]}, True),
+        ({"a": {"$not": None}}, {"a": {}}, True),
+        ({"a": {"$not": {"$absent": True}}}, {"a": 1}, True),
+        ({"a": {"$not": {"$gt": 5}}}, {"a": None}, False),
+        ({"a": {"$not": {"$type": "string"}}}, {"a": 1}, True),
+        ({"a": {"$any": [{"$absent": True}, {"$not": 1}]}}, {}, True),
+        ({"$regex": "^A$"}, "A\n", False),
+        ({"$regex": "^A[$]$"}, "A$", True),
+        ({"$regex": r"^A\$"}, "A$ and more", True),
+        ({"$regex": "(?m)^A$"}, "A\nB", True),
+        ({"$regex": "[]$]x"}, "$x", True),
         ({"$query": {"p.*.sku": ["A", "B"]}}, {"p": [{"sku": "A"}, {"sku": "B"}]}, True),
         ({"$query": {"p.1.sku": "A"}}, {"p": [{"sku": "A"}, {"sku": "B"}]}, False),
         ({"$query": {"p.-1.sku": "B"}}, {"p": [{"sku": "A"}, {"sku": "B"}]}, True),
@@ -175,6 +215,9 @@ def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -
         ({"$unique": "sku"}, [{"sku": "A", "n": 1}, {"sku": "A", "n": 2}], False),
         ({"$unique": "sku"}, [{"sku": "A", "n": 1}, {"sku": "B", "n": 1}], True),
         ({"$unique": True}, {"a": 1}, False),
+        ({"$unique": True}, [], False),
+        ({"$unique": True, "$length": 0}, [], True),
+        ({"$unique": "sku"}, [{"skuu": "A"}], False),
         ({"$unordered": [1]}, {"0": 1}, False),
     ],
 )
@@ -205,6 +248,40 @@ def test_every_difference_is_found() -> None:
     ]
 
 
+def test_lists_of_different_length_are_aligned() -> None:
+    """One element that is missing, or too many, does not make all behind it differ from their neighbours."""
+    letters = [{"n": n} for n in "abcdef"]
+    changed = [*letters[2:4], {"n": "X"}, letters[5]]
+
+    assert [str(d) for d in differences(letters, letters[1:])] == [
+        f"(value): expected 6 elements, got 5: {json_text(letters[1:])}"
+    ]
+    assert [str(d) for d in differences(letters, changed)][1:] == ['2.n: expected "e", got "X"']
+    assert [d.expectation for d in differences(letters, changed)] == [(), (4, "n")]
+
+
+def test_unordered_shows_the_nearest_candidate() -> None:
+    """Of the elements that pair with nothing else, the one with the fewest differences; each of them with its path."""
+    expected = [{"id": 1, "name": "a"}, {"id": 2, "name": "b", "plan": "pro"}]
+    (difference,) = differences(
+        {"$unordered": expected}, [{"id": 9}, {"id": 2, "name": "c", "plan": "pro"}, expected[0]][1:]
+    )
+
+    assert difference.expectation == ("$unordered", 1)
+    assert difference.got.endswith('; nearest: 0.name: expected "b", got "c"')
+
+
+def test_names_of_headers_are_found_in_any_case() -> None:
+    """In a subset, in an exact object, negated, and as the path of a query."""
+    headers = Headers({"authorization": "Bearer x", "accept": "*/*"})
+
+    assert differences({"Authorization": "Bearer x"}, headers) == []
+    assert differences({"Authorization": {"$absent": True}}, headers) != []
+    assert differences({"$exact": {"AUTHORIZATION": "Bearer x", "Accept": "*/*"}}, headers) == []
+    assert [d.path for d in differences({"$only": {"Authorization": {}}}, headers)][-1] == ("accept",)
+    assert differences({"$query": {"Accept": "*/*"}}, headers) == []
+
+
 def test_a_misspelt_key_is_recognised() -> None:
     """The nearest key of what came is named."""
     assert "Did you mean 'revenue'?" in str(differences({"revenu": 1}, {"revenue": 1})[0])
@@ -233,8 +310,18 @@ def test_a_misspelt_matcher_is_a_problem(written: str, meant: str) -> None:
         ({"$approx": 1, "$tol": -1}, "$tol takes a number from 0 up"),
         ({"$approx": 1, "$tol": True}, "$tol takes a number from 0 up"),
         ({"$tol": 1}, "$tol stands beside $approx only"),
-        ({"$ends": 1}, "$ends takes a text"),
-        ({"$starts": 1}, "$starts takes a text"),
+        ({"$ends": 1}, "$ends takes a text, not an empty one"),
+        ({"$ends": ""}, "$ends takes a text, not an empty one"),
+        ({"$starts": 1}, "$starts takes a text, not an empty one"),
+        ({"$starts": ""}, "$starts takes a text, not an empty one"),
+        ({"$contains": ""}, "$contains takes what is looked for; this is in every text and every list"),
+        ({"$contains": []}, "$contains takes what is looked for; this is in every text and every list"),
+        ({"$anywhere": ""}, "$anywhere takes what is looked for; this is everywhere"),
+        ({"$only": {}}, "$only takes an object of members, at least one"),
+        ({"$only": []}, "$only takes an object of members, at least one"),
+        ({"$keys": {}}, "$keys takes a list of names, or an expectation of it"),
+        ({"$length": {}}, "$length takes a number from 0 up"),
+        ({"$regex": ""}, "$regex takes a pattern, a text"),
         ({"$gt": True}, "$gt takes a number, a text or a time"),
         ({"$lte": []}, "$lte takes a number, a text or a time"),
         ({"$keys": "a"}, "$keys takes a list of names, or an expectation of it"),

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.runner.attempts.attempt import attempt
+from svctoolkit.runner.attempts.causes import Cause, causes
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
 from svctoolkit.runner.expect.compare import Difference, differences
 from svctoolkit.runner.expect.expectation import problems
@@ -47,6 +48,7 @@ _HOME = {
 
 __all__ = [
     "REPORTERS",
+    "Cause",
     "Collector",
     "Coverage",
     "Covered",
@@ -64,6 +66,7 @@ __all__ = [
     "StepOutcome",
     "Suite",
     "attempt",
+    "causes",
     "collect",
     "coverage_lines",
     "differences",

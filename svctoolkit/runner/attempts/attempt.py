@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.runner.attempts import verify as _verify
+from svctoolkit.runner.attempts.causes import causes, unexpected_failures
+from svctoolkit.runner.attempts.invariants import broken_invariants
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
-from svctoolkit.runner.attempts.shape import EVERYTHING
-from svctoolkit.runner.expect.compare import Difference, differences
+from svctoolkit.runner.attempts.shape import EVERYTHING, exact_part
+from svctoolkit.runner.expect.compare import Comparison, Difference
 from svctoolkit.runner.expect.matchers import MISSING
-from svctoolkit.runner.expect.paths import at
+from svctoolkit.runner.expect.paths import at, is_in
 from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.plane import Answer, Plane
+from svctoolkit.runner.suite.checks import ANY
 from svctoolkit.runner.suite.model import Scenario, Step
 
 
@@ -32,46 +36,18 @@ def attempt(
     """Run one scenario, whatever it says of skip and xfail: `passed`, `failed` or `error`."""
     began = clock()
     run = f"{scenario.id}-{secrets.token_hex(4)}"
-    steps: list[StepOutcome] = []
+    outcomes: list[StepOutcome] = []
     reason = ""
     try:
         with planes.open(scenario) as plane:
-            _attempt(scenario, plane, run, snapshots or Snapshots(), clock, steps)
+            _Attempt(scenario, plane, run, snapshots or Snapshots(), clock, outcomes).run_all()
     except ToolkitError as error:
         reason = str(error)
     except Exception as error:  # noqa: BLE001 - one scenario that breaks the data plane is no reason to lose the others
         reason = f"the data plane broke: {type(error).__name__}: {error}"
-    failed = any(step.differences for step in steps)
+    failed = any(step.differences for step in outcomes)
     status = "error" if reason else "failed" if failed else "passed"
-    return Outcome(scenario, status, tuple(steps), reason, (clock() - began) * 1000, run)  # type: ignore[arg-type]
-
-
-def _attempt(
-    scenario: Scenario,
-    plane: Plane,
-    run: str,
-    snapshots: Snapshots,
-    clock: Callable[[], float],
-    outcomes: list[StepOutcome],
-) -> None:
-    try:
-        _run_hooks(scenario, scenario.setup, plane, f"{run}.setup")
-        if scenario.recorder:
-            plane.script(scenario.recorder)
-        captured: dict[str, Any] = {}
-        for number, step in enumerate(scenario.steps, 1):
-            step_run = f"{run}.{number}" if len(scenario.steps) > 1 else run
-            outcomes.append(_step(scenario, step, plane, step_run, _Shared(snapshots, captured, number), clock))
-            if any(d.expectation[:1] == ("capture",) for d in outcomes[-1].differences):
-                return  # what follows would only repeat that the variable is not there
-        if scenario.live and scenario.live.verify and not any(step.differences for step in outcomes):
-            from svctoolkit.runner.attempts import live  # 50 ms, and only what is live needs the network
-
-            last = outcomes[-1]
-            differing = live.poll(scenario.live, captured, hide=scenario.suite.masker.masked)
-            outcomes[-1] = StepOutcome(last.step, last.results, differing, last.answer, last.milliseconds)
-    finally:
-        _run_hooks(scenario, scenario.teardown, plane, f"{run}.teardown")
+    return Outcome(scenario, status, tuple(outcomes), reason, (clock() - began) * 1000, run)  # type: ignore[arg-type]
 
 
 class Result(Protocol):
@@ -82,6 +58,11 @@ class Result(Protocol):
         """The answer of the data plane, where there is one."""
         ...
 
+    @property
+    def everywhere(self) -> Mapping[str, Any] | None:
+        """A plane's results at every destination that was reached; None where nothing was sent through it."""
+        ...
+
     def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         """The results under the names that expectations use, in the form in which `expected` has them."""
         ...
@@ -90,57 +71,137 @@ class Result(Protocol):
         """What is expected although nobody wrote it."""
         ...
 
-
-class _Shared:
-    """What steps have in common: snapshots, and variables as they are captured."""
-
-    def __init__(self, snapshots: Snapshots, captured: dict[str, Any], number: int) -> None:
-        self.snapshots, self.captured, self.number = snapshots, captured, number
+    def request_counts(self) -> Mapping[str, int]:
+        """How many requests went to each destination."""
+        ...
 
 
-def _step(
-    scenario: Scenario, step: Step, plane: Plane, run: str, shared: _Shared, clock: Callable[[], float]
-) -> StepOutcome:
-    began = clock()
-    try:
-        step = step.complete(shared.captured)
-    except msgspec.ValidationError as error:
-        misfit = Difference((), (), "a captured value that fits", str(error))
-        return StepOutcome(step, {}, [misfit], None, 0.0)
-    result = _perform(scenario, step, plane, run)
-    spent = (clock() - began) * 1000
-    results = result.results(step.expect)
-    expected = {**result.default_expectation(step.expect), **{k: v for k, v in step.expect.items() if k != "capture"}}
-    several = len(scenario.steps) > 1
-    suite, prefix = scenario.suite, f"{scenario.id}.step{shared.number}." if several else f"{scenario.id}."
-    store, hide = ScenarioSnapshots(shared.snapshots, suite.snapshot_folder, prefix, suite.masker), suite.masker.masked
-    differing = differences(expected, results, ignore=scenario.ignore, snapshots=store, hide=hide)
-    if "capture" in step.expect:
-        differing += _capture(step, results, result.results(EVERYTHING), shared.captured)
-    return StepOutcome(step, results, differing, result.answer, spent)
+@dataclass
+class _Attempt:
+    """One scenario on a plane. `outcomes` gets what came of its steps, and of setup and teardown where they failed."""
+
+    scenario: Scenario
+    plane: Plane
+    run: str
+    snapshots: Snapshots
+    clock: Callable[[], float]
+    outcomes: list[StepOutcome]
+    captured: dict[str, Any] = field(default_factory=dict)
+    requests: dict[str, int] = field(default_factory=dict)
+
+    def run_all(self) -> None:
+        try:
+            if not self._hooks("setup", self.scenario.setup):
+                return  # the rest would only show what a failed setup leads to
+            if self.scenario.recorder:
+                self.plane.script(self.scenario.recorder)
+            if self._steps():
+                self._poll()
+                self._add([*self._unused_answers(), *self._unused_ignores()])
+        finally:
+            self._hooks("teardown", self.scenario.teardown)
+
+    def _hooks(self, when: Literal["setup", "teardown"], steps: Sequence[Step]) -> bool:
+        """Do what stands in `setup` or `teardown`; only what fails is told. Whether all went well."""
+        well = True
+        for step in steps:
+            outcome = self._perform(step, f"{self.run}.{when}", prefix=f"{when}.")
+            if outcome.differences:
+                told = [replace(d, text=f"{when}: {d}") for d in outcome.differences]
+                self.outcomes.append(replace(outcome, differences=told, hook=when))
+                well = False
+        return well
+
+    def _steps(self) -> bool:
+        """Whether every step could be done, however it ended."""
+        several = len(self.scenario.steps) > 1
+        for number, step in enumerate(self.scenario.steps, 1):
+            run, prefix = (f"{self.run}.{number}", f"step{number}.") if several else (self.run, "")
+            self.outcomes.append(self._perform(step, run, prefix=prefix))
+            if any(d.expectation[:1] == ("capture",) for d in self.outcomes[-1].differences):
+                return False  # what follows would only repeat that the variable is not there
+        return True
+
+    def _perform(self, step: Step, run: str, *, prefix: str) -> StepOutcome:
+        began = self.clock()
+        try:
+            step = step.complete(self.captured)
+        except msgspec.ValidationError as error:
+            return StepOutcome(step, {}, [Difference((), (), "a captured value that fits", str(error))])
+        result = _send_or_verify(self.scenario, step, self.plane, run)
+        spent = (self.clock() - began) * 1000
+        for key, count in result.request_counts().items():
+            self.requests[key] = self.requests.get(key, 0) + count
+        results = result.results(step.expect)
+        hide = self.scenario.suite.masker.masked
+        differing = [d.shorten(hide) for d in self._differences(step, result, results, prefix)]
+        if "capture" in step.expect:
+            differing += self._capture(step, results, result.results(EVERYTHING))
+        ends = causes(result.everywhere) if differing and result.everywhere is not None else ()
+        return StepOutcome(step, results, differing, result.answer, spent, ends)
+
+    def _differences(self, step: Step, result: Result, results: dict[str, Any], prefix: str) -> Iterator[Difference]:
+        if result.everywhere is not None:
+            yield from unexpected_failures(result.everywhere, step.expect)
+        suite = self.scenario.suite
+        store = ScenarioSnapshots(self.snapshots, suite.snapshot_folder, f"{self.scenario.id}.{prefix}", suite.masker)
+        expected = {**result.default_expectation(step.expect), **step.expect}
+        comparison = Comparison(ignore=self.scenario.ignore, snapshots=store)
+        for name, wanted in expected.items():
+            if name == "capture" or (name == "failed" and wanted == ANY):
+                continue
+            value, exact = results.get(name, MISSING), name in self.scenario.exact
+            value = exact_part(value, wanted, name) if exact else value
+            yield from comparison.member(name, exact=exact).differences(wanted, value)
+        yield from broken_invariants(self.scenario, step, result.everywhere, results)
+
+    def _capture(self, step: Step, results: dict[str, Any], everything: dict[str, Any]) -> list[Difference]:
+        """Keeps what a step captures for those after it; what is not there is a difference."""
+        missing = []
+        for name, path in step.expect["capture"].items():
+            value = at(everything, path)
+            value = at(results, path) if value is MISSING else value
+            if value is MISSING:
+                missing.append(Difference(("capture", name), tuple(path.split(".")), "a value to capture", "nothing"))
+            else:
+                self.captured[name] = value
+        return missing
+
+    def _poll(self) -> None:
+        """Ask the real service, where the scenario is live and all was well so far."""
+        live_check = self.scenario.live
+        if not live_check or not live_check.verify or any(step.differences for step in self.outcomes):
+            return
+        from svctoolkit.runner.attempts import live  # 50 ms, and only what is live needs the network
+
+        differing = live.poll(live_check, self.captured, hide=self.scenario.suite.masker.masked)
+        self.outcomes[-1] = replace(self.outcomes[-1], differences=differing)
+
+    def _add(self, differing: Sequence[Difference]) -> None:
+        """Differences of the scenario as a whole stand with its last step."""
+        if differing:
+            last = self.outcomes[-1]
+            self.outcomes[-1] = replace(last, differences=[*last.differences, *differing])
+
+    def _unused_ignores(self) -> Iterator[Difference]:
+        """A path to ignore that is nowhere is misspelt, or what it was written for is gone."""
+        for index, rule in enumerate(self.scenario.own_ignores):
+            if not any(is_in(rule, step.results) for step in self.outcomes):
+                text = f"ignore: {'.'.join(rule)!r} is nowhere in the results"
+                place = (*self.scenario.written, "ignore", index)
+                yield Difference((), ("ignore", index), "a value to ignore", "none", text=text, place=place)
+
+    def _unused_answers(self) -> Iterator[Difference]:
+        """Answers that nobody asked for are a difference: what they were written for did not happen."""
+        for key in self.scenario.scripted:
+            answers, count = len(self.scenario.recorder[key]), self.requests.get(key, 0)
+            if count < answers:
+                text = f"recorder: {answers - count} of {key}'s {answers} answers came to no use: take them away"
+                place = (*self.scenario.written, "recorder", key, count)
+                yield Difference((), ("recorder", key), f"{answers} requests", str(count), text=text, place=place)
 
 
-def _capture(
-    step: Step, results: dict[str, Any], everything: dict[str, Any], captured: dict[str, Any]
-) -> list[Difference]:
-    """Puts what a step captures into `captured`; what is not there is a difference."""
-    missing = []
-    for name, path in step.expect["capture"].items():
-        value = at(everything, path)
-        value = at(results, path) if value is MISSING else value
-        if value is MISSING:
-            missing.append(Difference(("capture", name), tuple(path.split(".")), "a value to capture", "nothing"))
-        else:
-            captured[name] = value
-    return missing
-
-
-def _run_hooks(scenario: Scenario, steps: Sequence[Step], plane: Plane, run: str) -> None:
-    for step in steps:
-        _perform(scenario, step, plane, run)
-
-
-def _perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> Result:
+def _send_or_verify(scenario: Scenario, step: Step, plane: Plane, run: str) -> Result:
     if step.kind != "send":
         return _verify.perform(scenario, step, plane, run)
     from svctoolkit.runner.attempts import send  # many suites only verify

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.expect.compare import Difference
 from svctoolkit.runner.planes.plane import Answer
 from svctoolkit.runner.suite.model import Place, Scenario, Step
@@ -26,9 +27,13 @@ class StepOutcome:
     differences: Sequence[Difference] = ()
     answer: Answer | None = field(default=None, repr=False)
     milliseconds: float = 0.0
+    causes: Sequence[Cause] = ()
+    hook: Literal["", "setup", "teardown"] = ""
 
     def place(self, difference: Difference) -> Place:
         """Where the expectation of a difference is written."""
+        if difference.place:
+            return difference.place
         where = difference.expectation
         return (*self.step.place, *(where[1:] if where[:1] == ("..",) else ("expect", *where)))
 

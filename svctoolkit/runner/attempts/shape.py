@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 from svctoolkit.runner.expect.compare import is_matchers
+from svctoolkit.runner.expect.headers import Headers
+from svctoolkit.runner.suite.checks import ANY
+from svctoolkit.runner.suite.format import seconds
+from svctoolkit.runner.suite.model import as_list
 
 #: Stands for an expectation where everything is wanted as it is, in lists.
 ANY_LIST: Final[Mapping[str, Any]] = {"$each": {}}
 EVERYTHING: Final[Mapping[str, Any]] = dict.fromkeys(
-    ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "attempts"), ANY_LIST
+    ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed"), ANY_LIST
 )
-_ABOUT_LISTS = ("$contains", "$length", "$each", "$snapshot", "$unique")
+_ABOUT_LISTS = ("$contains", "$length", "$each", "$snapshot", "$unique", "$unordered")
 
 
 def wants_list(expected: Any) -> bool:
@@ -32,31 +37,106 @@ def unwrap_single(values: list[Any], expected: Any) -> Any:
     return values[0] if len(values) == 1 and not wants_list(expected) else values
 
 
-def shape_results(run_results: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
-    """What became of what was sent: by destination or, where there is one, without.
+def shape_results(results: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of what was sent, in the form in which it is expected: a list, by destination, or one value alone.
 
-    `ends` has `user_transform`, `dest_transform` and `delivered` as lists and `attempts` as numbers by destination,
-    `dropped` and `failed` as lists.
+    `results` are those of a plane: lists by destination, `attempts` as numbers and `tries` as the requests themselves.
     """
-    return {
-        name: _by_destination(values, expected.get(name))
-        if isinstance(values, Mapping)
-        else _flat_list(values, expected, name)
-        for name, values in run_results.items()
+    shaped = {
+        name: _shape(values, expected.get(name))
+        for name, values in results.items()
+        if name not in ("attempts", "tries")
     }
+    return {**shaped, "attempts": _shape_attempts(results["attempts"], results["tries"], expected.get("attempts"))}
 
 
-def _flat_list(values: list[Any], expected: Mapping[str, Any], name: str) -> Any:
-    return unwrap_single(values, expected[name]) if name in expected else values
+def _shape(values: Mapping[str, list[Any]], wanted: Any) -> Any:
+    if is_keyed(wanted, values):
+        return {key: unwrap_single(v, wanted.get(key, ANY_LIST)) for key, v in values.items()}
+    if wanted is None or wanted is ANY_LIST or wanted == ANY:
+        return next(iter(values.values())) if len(values) == 1 else dict(values)
+    if _is_about_map(wanted, values):
+        operand = next(iter(wanted.values()))
+        return {key: unwrap_single(v, operand.get(key, ANY_LIST)) for key, v in values.items() if v}
+    if len(values) > 1 and isinstance(wanted, Mapping) and "$snapshot" in wanted:
+        return dict(values)
+    return unwrap_single([value for list_ in values.values() for value in list_], wanted)
 
 
-def _by_destination(values: Mapping[str, Any], wanted: Any) -> Any:
-    keyed = isinstance(wanted, Mapping) and not is_matchers(wanted) and wanted.keys() <= values.keys()
-    if keyed and wanted:
-        return {k: unwrap_single(v, wanted.get(k, ANY_LIST)) if isinstance(v, list) else v for k, v in values.items()}
-    if len(values) == 1:
-        value = next(iter(values.values()))
-        return unwrap_single(value, ANY_LIST if wanted is None else wanted) if isinstance(value, list) else value
-    if wanted == []:  # nothing to anyone
-        return [one for values in values.values() for one in values]
-    return dict(values)
+def is_keyed(wanted: Any, keys: Container[str]) -> bool:
+    """Whether what is expected stands by destination."""
+    return isinstance(wanted, Mapping) and bool(wanted) and all(key in keys for key in wanted)
+
+
+def _is_about_map(wanted: Any, keys: Container[str]) -> bool:
+    """Whether a matcher is about which destinations got something: `$only` and `$exact` of a map of them."""
+    if not isinstance(wanted, Mapping) or len(wanted) != 1:
+        return False
+    return is_keyed(wanted.get("$only") or wanted.get("$exact"), keys)
+
+
+def _shape_attempts(counts: Mapping[str, int], tries: Mapping[str, list[Any]], wanted: Any) -> Any:
+    """Numbers, or the requests where a list is expected."""
+
+    def chosen(key: str, expected: Any) -> Any:
+        return _with_times(tries[key], expected) if wants_list(expected) else counts[key]
+
+    if is_keyed(wanted, counts):
+        return {key: chosen(key, wanted.get(key)) for key in counts}
+    if len(counts) == 1:
+        return chosen(next(iter(counts)), wanted)
+    if wants_list(wanted):
+        return [one for values in tries.values() for one in _with_times(values, wanted)]
+    return dict(counts)
+
+
+def _with_times(tries: list[Any], expected: Any) -> list[Any]:
+    """With `after` as it is expected: as a text (`10s`) where a text stands there."""
+    if not isinstance(expected, list):
+        return tries
+    wanted = [one.get("after") if isinstance(one, Mapping) else None for one in expected]
+    return [
+        {**one, "after": _as_text(one["after"], text)} if isinstance(text, str) and "after" in one else one
+        for one, text in zip_longest(tries, wanted[: len(tries)])
+    ]
+
+
+def _as_text(after: float, expected: str) -> str:
+    """The time as it is written where that is right to the millisecond."""
+    try:
+        right = abs(after - seconds(expected)) <= 0.0005
+    except ValueError:
+        right = False
+    return expected if right else f"{after:g}s"
+
+
+def as_lists(values: Any, keys: Sequence[str]) -> dict[str, list[Any]]:
+    """Results of the Test API as lists by destination; nothing for a stage that has none."""
+    if values is None:
+        return {}
+    if is_keyed(values, keys):
+        return {key: as_list(value) for key, value in values.items()}
+    return {keys[0] if len(keys) == 1 else "": as_list(values)}
+
+
+def exact_part(actual: Any, wanted: Any, name: str) -> Any:
+    """As much of a result as an exact expectation is about: other destinations only where something came there.
+
+    Of a request what is named, whole: nobody lists the headers that belong to the transport.
+    """
+    if name in ("response", "dropped", "failed", "attempts") or not isinstance(actual, Mapping | list):
+        return actual
+    if isinstance(actual, Mapping) and is_keyed(wanted, actual):
+        parts = {key: exact_part(value, wanted.get(key), name) for key, value in actual.items()}
+        return {key: value for key, value in parts.items() if key in wanted or value != []}
+    if name != "delivered":
+        return actual
+    if isinstance(actual, list) and isinstance(wanted, list):
+        return [exact_part(a, w, name) for a, w in zip(actual, wanted, strict=False)] + actual[len(wanted) :]
+    if isinstance(actual, Mapping) and isinstance(wanted, Mapping) and not is_matchers(wanted):
+        named = {member: value for member, value in actual.items() if member in wanted}
+        if isinstance(wanted.get("headers"), Mapping) and "headers" in named:
+            spelt = {header.lower() for header in wanted["headers"]}
+            named["headers"] = Headers({h: v for h, v in actual["headers"].items() if h in spelt})
+        return named
+    return actual

@@ -28,11 +28,20 @@ class VerifyResult:
 
     scenario: Scenario
     answer: Answer
-    run_results: Mapping[str, Any] | None = None  # of a request to the data plane: what became of what it sent
+    everywhere: Mapping[str, Any] | None = None  # of a request to the data plane: what became of what it sent
+    target: str = ""  # the key of the destination that was asked for
 
     def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         values = _results(self.scenario, self.answer, expected)
-        return values if self.run_results is None else {**values, **shape_results(self.run_results, expected)}
+        return values if self.everywhere is None else {**values, **shape_results(self.everywhere, expected)}
+
+    def request_counts(self) -> dict[str, int]:
+        """By destination; the Test API says how many answers there were to an event for one destination."""
+        if self.everywhere is not None:
+            return {key: len(tries) for key, tries in self.everywhere["tries"].items()}
+        data = self.answer.body.get("data") if isinstance(self.answer.body, Mapping) else None
+        counts = [len(entry.get("destination_response_status") or ()) for entry in data or ()]
+        return {self.target: sum(counts)} if self.target else {}
 
     def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         """No refusal."""
@@ -46,12 +55,16 @@ class TransformationResult:
     events: list[Any]
     errors: list[str]
     answer: Answer
+    everywhere: None = None
 
     def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         values: dict[str, Any] = {"user_transform": unwrap_single(self.events, expected.get("user_transform"))}
         if self.errors:
             values["error"] = self.errors[0] if len(self.errors) == 1 else self.errors
         return values
+
+    def request_counts(self) -> dict[str, int]:
+        return {}
 
     def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
         """No error."""
@@ -64,7 +77,7 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> VerifyRes
     if step.kind == "request":
         answer = _raw(scenario, step, plane, run)
         keys = _reachable_keys(scenario, step)
-        looks_further = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys()
+        looks_further = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys() or scenario.scripted
         return VerifyResult(scenario, answer, plane.run_results(run, keys) if looks_further else None)
     if step.kind == "transformation":
         return _transform(step, plane)
@@ -79,7 +92,8 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> VerifyRes
     if spec.destinationConfig is not UNSET:
         body["destinationConfig"] = spec.destinationConfig
     answer = plane.test(f"{path}?force=true" if spec.force else path, json.dumps(body).encode())
-    return VerifyResult(scenario, answer)
+    key = workspace.destination(spec.destination).key if spec.destination is not UNSET else ""
+    return VerifyResult(scenario, answer, target=key)
 
 
 def _reachable_keys(scenario: Scenario, step: Step) -> list[str]:

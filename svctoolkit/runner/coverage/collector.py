@@ -198,7 +198,7 @@ def _is_name(value: Any) -> bool:
 def _payload_fields(payload: Any) -> Any:
     """A payload by what the destination gets of it, under the names that a request has; constant members are left out.
 
-    >>> _of_payload({"version": "1", "endpoint": "https://x.example", "body": {"JSON": {"n": 1}, "XML": {}}})
+    >>> _payload_fields({"version": "1", "endpoint": "https://x.example", "body": {"JSON": {"n": 1}, "XML": {}}})
     {'url': 'https://x.example', 'body': {'n': 1}}
     """
     if not isinstance(payload, Mapping) or is_matchers(payload):

@@ -14,20 +14,28 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import did_you_mean
+from svctoolkit.runner.expect.headers import same_name
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING
 
 Path: TypeAlias = tuple[str | int, ...]
 _LONGEST = 160
+_MOST_ALIGNED = 2500  # pairs of elements: each is a comparison
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """`path` leads to the value that differs, `expectation` to what expected it. `str()` is one line."""
+    """`path` leads to the value that differs, `expectation` to what expected it. `str()` is one line.
+
+    `text` says it in other words than "expected this, got that"; `place` is where that is written in the file, if it
+    is not below the step's `expect`.
+    """
 
     expectation: Path
     path: Path
     expected: str
     got: str
+    text: str = ""
+    place: Path = ()
 
     def shorten(self, hide: Callable[[str], str]) -> Difference:
         """With secrets hidden, and then cut: half a secret would not be found. Long texts show where they part."""
@@ -36,10 +44,10 @@ class Difference:
             same = next((n for n, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), 0)
             if same > _LONGEST // 2:
                 expected, got = f"…{expected[same - 30 :]}", f"…{got[same - 30 :]}"
-        return replace(self, expected=_cut(expected), got=_cut(got))
+        return replace(self, expected=_cut(expected), got=_cut(got), text=hide(self.text))
 
     def __str__(self) -> str:
-        return f"{'.'.join(map(str, self.path)) or '(value)'}: expected {self.expected}, got {self.got}"
+        return self.text or f"{'.'.join(map(str, self.path)) or '(value)'}: expected {self.expected}, got {self.got}"
 
 
 class Snapshots(Protocol):
@@ -83,6 +91,10 @@ class Comparison:
 
     def stricter(self, *, exact: bool = False, literal: bool = False) -> Comparison:
         return replace(self, exact=self.exact or exact, literal=self.literal or literal)
+
+    def member(self, name: str, *, exact: bool = False) -> Comparison:
+        """The place of what stands under one name, in the expectation and in the value."""
+        return replace(self._inner(name), exact=self.exact or exact)
 
     def at_element(self, index: int) -> Comparison:
         """The place of one element of a matcher's operand; the value stays the same."""
@@ -139,18 +151,51 @@ class Comparison:
                 yield from self._inner(key).differences(value, actual[key])
                 continue
             for difference in self._inner(key).differences(value, MISSING):
-                near = did_you_mean(key, actual) if difference.got == "nothing" else ""
+                near = did_you_mean(key, list(actual)) if difference.got == "nothing" else ""
                 yield replace(difference, got=f"nothing.{near}") if near else difference
-        for key in [k for k in actual if k not in expected] if self.exact else ():
+        names = {same_name(actual, key) for key in expected} if self.exact else set()
+        for key in [k for k in actual if k not in names] if self.exact else ():
             place = replace(self._inner(key), expectation=self.expectation)
             if not place.is_ignored():
                 yield place.difference("nothing", actual[key])
 
     def _list(self, expected: list[Any], actual: list[Any]) -> Iterator[Difference]:
+        pairs = list(zip(range(len(expected)), range(len(actual)), strict=False))
         if len(expected) != len(actual):
             yield self.difference(_elements(expected), actual, got=f"{len(actual)}: {json_text(actual)}")
-        for index, (expected_element, element) in enumerate(zip(expected, actual, strict=False)):
-            yield from self._inner(index).differences(expected_element, element)
+            pairs = self._alignment(expected, actual)
+        for index, other in pairs:
+            place = replace(self._inner(index), path=(*self.path, other))
+            yield from place.differences(expected[index], actual[other])
+
+    def _alignment(self, expected: list[Any], actual: list[Any]) -> list[tuple[int, int]]:
+        """Which elements are compared where the numbers differ: those that match anchor the others between them.
+
+        With one element missing at the front, the rest would all differ from their neighbours and nothing be learnt.
+        """
+        if len(expected) * len(actual) > _MOST_ALIGNED:
+            return list(zip(range(len(expected)), range(len(actual)), strict=False))
+        anchors = self._anchors(expected, actual)
+        pairs: list[tuple[int, int]] = []
+        done = other_done = 0
+        for index, other in [*anchors, (len(expected), len(actual))]:
+            if index - done == other - other_done:  # as many on both sides: they are each other's
+                pairs += zip(range(done, index), range(other_done, other), strict=True)
+            elif not anchors:
+                pairs += zip(range(done, index), range(other_done, other), strict=False)
+            done, other_done = index + 1, other + 1
+        return pairs
+
+    def _anchors(self, expected: list[Any], actual: list[Any]) -> list[tuple[int, int]]:
+        """The longest sequence of pairs that match, in order."""
+        best: list[list[tuple[tuple[int, int], ...]]] = [[()] * (len(actual) + 1) for _ in range(len(expected) + 1)]
+        for i in reversed(range(len(expected))):
+            for j in reversed(range(len(actual))):
+                longest = max(best[i + 1][j], best[i][j + 1], key=len)
+                if len(best[i + 1][j + 1]) >= len(longest) and self.matches(expected[i], actual[j]):
+                    longest = ((i, j), *best[i + 1][j + 1])
+                best[i][j] = longest
+        return list(best[0][0])
 
 
 def is_matchers(value: Mapping[Any, Any]) -> bool:

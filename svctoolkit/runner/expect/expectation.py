@@ -46,8 +46,8 @@ def _misuse(
         yield f"the matcher {key} stands beside other keys. For a key of this name use $literal"
     elif not pending and (wrong := matcher.problem(operand)):
         yield f"{key} {wrong}"
-    elif matcher.siblings and f"${matcher.siblings}" not in siblings:
-        yield f"{key} stands beside ${matcher.siblings} only"
+    elif matcher.goes_with and f"${matcher.goes_with}" not in siblings:
+        yield f"{key} stands beside ${matcher.goes_with} only"
 
 
 def is_reserved(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from svctoolkit.runner.expect.matchers._contract import MISSING
@@ -30,3 +30,23 @@ def _at(value: Any, steps: list[str]) -> Any:
         else:
             return MISSING
     return value
+
+
+def is_in(end: Sequence[str], value: Any) -> bool:
+    """Whether some path in `value` ends with these steps; `*` is any one step.
+
+    >>> is_in(["library", "version"], {"context": [{"library": {"version": 1}}]}), is_in(["version", "x"], {"x": 1})
+    (True, False)
+    """
+    inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    for step, below in inner:
+        if end[0] in ("*", str(step)) and (len(end) == 1 or _goes_on(end[1:], below)):
+            return True
+        if is_in(end, below):
+            return True
+    return False
+
+
+def _goes_on(steps: Sequence[str], value: Any) -> bool:
+    values = at(value, ".".join(steps))
+    return values is not MISSING and ("*" not in steps or bool(values))

@@ -35,6 +35,8 @@ _GENERATED = (
     "request_ip",
     "channel",
 )
+#: An expectation that holds whatever comes.
+_ANYTHING: Mapping[str, Any] = {"response": {"status": {"$type": "integer"}}, "failed": "any"}
 _NOT_REFUSED: Mapping[str, Any] = {"expect": {"status": 200}}
 _GENERATED_CONTEXT = ("sessionId", "sessionStart", "ip")
 
@@ -188,7 +190,7 @@ def _shape(value: Any) -> str:
 
 def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
     """The scenario with what comes of it when it runs."""
-    suite = {**head, "scenarios": [{**scenario, "expect": {"response": {}}}]}
+    suite = {**head, "scenarios": [{**scenario, "expect": _ANYTHING}]}
     results = _escape(_run_alone(suite, workspace))
     masker = Masker(workspace.secrets())
     if results["response"]["status"] != 200:
@@ -200,9 +202,16 @@ def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace:
         }
     else:
         expect = {"delivered": [_request(r, masker) for r in delivered]}
-    if results["dropped"]:
-        expect["dropped"] = [{k: d[k] for k in ("destination", "by", "reason")} for d in results["dropped"]]
+    for name, members in (("dropped", ("destination", "by", "reason")), ("failed", ("destination", "by", "error"))):
+        records = _records(results[name])
+        if records:  # what failed then has to fail again, until somebody mends it and takes this away
+            expect[name] = [{member: _expectation(record[member], masker) for member in members} for record in records]
     return {**scenario, "expect": expect}
+
+
+def _records(results: Any) -> list[dict[str, Any]]:
+    """Those of all destinations, where the source has several."""
+    return [r for records in results.values() for r in records] if isinstance(results, dict) else results
 
 
 def _run_alone(suite: Mapping[str, Any], workspace: Workspace) -> dict[str, Any]:

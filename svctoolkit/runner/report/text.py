@@ -8,8 +8,10 @@ from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.verify import trouble
 from svctoolkit.runner.expect.compare import printable
 from svctoolkit.runner.suite.checks import STAGES
+from svctoolkit.runner.suite.model import Place
 
 MOST = 20
+_ENDS = ("user_transform", "dest_transform", "delivered", "attempts", "dropped")
 _ORDER = ("status", "response", *STAGES, "dropped", "failed", "attempts", "delivered")
 
 
@@ -32,27 +34,47 @@ def _explain(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
     document = outcome.scenario.suite.document
     shown_line = ""
     before = sum(len(s.differences) for s in outcome.steps[: outcome.steps.index(step)])
-    for difference in step.differences[: max(0, MOST - before)]:
-        place = step.place(difference)
-        yield f"{document.where(place)}: {difference}"
+    for place, text in reasons(step)[: max(0, MOST - before)]:
+        yield f"{document.where(place)}: {text}"
         excerpt = document.excerpt(place)
         if excerpt != shown_line:
             yield excerpt
         shown_line = excerpt
-    if len(outcome.steps) > 1:
-        yield f"in step {outcome.steps.index(step) + 1} of {len(outcome.scenario.steps)}"
+    if len(outcome.scenario.steps) > 1 and not step.hook:
+        steps = [other for other in outcome.steps if not other.hook]
+        yield f"in step {steps.index(step) + 1} of {len(outcome.scenario.steps)}"
     yield from hints(step)
+
+
+def reasons(step: StepOutcome) -> list[tuple[Place, str]]:
+    """What there is to say of a step that differs, each with its place: causes before what they lead to. Not masked."""
+    differing = sorted(
+        ((step.place(d), str(d), d.path[:1] != ("failed",)) for d in step.differences), key=lambda d: d[2]
+    )
+    lines = [(place, text) for place, text, _ in differing]
+    absent = [d for d in step.differences if len(d.path) <= 2 and d.path[:1] and d.path[0] in _ENDS]
+    if absent:  # something did not come: say where it was left out
+        unsaid = [str(c) for c in step.causes if not any(str(c) in text for _, text in lines)]
+        at = sum(not after for _, _, after in differing)
+        lines[at:at] = [(step.place(absent[0]), text) for text in unsaid]
+    return lines
 
 
 def first_wrong_stage(step: StepOutcome) -> str:
     """The first stage in which a step went another way than expected, or an empty text."""
+    failures = [d for d in step.differences if d.path == ("failed",) and d.text]
+    if failures and step.causes:
+        return step.causes[0].stage
     first = {d.path[0] for d in step.differences if d.path}
     return next((stage for stage in _ORDER if stage in first), "")
 
 
 def hints(step: StepOutcome) -> Iterator[str]:
     """What helps to understand the differences of a step: where they began, and what the answer says. Not masked."""
-    first = {d.path[0] for d in step.differences if d.path}
+    failures = [d for d in step.differences if d.path == ("failed",) and d.text]
+    if failures and len(failures) == len(step.differences):
+        yield "nothing may fail unless the scenario says so: `failed: any`, or `failed: [{error: ...}]`"
+    first = {d.path[0] for d in step.differences if d.path} - {"failed"}
     if first_wrong_stage(step) in STAGES and len(first) > 1:
         yield f"the first stage that differs is {first_wrong_stage(step)}"
     said = trouble(step.answer) if step.answer else ""
@@ -63,7 +85,7 @@ def hints(step: StepOutcome) -> Iterator[str]:
 def github_commands(outcome: Outcome) -> str:
     """The differences as workflow commands of GitHub Actions, one a line."""
     suite = outcome.scenario.suite
-    places = [(step.place(d), str(d)) for step in outcome.steps for d in step.differences]
+    places = [line for step in outcome.steps if step.differences for line in reasons(step)]
     lines = []
     for place, text in places or [(outcome.scenario.place, explanation(outcome).partition(": ")[2])]:
         line, column = suite.document.position(place)

@@ -15,9 +15,18 @@ from svctoolkit.runner.expect import compare
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.suite import format as _format
+from svctoolkit.runner.suite.claims import (
+    covered_by_ignore,
+    hollow_claims,
+    invariant_problems,
+    only_captures,
+    unreachable_scripts,
+)
 from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
+from svctoolkit.yamlfile import Document
 
 STAGES = ("user_transform", "dest_transform", "send_to_destination")
+ANY = "any"  # `failed: any`: whatever fails
 ENDS = ("dropped", "failed", "attempts")
 #: What an expectation may name, by what the step does.
 _EXPECTED: Mapping[str, tuple[str, ...]] = {
@@ -33,7 +42,9 @@ _DOES = {
     "send": "sends through the data plane",
 }
 #: What stands by destination where the source has several of them.
-BY_DESTINATION = (*STAGES, "delivered", "attempts")
+BY_DESTINATION = (*STAGES, "delivered", "dropped", "failed", "attempts")
+#: What setup and teardown may say, which else must go well.
+_OF_HOOKS = ("response", "status", "error", "failed")
 #: Marks that mean something else to pytest.
 _TAKEN = {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
 
@@ -48,7 +59,11 @@ def suite_problems(suite: Suite) -> Iterator[Problem]:
     data, document = suite.document.data, suite.document
     for message in tag_problems(data.get("tags", [])):
         yield document.problem(["tags"], message)
-    for path, message in [*_recorder(suite, data.get("recorder", {})), *_freeze(data.get("freeze", {}))]:
+    for path, message in [
+        *_recorder(suite, data.get("recorder", {})),
+        *_freeze(data.get("freeze", {})),
+        *invariant_problems(data),
+    ]:
         yield document.problem(path, message, key=True)
     for kind in ("destination", "source"):
         if name := data.get("defaults", {}).get(kind):
@@ -78,9 +93,40 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
     for step in scenario.steps:
         for path, message in [*_shape(step), *_names(scenario, step), *_expectation(scenario, step)]:
             yield document.problem([*step.place, *path], message, key=True)
+    raw = document.data["scenarios"][scenario.written[1]] if scenario.written[0] == "scenarios" else {}
+    for path, message in invariant_problems(raw):
+        yield document.problem([*scenario.written, *path], message, key=True)
     with suppress(UnknownName):  # told above, with its place
-        for path, message in _script_problems(scenario):
+        yield from _claim_problems(scenario)
+        for path, message in [*_script_problems(scenario), *unreachable_scripts(scenario)]:
             yield document.problem([*scenario.written, *path], message, key=True)
+
+
+def _claim_problems(scenario: Scenario) -> Iterator[Problem]:
+    """What a scenario expects and would not show."""
+    document = scenario.suite.document
+    if only_captures(scenario) and any(step.expect for step in scenario.steps):
+        text = "a scenario that only captures cannot fail: expect something, too"
+        yield document.problem([*scenario.steps[-1].place, "expect", "capture"], text, key=True)
+    for step in scenario.steps:
+        written = _written(step, document)
+        for path, message in [*hollow_claims(scenario, step), *covered_by_ignore(scenario, written)]:
+            place = path if path[:1] in _OF_STEP else ("expect", *path)
+            yield document.problem([*step.place, *place], message, key=True)
+
+
+_OF_STEP = ((), ("expect",), ("source",))
+
+
+def _written(step: Step, document: Document) -> Any:
+    """A step's expectation as it stands in the file: with references to fixtures instead of what is in them."""
+    value: Any = document.data
+    part: Any  # a key, or the number of an element
+    for part in (*step.place, "expect"):
+        if isinstance(value, Mapping) and part not in value:
+            return None
+        value = value[part]
+    return value
 
 
 def tag_problems(tags: Sequence[str]) -> list[str]:
@@ -187,11 +233,13 @@ def _key_problems(step: Step, connected: list[str]) -> Places:
         expected = step.expect.get(name)
         if len(connected) < 2 or expected is None or (isinstance(expected, dict) and compare.is_matchers(expected)):
             continue
+        if (isinstance(expected, list) and step.kind == "send") or (name == "failed" and expected == ANY):
+            continue  # all of them, in the order of the destinations
         if not isinstance(expected, dict):
-            if expected == [] and name == "delivered":
-                continue
             yield ("expect", name), f"the source has several destinations: write {{{connected[0]}: ...}}"
             continue
+        if name in ("dropped", "failed") and not any(key in connected for key in expected):
+            continue  # the only one, whoever it was for
         for key in expected:
             if key not in connected:
                 hint = did_you_mean(key, connected) or f" It has {', '.join(connected)}."
@@ -230,8 +278,9 @@ def _may_be_absent(expected: Any) -> bool:
 
 
 def _hook_problems(step: Step, when: str) -> Places:
-    if step.expect:
-        yield ("expect",), f"what is done in `{when}` expects nothing; use `steps`"
+    for name in step.expect:
+        if name not in _OF_HOOKS:
+            yield ("expect", name), f"`{when}` expects that all goes well; it may say {', '.join(_OF_HOOKS)} otherwise"
 
 
 def _recorder(suite: Suite, scripts: Mapping[str, Any]) -> Places:

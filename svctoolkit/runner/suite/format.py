@@ -82,10 +82,23 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "an empty list: nothing may arrive. By destination where the source has several"
         ),
     ] = UNSET
-    dropped: Annotated[Json, Meta(description="what was left out on the way, each {by, reason, destination}")] = UNSET
-    failed: Annotated[Json, Meta(description="what could not be delivered, each {by, reason, destination}")] = UNSET
+    dropped: Annotated[
+        Json,
+        Meta(description="what was left out on the way, each {by, reason, destination, fate}"),
+    ] = UNSET
+    failed: Annotated[
+        Json,
+        Meta(
+            description="what could not be delivered, each {by, error, status, fate}; nothing, unless this "
+            "says otherwise. `any`: it does not matter"
+        ),
+    ] = UNSET
     attempts: Annotated[
-        Json, Meta(description="how often a destination was tried; a number, or one for each destination")
+        Json,
+        Meta(
+            description="how often a destination was tried: a number; or a list of the tries, each "
+            "{status, after, body, headers, response, error}. By destination where there are several"
+        ),
     ] = UNSET
     capture: Annotated[
         dict[str, str] | UnsetType,
@@ -106,6 +119,26 @@ class RecorderAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 RecorderScript: TypeAlias = Annotated[
     dict[str, RecorderAnswer | Annotated[list[RecorderAnswer], Meta(min_length=1)]],
     Meta(description="answers by destination, in order; the last repeats"),
+]
+
+
+Exact: TypeAlias = Annotated[
+    bool | list[Literal["user_transform", "dest_transform", "send_to_destination", "delivered"]],
+    Meta(
+        description="what is expected is all there is: objects have no more members than are named, and destinations "
+        "that are not named get nothing. True for everything, or a list of what it is true for"
+    ),
+]
+Never: TypeAlias = Annotated[
+    list[Any],
+    Meta(
+        description="what no stage gives and no request has, in any value or key: a text or number, {$regex: ...}, "
+        "any other expectation, or {key: email} for members of that name"
+    ),
+]
+Always: TypeAlias = Annotated[
+    dict[Literal["user_transform", "dest_transform", "delivered"], Any],
+    Meta(description="what each event, payload or request matches: {delivered: {headers: {x-key: {$absent: false}}}}"),
 ]
 
 
@@ -190,6 +223,9 @@ class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
     teardown: Annotated[list[dict[str, Any]], Meta(description="done after, also after a failure")] = []
     ignore: Annotated[list[Text], Meta(description="paths that are never compared")] = []
     freeze: Freeze | UnsetType = UNSET
+    exact: Exact = False
+    never: Never = []
+    always: Always = {}
     live: Live | UnsetType = UNSET
     serial: Annotated[Text | UnsetType, Meta(description="those of one group never run side by side")] = UNSET
     skip: Text | None = None
@@ -228,6 +264,9 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     setup: list[dict[str, Any]] = []
     teardown: list[dict[str, Any]] = []
     ignore: list[Text] = []
+    exact: Exact = False
+    never: Never = []
+    always: Always = {}
     freeze: Freeze | UnsetType = UNSET
 
 

@@ -19,11 +19,13 @@ from svctoolkit.runner.expect.compare import printable
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
 from svctoolkit.runner.suite.fixtures import Fixtures
-from svctoolkit.runner.suite.model import Live, Place, Scenario, Step, Suite
+from svctoolkit.runner.suite.model import Invariant, Live, Place, Scenario, Step, Suite
 from svctoolkit.runner.suite.variables import NAME, Environment, Variables, names_in
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document
 
+#: What an exact scenario is exact in.
+_RESULTS = ("user_transform", "dest_transform", "send_to_destination", "delivered")
 _KINDS = {
     "bool": "true or false",
     "object": "an object",
@@ -232,7 +234,26 @@ class _Loader:
             freeze,
             _live(spec, raw, variables, steps),
             "" if spec.serial is UNSET else spec.serial,
+            self._exact(spec),
+            self._invariants(place, raw, variables),
+            tuple(tuple(path.split(".")) for path in spec.ignore),
+            tuple(raw.get("recorder") or ()),
         )
+
+    def _exact(self, spec: _format.Scenario) -> frozenset[str]:
+        """What is exact: all, or what the scenario or else the suite says."""
+        exact = spec.exact or self.data.get("exact", False)
+        return frozenset(_RESULTS if exact is True else exact or ())
+
+    def _invariants(self, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Invariant, ...]:
+        """Those of the suite, and those of the scenario."""
+        invariants: list[Invariant] = []
+        for at, written in (((), self.data), (place, raw)):
+            for index, operand in enumerate(written.get("never", ())):
+                invariants.append(Invariant("never", "", variables.apply(operand), (*at, "never", index)))
+            for stage, operand in written.get("always", {}).items():
+                invariants.append(Invariant("always", stage, variables.apply(operand), (*at, "always", stage)))
+        return tuple(invariants)
 
     def _freeze(self) -> _format.Freeze | None:
         written = self.data.get("freeze")

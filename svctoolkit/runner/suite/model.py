@@ -110,6 +110,16 @@ class Live:
     variables: Variables = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """What holds in every scenario: `operand` never comes, or always what comes of `stage` matches it."""
+
+    kind: Literal["never", "always"]
+    stage: str
+    operand: Any
+    place: Place
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Scenario:
     """One test: a scenario, or one row of its `cases` or `matrix`.
@@ -136,6 +146,10 @@ class Scenario:
     freeze: _format.Freeze | None = None
     live: Live | None = None
     serial: str = ""
+    exact: frozenset[str] = frozenset()  # the results in which nothing may be that is not expected
+    invariants: tuple[Invariant, ...] = ()
+    own_ignores: tuple[tuple[str, ...], ...] = ()  # of `ignore` those that the suite does not say for all
+    scripted: tuple[str, ...] = ()  # the destinations whose answers it writes itself, not the suite
 
     @property
     def name(self) -> str:
@@ -158,14 +172,17 @@ class Scenario:
 
     def destinations(self, *kinds: Kind) -> Iterator[str]:
         """The keys of the destinations that its steps reach; of those kinds of steps only, where any are named."""
-        workspace = self.suite.workspace
         for step in self.steps:
-            if kinds and step.kind not in kinds:
-                continue
-            if step.spec.destination is not UNSET:
-                yield workspace.destination(step.spec.destination).key
-            elif step.spec.source is not UNSET:
-                yield from (d.key for d in workspace.destinations_of(workspace.source(step.spec.source)))
+            if not kinds or step.kind in kinds:
+                yield from self.destinations_of(step)
+
+    def destinations_of(self, step: Step) -> Iterator[str]:
+        """The keys of the destinations that a step reaches, or looks at where it names one."""
+        workspace = self.suite.workspace
+        if step.spec.destination is not UNSET:
+            yield workspace.destination(step.spec.destination).key
+        elif step.spec.source is not UNSET:
+            yield from (d.key for d in workspace.destinations_of(workspace.source(step.spec.source)))
 
 
 def as_list(value: Any) -> list[Any]:

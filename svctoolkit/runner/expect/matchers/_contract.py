@@ -37,10 +37,12 @@ class Matcher:
       `comparison.difference` says what this matcher expected
     - `problem(operand)`: what is wrong with the operand as it is written, or an empty text
     - `nested`: whether there may be expectations inside the operand
-    - `beside`: the matcher that this one only goes with, whose operand is in `comparison.beside`
+    - `goes_with`: the matcher that this one only goes with, whose operand is in `comparison.siblings`
+    - `about`: the types of values that it says anything about, where `$not` of it must not pass for others
     """
 
     differences: Differences
     problem: Callable[[Any], str] = _no_problem
     nested: bool = False
-    siblings: str = ""
+    goes_with: str = ""
+    about: tuple[type, ...] = (object,)

@@ -22,7 +22,7 @@ def order_matcher(words: str, holds: Callable[[Any, Any], bool]) -> Matcher:
 
             yield comparison.difference(f"{_kind(limit)} {words} {json_text(operand)}", actual)
 
-    return Matcher(differences, _problem)
+    return Matcher(differences, _problem, about=(int, float, str))
 
 
 def _comparable(value: Any) -> Any:

@@ -37,4 +37,4 @@ def _problem(operand: Any) -> str:
     return "" if _is_number(operand) else "takes a number"
 
 
-matcher = Matcher(_differences, _problem)
+matcher = Matcher(_differences, _problem, about=(int, float))

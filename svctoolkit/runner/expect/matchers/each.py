@@ -1,6 +1,6 @@
 """`$each: VALUE`: a list in which every element matches, or an object in which every value does.
 
-An empty list has no element that could fail; say `$length` beside it where there must be some.
+There must be one at least; where there may be none, say so with `$length`: `{$each: VALUE, $length: {$gte: 0}}`.
 
 >>> from svctoolkit.runner import differences
 >>> for found in differences({"$each": {"sku": {"$type": "string"}}}, [{"sku": "A1"}, {"sku": 2}]): print(found)
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
@@ -20,8 +20,11 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
     if not isinstance(actual, list | dict):
         yield comparison.difference("a list or an object", actual)
         return
+    if not actual and "$length" not in comparison.siblings:
+        some = f"at least one that is {json_text(operand)}"
+        yield comparison.difference(some, actual, got="none ($length: {$gte: 0} beside $each allows it)")
     for step, value in actual.items() if isinstance(actual, dict) else enumerate(actual):
         yield from comparison.child(step).differences(operand, value)
 
 
-matcher = Matcher(_differences, nested=True)
+matcher = Matcher(_differences, nested=True, about=(list, dict))

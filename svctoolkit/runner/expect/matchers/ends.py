@@ -20,7 +20,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, str) else "takes a text"
+    return "" if isinstance(operand, str) and operand else "takes a text, not an empty one"
 
 
-matcher = Matcher(_differences, _problem)
+matcher = Matcher(_differences, _problem, about=(str,))

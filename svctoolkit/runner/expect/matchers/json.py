@@ -26,4 +26,4 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         yield from comparison.differences(operand, value)
 
 
-matcher = Matcher(_differences, nested=True)
+matcher = Matcher(_differences, nested=True, about=(str,))

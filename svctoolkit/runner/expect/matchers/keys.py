@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
+from svctoolkit.runner.expect.compare import Comparison, Difference, is_matchers, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
@@ -31,7 +31,8 @@ def _join(names: Any) -> str:
 
 
 def _problem(operand: Any) -> str:
-    return "" if isinstance(operand, list | dict) else "takes a list of names, or an expectation of it"
+    good = is_matchers(operand) if isinstance(operand, dict) else isinstance(operand, list)
+    return "" if good else "takes a list of names, or an expectation of it: {$contains: email}"
 
 
-matcher = Matcher(_differences, _problem, nested=True)
+matcher = Matcher(_differences, _problem, nested=True, about=(dict,))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
+from svctoolkit.runner.expect.compare import Comparison, Difference, is_matchers, json_text
 from svctoolkit.runner.expect.matchers import Matcher
 
 
@@ -24,7 +24,7 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 def _problem(operand: Any) -> str:
     number = isinstance(operand, int) and not isinstance(operand, bool) and operand >= 0
-    return "" if number or isinstance(operand, dict) else "takes a number from 0 up"
+    return "" if number or (isinstance(operand, dict) and is_matchers(operand)) else "takes a number from 0 up"
 
 
-matcher = Matcher(_differences, _problem, nested=True)
+matcher = Matcher(_differences, _problem, nested=True, about=(str, list, dict))

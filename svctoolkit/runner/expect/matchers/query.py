@@ -27,4 +27,4 @@ def _problem(operand: Any) -> str:
     return "" if isinstance(operand, dict) and operand else "takes an object of paths and what is expected there"
 
 
-matcher = Matcher(_differences, _problem, nested=True)
+matcher = Matcher(_differences, _problem, nested=True, about=(list, dict))

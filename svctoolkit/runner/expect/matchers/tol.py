@@ -23,4 +23,4 @@ def _problem(operand: Any) -> str:
     return "" if number else "takes a number from 0 up"
 
 
-matcher = Matcher(_differences, _problem, siblings="approx")
+matcher = Matcher(_differences, _problem, goes_with="approx")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from svctoolkit.runner.expect.compare import Comparison, Difference
-from svctoolkit.runner.expect.matchers import Matcher
+from svctoolkit.runner.expect.matchers import MISSING, Matcher
 from svctoolkit.runner.expect.paths import at
 
 
@@ -20,9 +20,15 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
     if not isinstance(actual, list):
         yield comparison.difference("a list", actual)
         return
+    if not actual and "$length" not in comparison.siblings:
+        yield comparison.difference("elements that could be alike", actual, got="none")
     first: dict[str, int] = {}
     for index, element in enumerate(actual):
-        value = json.dumps(at(element, operand) if isinstance(operand, str) else element, sort_keys=True, default=repr)
+        part = at(element, operand) if isinstance(operand, str) else element
+        if part is MISSING:
+            yield comparison.child(index, operand).difference("a value", part)
+            continue
+        value = json.dumps(part, sort_keys=True, default=repr)
         other = first.setdefault(value, index)
         if other != index:
             what = f"a different {operand} in each element" if isinstance(operand, str) else "no two elements alike"
@@ -33,4 +39,4 @@ def _problem(operand: Any) -> str:
     return "" if operand is True or isinstance(operand, str) else "takes true or a path"
 
 
-matcher = Matcher(_differences, _problem)
+matcher = Matcher(_differences, _problem, about=(list,))

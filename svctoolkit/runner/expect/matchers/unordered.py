@@ -3,7 +3,7 @@
 >>> from svctoolkit.runner import differences
 >>> expected = {"$unordered": [{"sku": "A1"}, {"sku": "B2"}]}
 >>> for found in differences(expected, [{"sku": "B2"}, {"sku": "C3"}]): print(found)
-(value): expected an element {"sku":"A1"}, got [{"sku":"B2"},{"sku":"C3"}]
+(value): expected an element {"sku":"A1"}, got [{"sku":"B2"},{"sku":"C3"}]; nearest: 1.sku: expected "A1", got "C3"
 """
 
 from __future__ import annotations
@@ -22,12 +22,23 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
     candidates = [[n for n, value in enumerate(actual) if comparison.matches(wish, value)] for wish in operand]
     pairs: dict[int, int] = {}
     unpaired = [n for n in range(len(operand)) if not _pair(n, candidates, pairs, set())]
+    free = [n for n in range(len(actual)) if n not in pairs]
     for n in unpaired:
-        yield comparison.at_element(n).difference(f"an element {json_text(operand[n])}", actual)
+        expected = f"an element {json_text(operand[n])}"
+        yield comparison.at_element(n).difference(expected, actual, got=_nearest(operand[n], actual, free, comparison))
     if not unpaired and len(actual) > len(operand):
         extra = [element for n, element in enumerate(actual) if n not in pairs]
         got = f"{len(actual)}, too many: {json_text(extra)}"
         yield comparison.difference(f"{len(operand)} elements", actual, got=got)
+
+
+def _nearest(expected: Any, actual: list[Any], free: list[int], comparison: Comparison) -> str:
+    """What came, and of the elements that nothing else pairs with the one that differs least."""
+    candidates = [(n, list(comparison.child(n).differences(expected, actual[n]))) for n in free]
+    if not candidates:
+        return json_text(actual)
+    _, differing = min(candidates, key=lambda candidate: len(candidate[1]))
+    return f"{json_text(actual)}; nearest: {'; '.join(map(str, differing[:3]))}"
 
 
 def _pair(expectation: int, candidates: list[list[int]], pairs: dict[int, int], tried: set[int]) -> bool:
@@ -45,4 +56,4 @@ def _problem(operand: Any) -> str:
     return "" if isinstance(operand, list) else "takes a list"
 
 
-matcher = Matcher(_differences, _problem, nested=True)
+matcher = Matcher(_differences, _problem, nested=True, about=(list,))

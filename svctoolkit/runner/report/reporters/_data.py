@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -16,7 +17,10 @@ _INPUT = ("destination", "source", "transformation", "event", "send", "calls", "
 
 
 def outcome(notice: Outcome) -> dict[str, Any]:
-    """One outcome. `differences` have `step` (from 1), `where` (file:line:col), `path`, `expected`, `got`."""
+    """One outcome. `differences` have `step` (from 1), `where` (file:line:col), `path`, `expected`, `got`.
+
+    `causes` say of a step that differs what became of the events: `destination`, `fate`, `stage`, `reason`, `text`.
+    """
     scenario, document = notice.scenario, notice.scenario.suite.document
     values = {
         "name": scenario.name,
@@ -40,6 +44,11 @@ def outcome(notice: Outcome) -> dict[str, Any]:
             }
             for number, step in enumerate(notice.steps, 1)
             for d in step.differences
+        ],
+        "causes": [
+            {"step": number, "text": str(cause), **asdict(cause)}
+            for number, step in enumerate(notice.steps, 1)
+            for cause in step.causes
         ],
         "explanation": "" if notice.ok else explanation(notice),
         "steps": [

@@ -23,6 +23,7 @@ _LABELS = {
 _ORDER = ("failed", "error", "passed", "xfailed", "skipped")
 _STAGES = ("response", "user_transform", "dest_transform", "send_to_destination", "dropped", "failed", "delivered")
 _ANSWER = ("status", "headers", "body")
+_ENDS = ("dropped", "failed")  # not stages: what came to an end in one
 _FEW = 12  # that many are listed without a click
 _MOST = 500  # scenarios that are well and have their payloads in the page
 
@@ -129,7 +130,8 @@ def _body(scenario: dict[str, Any]) -> Iterator[Html]:
     if scenario["explanation"]:
         yield display.more("with the lines of the suite", display.code(scenario["explanation"]))
     for number, step in enumerate(scenario["steps"], 1):
-        blocks = list(_step(step, [d for d in scenario["differences"] if d["step"] == number]))
+        causes = [cause for cause in scenario["causes"] if cause["step"] == number]
+        blocks = list(_step(step, [d for d in scenario["differences"] if d["step"] == number], causes))
         yield display.section(f"Step {number}", *blocks) if len(scenario["steps"]) > 1 else Html("".join(blocks))
 
 
@@ -142,12 +144,15 @@ def _got(difference: Mapping[str, Any]) -> Html:
     return Html(f"<del>{escape(difference['got'])}</del>")
 
 
-def _step(step: dict[str, Any], differences: list[dict[str, Any]]) -> Iterator[Html]:
+def _step(step: dict[str, Any], differences: list[dict[str, Any]], causes: list[dict[str, Any]]) -> Iterator[Html]:
     """The stages as a strip, what went in and what came out of each, and what the user's code has changed."""
     results = {name: step["results"][name] for name in _STAGES if name in step["results"]}
     wrong = [d["path"].partition(".")[0] for d in differences]
     flow = [name for name in results if results[name] not in ([], {})]
-    yield display.strip([_stage(name, wrong.count(name)) for name in flow])
+    for cause in causes:
+        yield display.message(cause["text"], "error" if cause["fate"] not in ("filtered", "dropped") else "info")
+    at = {cause["stage"]: cause["fate"] for cause in reversed(causes)}
+    yield display.strip([_stage(n, wrong.count(n), at) for n in _STAGES if n in at or (n in flow and n not in _ENDS)])
     depth = 5 if wrong else 2
     boxes = [("given", step["given"]), *((name, results[name]) for name in flow)]
     yield display.columns(*(display.tree(value, name, open_depth=depth) for name, value in boxes))
@@ -162,7 +167,10 @@ def _step(step: dict[str, Any], differences: list[dict[str, Any]]) -> Iterator[H
         yield display.more(title, display.tree(rest), is_open=open)
 
 
-def _stage(name: str, wrong: int) -> display.Step:
+def _stage(name: str, wrong: int, causes: Mapping[str, str]) -> display.Step:
+    """Failed where something differs, or where an event came to its end."""
+    if name in causes:
+        return display.Step(name, "failed", note=causes[name])
     return display.Step(name, "failed" if wrong else "ok", note=_count_text(wrong, "difference") if wrong else "")
 
 

@@ -1,0 +1,28 @@
+"""Headers of a request or an answer: their names mean the same in any case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Headers(dict[str, Any]):
+    """Headers with lower-case names, which are found under any spelling.
+
+    >>> headers = Headers({"content-type": "text/plain"})
+    >>> "Content-Type" in headers, headers["CONTENT-TYPE"], "Authorization" in headers
+    (True, 'text/plain', False)
+    """
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name.lower() if isinstance(name, str) else name)
+
+    def __getitem__(self, name: str) -> Any:
+        return super().__getitem__(name.lower())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name.lower(), default)
+
+
+def same_name(names: Any, name: str) -> str:
+    """A member's name as it is compared: headers know no capitals."""
+    return name.lower() if isinstance(names, Headers) else name

@@ -1,0 +1,177 @@
+"""Expectations that would hold although nothing was shown: misspelt members, empty ones, what nothing can break."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from msgspec import UNSET
+
+from svctoolkit.errors import did_you_mean
+from svctoolkit.runner.expect.compare import is_matchers
+from svctoolkit.runner.expect.expectation import problems
+from svctoolkit.runner.suite.model import Place, Scenario, Step
+
+Places: TypeAlias = Iterator[tuple[Place, str]]
+
+#: The members that results have, by what they are; of what is not here any member may be expected.
+MEMBERS: Mapping[str, tuple[str, ...]] = {
+    "response": ("status", "headers", "body"),
+    "delivered": ("destination", "method", "url", "path", "query", "headers", "body", "status", "response"),
+    "dropped": ("destination", "by", "reason", "event", "fate"),
+    "failed": ("destination", "by", "error", "status", "event", "fate", "attempts"),
+    "attempts": ("status", "after", "attempt", "body", "response", "headers", "error"),
+    "send_to_destination": ("status", "response", "error"),
+}
+#: Results that are lists of records, one for each destination.
+_LISTS = ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "attempts")
+_WORDS = {
+    "response": "an answer of the data plane",
+    "delivered": "a request that was delivered",
+    "dropped": "what was dropped",
+    "failed": "what failed",
+    "attempts": "an attempt",
+    "send_to_destination": "an answer of a destination",
+}
+_THROUGH = ("$any", "$all", "$unordered", "$contains", "$each", "$not", "$exact", "$only")
+
+
+def hollow_claims(scenario: Scenario, step: Step) -> Places:
+    """What is wrong with a step's expectation in that it shows less than it says."""
+    keys = scenario.suite.workspace.destinations
+    for name, expected in step.expect.items():
+        if name in MEMBERS:
+            yield from (((name, *path), text) for path, text in _members(name, expected, keys))
+        if name in ("response", "capture") and expected == {}:
+            yield (name,), f"{{}} says nothing: write what {name!r} must have, or leave it out"
+        if name in _LISTS:
+            yield from (((name, *path), text) for path, text in _empty(expected, keys))
+    if step.kind == "send":
+        yield from _disabled(scenario, step)
+
+
+def _members(name: str, expected: Any, keys: Collection[str], path: Place = ()) -> Places:
+    """Misspelt members, which under `$absent` or `$not` would always hold."""
+    if isinstance(expected, list):
+        for index, element in enumerate(expected):
+            yield from _members(name, element, keys, (*path, index))
+    elif isinstance(expected, Mapping) and is_matchers(expected):
+        for matcher, operand in expected.items():
+            if matcher in _THROUGH:
+                yield from _members(name, operand, keys, (*path, matcher))
+    elif isinstance(expected, Mapping):
+        if not path[:1] and expected and all(key in keys for key in expected):
+            for key, inner in expected.items():
+                yield from _members(name, inner, (), (*path, key))
+            return
+        if path[-1:] == ("$only",) and all(key in keys for key in expected):
+            for key, inner in expected.items():
+                yield from _members(name, inner, (), (*path, key))
+            return
+        for member in expected:
+            if member not in MEMBERS[name] and not str(member).startswith("$"):
+                near = did_you_mean(str(member), MEMBERS[name]) or f" There are {', '.join(MEMBERS[name])}."
+                near = " It is called 'error'." if (name, member) == ("failed", "reason") else near
+                yield (*path, member), f"there is no {member!r} in {_WORDS[name]}.{near}"
+
+
+def _empty(expected: Any, keys: Collection[str]) -> Places:
+    advice = "{} is neither nothing nor one: write [] where nothing may come, [{}] for one, whatever it is"
+    if expected == {}:
+        yield (), advice
+    elif isinstance(expected, Mapping) and not is_matchers(expected) and all(key in keys for key in expected):
+        for key, inner in expected.items():
+            if inner == {}:
+                yield (key,), advice
+
+
+def _disabled(scenario: Scenario, step: Step) -> Places:
+    """Nothing ever gets to a destination that is disabled, so that nothing came there shows nothing."""
+    workspace = scenario.suite.workspace
+    reached = [workspace.destinations[key] for key in scenario.destinations_of(step)]
+    if not reached:
+        yield (
+            ("source",),
+            f"the source {step.spec.source!r} has no destination: connect one, or send a `request` to test its answer",
+        )
+        return
+    if "dropped" in step.expect:  # which says why nothing came
+        return
+    disabled = {d.key for d in reached if not d.enabled}
+    delivered = step.expect.get("delivered")
+    text = "is disabled: that nothing comes there shows nothing. Enable it, or expect it in `dropped`"
+    if disabled and len(disabled) == len(reached):
+        yield ("expect", "delivered") if "delivered" in step.expect else (), f"the destination {min(disabled)!r} {text}"
+    elif isinstance(delivered, Mapping):
+        for key in disabled & delivered.keys():
+            yield ("expect", "delivered", key), f"the destination {key!r} {text}"
+
+
+def invariant_problems(written: Mapping[str, Any]) -> Places:
+    """What is wrong with `never` and `always` as they are written."""
+    for index, operand in enumerate(written.get("never", ())):
+        place: Place = ("never", index)
+        if operand in ("", {}, [], None):
+            yield place, "this is everywhere, or nowhere: write a value, {$regex: ...}, or {key: name}"
+        yield from (((*place, *path), text) for path, text in problems(operand))
+    for stage, operand in written.get("always", {}).items():
+        if operand in ({}, []):
+            yield ("always", stage), "{} is always so: write what it must have"
+        yield from ((("always", stage, *path), text) for path, text in problems(operand))
+        if stage in MEMBERS:
+            yield from ((("always", stage, *path), text) for path, text in _members(stage, operand, ()))
+
+
+def only_captures(scenario: Scenario) -> bool:
+    """Whether nothing is expected in any step: a scenario that only captures cannot fail."""
+    live = scenario.live is not None and scenario.live.verify is not None
+    return not live and all(not (step.expect.keys() - {"capture"}) for step in scenario.steps)
+
+
+def covered_by_ignore(scenario: Scenario, written: Any) -> Places:
+    """What a scenario expects itself and its `ignore`, or the suite's, would never compare."""
+    for path in _leaves(written, ()):
+        for rule in scenario.ignore:
+            if any(_fits(rule, path[:end]) for end in range(1, len(path) + 1)):
+                text = f"{'.'.join(rule)!r} is ignored, so this is never compared: take it from `ignore`, or from here"
+                yield ("expect", *path), text
+                break
+
+
+def _leaves(written: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """The paths of all that is expected, as it is written; what comes from a fixture is not meant by anyone."""
+    if isinstance(written, Mapping) and "$use" in written:
+        return
+    if isinstance(written, Mapping) and written:
+        for key, inner in written.items():
+            yield from _leaves(inner, (*path, key))
+    elif isinstance(written, list) and written:
+        for index, inner in enumerate(written):
+            yield from _leaves(inner, (*path, index))
+    else:
+        yield path
+
+
+def _fits(rule: Sequence[str], path: tuple[str | int, ...]) -> bool:
+    """Whether a rule names the end of a path; the names of matchers are no steps of it."""
+    steps = [str(step) for step in path if not str(step).startswith("$")]
+    end = steps[len(steps) - len(rule) :]
+    return len(rule) <= len(steps) and all(r in ("*", step) for r, step in zip(rule, end, strict=True))
+
+
+def unreachable_scripts(scenario: Scenario) -> Places:
+    """Answers at destinations to which no step sends anything."""
+    kinds, workspace = {step.kind for step in scenario.steps}, scenario.suite.workspace
+    if "request" in kinds:  # it may reach any destination
+        return
+    reached = set[str]()
+    for step in scenario.steps:
+        source = step.spec.source
+        if step.kind == "send" and source is not UNSET:  # a destination beside it only says where to look
+            reached |= {d.key for d in workspace.destinations_of(workspace.source(source))}
+        elif step.kind == "verify":
+            reached |= set(scenario.destinations_of(step))
+    for key in scenario.scripted:
+        if key not in reached and key in workspace.destinations:
+            names = f" It sends to {', '.join(sorted(reached))}." if reached else ""
+            yield ("recorder", key), f"no step of this scenario sends to {key!r}.{names}"

@@ -1,0 +1,245 @@
+"""No pass by accident: what x empty, crashed, filtered, disabled, misspelt, negated.
+
+Each row is a scenario that shows less than it says. It has to fail, or to be refused before it runs, with a text that
+says what to write instead. Beside many of them stands the scenario that says the same and shows it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from svctoolkit import Workspace, runner
+from svctoolkit.errors import InvalidSuite
+
+WORKSPACE = """
+transformations:
+  boom: {language: python, code: "def transformEvent(e, m):\\n    raise ValueError('broken')"}
+  drop: {language: python, code: "def transformEvent(e, m):\\n    return None"}
+destinations:
+  hook:
+    type: WEBHOOK
+    config: {webhookUrl: https://hook.example/in, headers: [{from: Authorization, to: Bearer abc12345}]}
+  lake: {type: WEBHOOK, config: {webhookUrl: https://lake.example/in}}
+  off: {type: WEBHOOK, enabled: false, config: {webhookUrl: https://off.example/in}}
+  bad: {type: WEBHOOK, transformation: boom, config: {webhookUrl: https://bad.example/in}}
+  sieve: {type: WEBHOOK, transformation: drop, config: {webhookUrl: https://sieve.example/in}}
+  ga: {type: GA4, config: {apiSecret: x, measurementId: G-1, typesOfClient: gtag}}
+sources:
+  web: {destinations: [hook]}
+  broken: {destinations: [bad]}
+  both: {destinations: [hook, bad]}
+  two: {destinations: [hook, lake]}
+  dead: {destinations: [off]}
+  half: {destinations: [hook, off]}
+  none: {destinations: []}
+  sifted: {destinations: [sieve]}
+  analytics: {destinations: [ga]}
+"""
+TRACK = "{type: track, event: A, userId: u1, properties: {card: '4111', tags: [a]}}"
+CRASH = "bad: failed in user_transform: ValueError: broken (boom.py:2:5)"
+
+
+def result(scenario: str, head: str = "") -> str:
+    """What a run says of a scenario (without its name): nothing if it passes."""
+    text = f"{head}\nscenarios:\n  - {{name: a, {scenario}}}\n"
+    try:
+        suite = runner.loads(text, Workspace.loads(WORKSPACE))
+    except InvalidSuite as error:
+        return str(error)
+    with runner.open_planes() as planes:
+        outcome = runner.attempt(suite.scenarios[0], planes)
+    return "" if outcome.ok else runner.explanation(outcome)
+
+
+def sends(expect: str, source: str = "web", send: str = TRACK, more: str = "") -> str:
+    return f"source: {source}, send: {send}, expect: {expect}{more}"
+
+
+CRASHED = [
+    (sends("{delivered: []}", "broken"), CRASH),
+    (sends("{delivered: {$each: {body: {event: A}}}}", "broken"), CRASH),
+    (sends("{delivered: {hook: [{}]}}", "both"), CRASH),
+    (sends("{delivered: [{}]}", "both", more=", destination: hook"), CRASH),
+    (sends("{response: {status: 200}}", "broken"), CRASH),
+    (sends("{dropped: []}", "broken"), CRASH),
+    (sends("{dropped: {by: user_transform}}", "broken"), CRASH),
+    (sends("{attempts: {hook: 1}}", "both"), CRASH),
+    (sends("{dest_transform: []}", "broken"), CRASH),
+    (sends("{user_transform: {$length: 0}}", "broken"), CRASH),
+    (sends("{failed: {hook: []}}", "both"), CRASH),
+    (sends("{failed: []}", "broken"), "failed: expected 0 elements, got 1"),
+    (
+        sends("{failed: [{error: {$contains: other}}]}", "broken"),
+        'failed.0.error: expected a text or list with "other"',
+    ),
+    (sends("{delivered: [], failed: any}", "broken"), ""),
+    (sends("{failed: {by: user_transform, error: {$contains: broken}}}", "broken"), ""),
+    (sends("{delivered: {hook: [{}]}, failed: {bad: [{fate: failed}]}}", "both"), ""),
+    (
+        sends("{delivered: [{}]}", more=", setup: [{source: both, send: {type: identify, userId: u1}}]"),
+        f"setup: {CRASH}",
+    ),
+    (
+        sends("{delivered: [{}]}", more=", setup: [{source: web, send: {type: identify}}]"),
+        "setup: response.status: expected 200, got 400",
+    ),
+    (
+        sends("{delivered: [{}]}", more=", teardown: [{source: web, send: {type: identify}}]"),
+        "teardown: response.status: expected 200",
+    ),
+    (
+        sends(
+            "{delivered: [{}]}",
+            more=", setup: [{source: both, send: {type: identify, userId: u1}, expect: {failed: any}}]",
+        ),
+        "",
+    ),
+    (sends("{delivered: []}", more=", recorder: {hook: {status: 400}}"), "hook: failed in send_to_destination"),
+    (sends("{attempts: 8}", more=", recorder: {hook: {status: 503}}"), "hook: dead after 8 attempts"),
+    (sends("{attempts: 8, failed: {status: 503, fate: dead}}", more=", recorder: {hook: {status: 503}}"), ""),
+]
+EMPTY = [
+    (sends("{delivered: {$each: {body: {event: A}}}}", "sifted"), "expected at least one that is"),
+    (sends("{delivered: {$each: {}, $length: 0}}", "sifted"), ""),
+    (sends("{delivered: {}}"), "{} is neither nothing nor one: write [] where nothing may come"),
+    (sends("{delivered: {hook: {}}}"), "{} is neither nothing nor one"),
+    (sends("{dropped: {}}"), "{} is neither nothing nor one"),
+    (sends("{attempts: {}}"), "{} is neither nothing nor one"),
+    (sends("{response: {}}"), "{} says nothing: write what 'response' must have"),
+    (sends("{}"), "nothing is expected"),
+    (sends("{capture: {x: delivered.0.body.event}}"), "a scenario that only captures cannot fail"),
+    (sends("{delivered: [{body: {$contains: ''}}]}"), "$contains takes what is looked for"),
+    (sends("{delivered: [{body: {event: {$regex: ''}}}]}"), "$regex takes a pattern"),
+    (sends("{delivered: {$length: 2}}", "two", "{type: track, event: A}"), "expected a length of 2"),
+    (sends("{delivered: {$length: 2}}", "two"), ""),
+    (sends("{delivered: [{body: {properties: {$unique: skuu}}}]}"), "expected a list"),
+    (sends("{delivered: [{body: {event: {$regex: '^A$'}}}]}", send='{type: track, event: "A\\n", userId: u1}'), "^A$"),
+]
+FILTERED = [
+    (sends("{delivered: [{}]}", "analytics", "{type: identify, userId: u1}"), "ga: filtered in routing: Message type"),
+    (sends("{delivered: [{}]}", "sifted"), "sieve: dropped in user_transform"),
+    (sends("{dropped: [{fate: dropped}], delivered: []}", "analytics", "{type: identify, userId: u1}"), "filtered"),
+    (sends("{dropped: [{fate: filtered, by: routing}]}", "analytics", "{type: identify, userId: u1}"), ""),
+    (sends("{dropped: {sieve: [{by: user_transform}]}, delivered: []}", "sifted"), ""),
+]
+DISABLED = [
+    (sends("{delivered: []}", "dead"), "the destination 'off' is disabled"),
+    (sends("{delivered: {hook: [{}], off: []}}", "half"), "the destination 'off' is disabled"),
+    (sends("{delivered: [], dropped: {reason: {$contains: disabled}}}", "dead"), ""),
+    (sends("{delivered: []}", "none"), "the source 'none' has no destination"),
+    (sends("{delivered: [{}]}", more=", recorder: {lake: {status: 200}}"), "no step of this scenario sends to 'lake'"),
+    (
+        sends("{delivered: [{}]}", more=", recorder: {hook: [{status: 200}, {status: 503}]}"),
+        "recorder: 1 of hook's 2 answers came to no use",
+    ),
+    (sends("{delivered: [{}], attempts: 2}", more=", recorder: {hook: [{status: 503}, {status: 200}]}"), ""),
+]
+MISSPELT = [
+    (
+        sends("{delivered: [{boddy: {$absent: true}}]}"),
+        "there is no 'boddy' in a request that was delivered. Did you mean",
+    ),
+    (sends("{delivered: [{hedaers: {$not: {authorization: x}}}]}"), "Did you mean 'headers'?"),
+    (sends("{delivered: {hook: [{$not: {boddy: {}}}]}}"), "Did you mean 'body'?"),
+    (sends("{response: {stauts: {$absent: true}}}"), "Did you mean 'status'?"),
+    (sends("{dropped: [], failed: [{reason: x}]}"), "It is called 'error'."),
+    (sends("{delivered: [{headers: {Authorization: {$absent: true}}}]}"), 'expected nothing, got "Bearer abc12345"'),
+    (sends("{delivered: [{headers: {AUTHORIZATION: Bearer abc12345}}]}"), ""),
+    (
+        sends("{delivered: [{body: {event: B}}]}", more=", ignore: [event]"),
+        "'event' is ignored, so this is never compared",
+    ),
+    (sends("{delivered: [{body: {event: A}}]}", more=", ignore: [evnt]"), "'evnt' is nowhere in the results"),
+    (sends("{delivered: [{body: {$use: e}}]}", more=", ignore: [messageId]"), ""),
+    (sends("{delivered: {hoook: [{}]}}", "two"), "Did you mean 'hook'?"),
+]
+NEGATED = [
+    (
+        sends("{delivered: [{body: {$not: {$contains: '4111'}}}]}"),
+        "$contains says nothing about; $anywhere looks inside",
+    ),
+    (sends("{delivered: [{body: {$not: {$anywhere: '4111'}}}]}"), 'expected not {"$anywhere":"4111"}'),
+    (sends("{delivered: [{body: {$not: {$anywhere: '5555'}}}]}"), ""),
+    (sends("{delivered: [{body: {evnt: {$not: B}}}]}"), "nothing, and so there is nothing to negate"),
+    (sends("{delivered: [{body: {$not: {evnt: A}}}]}"), "nothing, and so there is nothing to negate (at evnt)"),
+    (sends("{delivered: [{body: {event: {$not: B}}}]}"), ""),
+    (sends("{delivered: [{body: {$not: [1]}}]}"), "an object, and a list is negated"),
+]
+ALL = {
+    "crashed": CRASHED,
+    "empty": EMPTY,
+    "filtered": FILTERED,
+    "disabled": DISABLED,
+    "misspelt": MISSPELT,
+    "negated": NEGATED,
+}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [pytest.param(*row, id=f"{kind}-{n}") for kind, rows in ALL.items() for n, row in enumerate(rows)],
+)
+def test_nothing_passes_by_accident(scenario: str, said: str) -> None:
+    """A text says what is wrong; an empty one marks what shows what it says, and passes."""
+    head = "fixtures: {e: {type: track, event: A, userId: u1, properties: {card: '4111', tags: [a]}, messageId: m}}"
+    explained = result(scenario, head if "$use" in scenario else "")
+
+    assert bool(explained) == bool(said), explained
+    assert said in explained
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ("never: ['4111']", 'never: "4111" is at dest_transform.hook.0.body.JSON.properties.card'),
+        ("never: [{key: card}]", 'never: {"key":"card"} is at dest_transform.hook.0'),
+        ("never: [{$regex: '^41'}]", 'never: {"$regex":"^41"} is at dest_transform.hook'),
+        ("never: ['Bearer abc']", 'never: "Bearer abc'),
+        ("never: ['5555', {key: password}]", ""),
+        (
+            "always: {delivered: {headers: {X-Key: {$absent: false}}}}",
+            "always: delivered.hook.0.headers.X-Key: expected",
+        ),
+        ("always: {delivered: {headers: {Authorization: {$starts: Bearer}}}}", ""),
+        ("always: {dest_transform: {method: PUT}}", 'always: dest_transform.hook.0.method: expected "PUT", got "POST"'),
+        ("always: {delivered: {boddy: {$absent: true}}}", "Did you mean 'body'?"),
+        ("exact: true", 'body.messageId: expected nothing, got "m1"'),
+        ("exact: [user_transform]", ""),
+    ],
+)
+def test_invariants_of_a_suite(head: str, said: str) -> None:
+    """What never leaves, what every request has, and that nothing is there but what is expected."""
+    send = "{type: track, event: A, userId: u1, messageId: m1, properties: {card: '4111'}}"
+    explained = result(sends("{delivered: [{method: POST, body: {event: A}}]}", send=send), head)
+
+    assert bool(explained) == bool(said), explained
+    assert said in explained
+
+
+@pytest.mark.parametrize(
+    ("expect", "said"),
+    [
+        ("{delivered: {$only: {lake: [{}]}}}", "delivered.hook: expected nothing"),
+        ("{delivered: {$only: {lake: [{}], hook: [{}]}}}", ""),
+        ("{delivered: {lake: [{}]}}", ""),
+        ("{delivered: {lake: [{}], hook: []}}", "delivered.hook: expected 0 elements, got 1"),
+    ],
+)
+def test_only_one_destination_gets_it(expect: str, said: str) -> None:
+    """`$only` of a map of destinations; `exact` says it for all scenarios."""
+    explained = result(sends(expect, "two"))
+
+    assert bool(explained) == bool(said), explained
+    assert said in explained
+
+
+def test_the_file_of_accidents(tmp_path: Path) -> None:
+    """Against whole files: a scenario of `steps` counts a failure in any of them, and says in which."""
+    steps = f"steps: [{{source: broken, send: {TRACK}, expect: {{failed: any}}}}, {{source: broken, send: {TRACK}, "
+    explained = result(f"{steps} expect: {{delivered: []}}}}]")
+
+    assert CRASH in explained
+    assert "in step 2 of 2" in explained
+    assert "nothing may fail unless the scenario says so: `failed: any`" in explained
