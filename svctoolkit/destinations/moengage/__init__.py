@@ -1,0 +1,167 @@
+"""MoEngage: customers, their devices, and what they do.
+
+identify writes the customer and, where the event tells of a device with a token, the device; track sends an action of
+the customer; alias merges two customers. Objects and lists become flat attributes, unless the configuration keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    TIME,
+    USER_ID,
+    Table,
+    as_object,
+    basic_auth,
+    first,
+    flatten,
+    platform,
+    required,
+    string,
+    text,
+    trait,
+)
+from svctoolkit.secrets import Secret
+
+_HOSTS = {"US": "https://api-01.moengage.com/v1", "EU": "https://api-02.moengage.com/v1"}
+_HOSTS["IND"] = "https://api-03.moengage.com/v1"
+
+
+class MoengageSettings(Settings, frozen=True, kw_only=True):
+    api_id: str
+    api_key: Secret
+    region: Literal["US", "EU", "IND"]
+    use_object_data: bool = False
+
+
+destination = DestinationType(
+    "MoEngage",
+    MoengageSettings,
+    docs="https://developers.moengage.com/hc/en-us/articles/4413167462804-Track-User",
+    quirks=["Traits without a field of their own are those of the event, those of the context only without any."],
+    answers=[
+        Answer("success", 200, {"status": "success", "message": "Your request has been accepted"}),
+        Answer("bad key", 401, {"status": "fail", "error": {"message": "App Secret key mismatch"}}),
+        Answer("rate limit", 429, {"status": "fail", "error": {"message": "Rate limit exceeded"}}),
+        Answer("invalid field", 400, {"status": "fail", "error": {"message": "attributes: must be an object"}}),
+    ],
+)
+
+CUSTOMER = Table({"customer_id": required(first(USER_ID, "anonymousId"))})
+ATTRIBUTES = Table(
+    {
+        "name": trait("name"),
+        "first_name": string(trait("firstname", "first_name", "firstName")),
+        "last_name": string(trait("lastname", "last_name", "lastName")),
+        "email": string(trait("email")),
+        "age": trait("age"),
+        "gender": string(trait("gender")),
+        "mobile": trait("mobile"),
+        "source": trait("source"),
+        "created_time": trait("createdAt"),
+        "last_seen": first(
+            "traits.last_seen", "context.traits.last_seen", "traits.lastSeen", "context.traits.lastSeen"
+        ),
+        "revenue": trait("revenue"),
+        "moe_unsubscribe": first(trait("moe_unsubscribe"), trait("moeUnsubscribe")),
+    }
+)
+DEVICE_ID = Table({"device_id": "context.device.id"})
+#: of a device, the service knows the customer by other sources than elsewhere
+OWNER = Table(
+    {
+        "customer_id": required(
+            first("userId", "traits.userId", "context.traits.userId", "context.traits.id", "anonymousId")
+        )
+    }
+)
+DEVICE = Table(
+    {
+        "platform": "context.device.type",
+        "push_id": "context.device.token",
+        "model": "context.device.model",
+        "app_version": "context.app.version",
+        "os_version": "context.os.version",
+    }
+)
+ACTION = Table(
+    {
+        "action": required("event"),
+        "platform": first("context.device.type", "channel"),
+        "app_version": "context.app.version",
+        "current_time": TIME,
+    }
+)
+MERGE = Table({"retained_user": required("userId"), "merged_user": required("previousId")})
+_READ = frozenset({
+    "age", "email", "firstName", "first_name", "firstname", "gender", "id", "lastName", "lastSeen", "last_name",
+    "last_seen", "lastname", "mobile", "moeUnsubscribe", "moe_unsubscribe", "revenue", "source",
+    "transactions",
+})  # fmt: skip
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: MoengageSettings) -> Iterator[Payload]:
+    """The customer; then the device."""
+    customer = CUSTOMER(event)
+    rest = {key: value for key, value in event.traits.items() if key not in _READ}
+    attributes = _flat({**ATTRIBUTES(event), **rest}, settings)
+    yield _send(settings, "customer", {**customer, "type": "customer", "attributes": attributes})
+    device = as_object(event.context.get("device"))
+    if device.get("type") and device.get("token"):
+        attributes = _flat(DEVICE(event), settings)
+        body = {**OWNER(event), **DEVICE_ID(event), "type": "device", "attributes": attributes}
+        yield _send(settings, "device", body)
+
+
+@destination.on("track")
+def send_action(event: Event, settings: MoengageSettings, context: Context) -> Payload:
+    """One action, with the customer's offset from UTC in seconds."""
+    action = {**ACTION(event), **_platform(event)}
+    if isinstance(event.raw.get("properties"), dict):
+        action["attributes"] = _flat(event.properties, settings)
+    offset = _offset(event.context.get("timezone"), context)
+    if offset is not None:
+        action["user_timezone_offset"] = offset
+    return _send(settings, "event", {**CUSTOMER(event), **DEVICE_ID(event), "type": "event", "actions": [action]})
+
+
+@destination.on("alias")
+def send_alias(event: Event, settings: MoengageSettings) -> Payload:
+    """`previousId` is merged into `userId`."""
+    place = f"{_HOSTS[settings.region]}/customer/merge?app_id={settings.api_id}"
+    return Payload(endpoint=place, headers=_headers(settings), json={"merge_data": [MERGE(event)]})
+
+
+def _platform(event: Event) -> dict[str, str]:
+    """All of Apple's systems are iOS."""
+    kind = as_object(event.context.get("device")).get("type")
+    return {"platform": "iOS"} if platform(kind) == "ios" and kind != "iOS" else {}
+
+
+def _flat(members: Mapping[str, Any], settings: MoengageSettings) -> Mapping[str, Any]:
+    return members if settings.use_object_data else flatten(members)
+
+
+def _offset(zone: Any, context: Context) -> int | None:
+    """Seconds from UTC now; None for what is no time zone."""
+    try:
+        offset = context.clock().astimezone(ZoneInfo(text(zone))).utcoffset() if zone else None
+    except (KeyError, ValueError, OSError):  # an unknown name, or one that is no file
+        return None
+    return None if offset is None else int(offset.total_seconds())
+
+
+def _send(settings: MoengageSettings, kind: str, body: Mapping[str, Any]) -> Payload:
+    headers = {**_headers(settings), "MOE-APPKEY": settings.api_id}
+    return Payload(endpoint=f"{_HOSTS[settings.region]}/{kind}/{settings.api_id}", headers=headers, json=body)
+
+
+def _headers(settings: MoengageSettings) -> dict[str, str]:
+    authorization = basic_auth(settings.api_id, settings.api_key.reveal())
+    return {"Content-Type": "application/json", "Authorization": authorization}
