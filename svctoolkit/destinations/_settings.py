@@ -27,8 +27,11 @@ class Tags(tuple[str, ...]):
     __slots__ = ()
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of every type's settings: `webhook_url` here is `webhookUrl` in a configuration. Secrets show masked."""
+class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", dict=True):
+    """Base of every type's settings: `webhook_url` here is `webhookUrl` in a configuration. Secrets show masked.
+
+    What a mapping makes of its settings alone is a `functools.cached_property`: made once, not for every event.
+    """
 
     def secrets(self) -> list[str]:
         """The text of every secret in these settings, also inside rows, for masking: each once, the longest first."""

@@ -58,4 +58,6 @@ class Event:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict | Mapping) else _NOTHING  # dict first: the abstract check is slow
+    if type(value) is dict or value is None:  # nearly always one of the two, and the abstract check is slow
+        return value or _NOTHING
+    return value if isinstance(value, Mapping) else _NOTHING

@@ -23,7 +23,7 @@ def is_dynamic(config: Any) -> bool:
         return "||" in config and _DYNAMIC.fullmatch(config) is not None
     if isinstance(config, Mapping):
         return any(map(is_dynamic, config.values()))
-    return isinstance(config, list | tuple) and any(map(is_dynamic, config))
+    return isinstance(config, (list, tuple)) and any(map(is_dynamic, config))
 
 
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def resolve(config: Mapping[str, Any], raw: Mapping[str, Any]) -> tuple[dict[str
         if item is None or item == "":
             return default
         used.append(place)
-        return item if isinstance(item, str | list | Mapping) else text(item)  # variables are stored as text
+        return item if isinstance(item, (str, list, Mapping)) else text(item)  # variables are stored as text
 
     values = _replace_texts(config, value)
     return values, without(raw, used) if used else raw
@@ -72,4 +72,4 @@ def _replace_texts(value: Any, replace: Callable[[str], Any]) -> Any:
         return replace(value)
     if isinstance(value, Mapping):
         return {key: _replace_texts(item, replace) for key, item in value.items()}
-    return [_replace_texts(item, replace) for item in value] if isinstance(value, list | tuple) else value
+    return [_replace_texts(item, replace) for item in value] if isinstance(value, (list, tuple)) else value

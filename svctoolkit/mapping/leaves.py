@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _WHOLE = re.compile(r"\s*[+-]?\d{1,4000}\s*", re.ASCII)
 
 
-class Source(msgspec.Struct, frozen=True):
+class Source(msgspec.Struct, frozen=True, dict=True):
     """The first of `paths` that has a value, then a conversion. Null and an empty text are no values.
 
     A path is dotted. A number takes that element of a list (`properties.products.0.sku`); a name takes the `id` of the
@@ -33,6 +33,11 @@ class Source(msgspec.Struct, frozen=True):
     default: Any = None
     shared: frozenset[str] = frozenset()
     empty: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one path, and the value there is taken as it is."""
+        return len(self.paths) == 1 and self.convert is None and not self.required and self.default is None
 
 
 Leaf: TypeAlias = "str | Source"
@@ -125,7 +130,7 @@ def each_text(conversion: Converter[T]) -> Converter[list[T] | None]:
 @converter
 def time(value: Any) -> datetime:
     """A time as a datetime in UTC. A number is none: it may be seconds or milliseconds."""
-    when = None if isinstance(value, int | float) else moment(value)
+    when = None if isinstance(value, (int, float)) else moment(value)
     if when is None:
         raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
     return when
@@ -158,7 +163,7 @@ def iso_ms(value: Any) -> str:
 @converter
 def seconds(value: Any) -> int:
     """A time as whole seconds since 1970. Unlike `epoch_s` it takes numbers: seconds, or milliseconds from 1e11 on."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         return int(value if abs(value) < 1e11 else value / 1000)
     return epoch_s.of(value)
 
@@ -179,7 +184,7 @@ def unix_seconds(value: Any) -> Any:
 @converter
 def number(value: Any) -> int | float:
     """A number, or a text that is one. A whole number in a text is an `int`."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
         raise ValueError(f"expected a number, got {value!r}")
@@ -208,7 +213,7 @@ def string(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return str(int(value))
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return str(value)
     raise ValueError(f"expected a text, got {'a list' if isinstance(value, list) else 'an object'}")
 

@@ -108,11 +108,14 @@ def _object(shape: Shape, of: str, places: _Places) -> Callable[[_Nodes], Any]:
     for key, leaf in shape.items():
         if isinstance(leaf, Mapping):
             rows.append((key, 0, "", _object(leaf, of, places), ""))
-        elif isinstance(leaf, str):  # a path alone, as most rows are, needs no call
-            above, _, last = leaf.rpartition(".")
-            rows.append((key, places.number(above), last, None, ""))
+            continue
+        src = source(leaf)
+        nothing = None if src.empty else ""
+        if src.is_plain:  # as most rows are: needs no call
+            above, _, last = src.paths[0].rpartition(".")
+            rows.append((key, places.number(above), last, None, nothing))
         else:
-            rows.append((key, 0, "", _leaf(leaf, of, places), None if leaf.empty else ""))
+            rows.append((key, 0, "", _leaf(src, of, places), nothing))
 
     def build(nodes: _Nodes) -> dict[str, Any] | None:
         out = {}
@@ -134,13 +137,16 @@ def getter(leaf: Leaf) -> Getter:
 
 def value_of(event: Event, leaf: Leaf) -> Any:
     """The value of one leaf, where a table would be too much: `value_of(event, EMAIL)`. None when there is none."""
-    get = _VALUES.get(leaf)
+    # A leaf keeps its getter: to look one up by the leaf would mean to hash all its paths for every event.
+    getters = _PATHS if isinstance(leaf, str) else leaf.__dict__
+    key = leaf if isinstance(leaf, str) else "getter"
+    get = getters.get(key)
     if get is None:
-        get = _VALUES[leaf] = getter(leaf)
+        get = getters[key] = getter(leaf)
     return get(event.raw)
 
 
-_VALUES: dict[Leaf, Getter] = {}
+_PATHS: dict[str, Getter] = {}
 
 
 def _leaf(src: Source, of: str, places: _Places) -> Callable[[_Nodes], Any]:

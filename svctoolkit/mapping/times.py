@@ -25,8 +25,10 @@ def moment(value: Any) -> datetime | None:
     try:
         if isinstance(value, str):
             when = datetime.fromisoformat(_as_iso(value))
+            if when.tzinfo is UTC:
+                return when
             return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
             return _EPOCH + timedelta(milliseconds=value)
         if isinstance(value, datetime):
             return value.astimezone(UTC)
@@ -44,12 +46,13 @@ def _as_iso(text: str) -> str:
 
 def microseconds(when: datetime) -> int:
     """Whole microseconds since 1970."""
-    return (when - _EPOCH) // timedelta(microseconds=1)
+    span = when - _EPOCH
+    return (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
 
 
 def iso_ms(when: datetime) -> str:
     """`2026-01-31T12:00:00.000Z`, as JavaScript writes a time."""
-    return f"{when.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{when.microsecond // 1000:03d}Z"
+    return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def check_age(

@@ -7,6 +7,7 @@ event has to say what device it is about: its type and its ID.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
@@ -33,6 +34,11 @@ class AdjustSettings(Settings, frozen=True, kw_only=True):
     custom_mappings: tuple[Rows, ...] = ()
     partner_params_keys: tuple[Rows, ...] = ()
     environment: bool = False
+
+    @cached_property
+    def tokens(self) -> dict[str, str]:
+        """The token of each event that has one."""
+        return {row.from_.strip(): row.to.strip() for row in self.custom_mappings}
 
 
 destination = DestinationType(
@@ -74,8 +80,7 @@ REVENUE = Table({"revenue": _revenue("properties.revenue")})
 @destination.on("track")
 def send_event(event: Event, settings: AdjustSettings) -> Payload:
     name = event_name(event)
-    tokens = {row.from_.strip(): row.to.strip() for row in settings.custom_mappings}
-    token = tokens.get(name)
+    token = settings.tokens.get(name)
     if not token:
         raise MappingError(f"event: {name!r} has no event token; map it in customMappings", field="event")
     rest = flatten(without(event.properties, ("revenue", "currency")))

@@ -16,9 +16,9 @@ from svctoolkit.destinations.am._tables import (
     BRAND,
     EVENT,
     OWN_FIELDS,
-    PLACE_FIELDS,
+    PLACES,
     REVENUE,
-    SHARED_FIELDS,
+    TRAIT_FIELDS,
     TYPED_REVENUE,
     advertising,
     browser,
@@ -108,22 +108,22 @@ def send_person(event: Event, settings: AmplitudeSettings) -> Payload:
 @destination.on("track")
 def send_event(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
     """An event with a revenue tells it in fields of its own, for the whole or for each product."""
-    name, properties = event_name(event), event.properties
+    properties, out = event.properties, _event(event, settings, event_name(event), event.traits)
     listed = properties.get("products")
     listed = listed if isinstance(listed, list) else []
     if is_empty(properties.get("revenue")):
-        yield _post(settings, _track_event(event, settings, name, properties))
+        yield _post(settings, _about(event, out, properties))
         return
     by_product = settings.track_revenue_per_product and bool(listed)
     if listed and not settings.track_products_once:
         properties = without(properties, ["products"])
-    yield _post(settings, _track_event(event, settings, name, properties, earns=not by_product))
+    yield _post(settings, _about(event, out, properties, earns=not by_product))
     if by_product or not settings.track_products_once:
         for number, product in enumerate(listed, 1):
-            one = _track_event(event, settings, "Product Purchased", as_object(product), earns=by_product)
-            if "insert_id" in one:
-                one["insert_id"] = f"{one['insert_id']}-{number}"
-            yield _post(settings, one)
+            own = {"event_type": "Product Purchased"}
+            if "insert_id" in out:
+                own["insert_id"] = f"{out['insert_id']}-{number}"
+            yield _post(settings, _about(event, {**out, **own}, as_object(product), earns=by_product))
 
 
 @destination.on("page")
@@ -188,11 +188,12 @@ def _group(event: Event, settings: AmplitudeSettings) -> Mapping[str, Any]:
     return {**group, "group_properties": {**as_object(group.get("group_properties")), **unset}} if unset else group
 
 
-def _track_event(
-    event: Event, settings: AmplitudeSettings, name: str, properties: Mapping[str, Any], *, earns: bool = False
+def _about(
+    event: Event, common: Mapping[str, Any], properties: Mapping[str, Any], *, earns: bool = False
 ) -> dict[str, Any]:
-    """The event with its properties. One that `earns` has revenue, price and quantity as fields instead."""
-    out = _event(event, settings, name, event.traits)
+    """What all payloads of the event have in `common`, with these properties. One that `earns` has revenue, price and
+    quantity as fields instead."""
+    out = dict(common)
     if not earns and "revenue" in properties and not is_empty(properties.get("revenue_type")):
         out |= TYPED_REVENUE(properties)
     if earns:
@@ -231,7 +232,7 @@ def _fields(event: Event, settings: AmplitudeSettings, name: str) -> dict[str, A
     """What every event tells beside its properties and those of the user."""
     traits = as_object(event.raw.get("traits"))
     traits = {**traits, **_warehouse_id(event)} if traits else traits
-    own = {key: traits[key] for key in (*OWN_FIELDS, *PLACE_FIELDS, *SHARED_FIELDS) if traits.get(key) is not None}
+    own = {key: item for key, item in traits.items() if key in TRAIT_FIELDS and item is not None}
     out = {**EVENT(event), **browser(event), "event_type": name, **own}
     if "user_id" not in out and "device_id" not in out:
         raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
@@ -249,13 +250,10 @@ def _user(event: Event, settings: AmplitudeSettings, traits: Mapping[str, Any]) 
     """The user properties, and the operations on some of them. The place is in fields of the event."""
     enhanced = settings.enable_enhanced_user_operations
     if event.type != "screen":
-        own = as_object(event.raw.get("traits"))
-        traits = without(traits, [key for key in OWN_FIELDS if own.get(key) is not None])  # the event has them itself
+        own = as_object(event.raw.get("traits")).items()
+        traits = without(traits, [key for key, item in own if key in OWN_FIELDS and item is not None])
     traits = {**traits, **_warehouse_id(event)}
-    if enhanced:
-        traits = {**unfold_address(traits), **traits}
-    else:
-        traits = without(traits, (*PLACE_FIELDS, *(f"address.{field}" for field in PLACE_FIELDS)))
+    traits = {**unfold_address(traits), **traits} if enhanced else without(traits, PLACES)
     operations: dict[str, Any] = {}
     if event.type == "identify" or enhanced:
         for operation, names in (

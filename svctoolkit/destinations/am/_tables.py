@@ -69,14 +69,15 @@ TYPED_REVENUE = Table(
     },
     of="properties",
 )
-#: Fields of the event that a trait of that name sets; those that stay among the user's properties, too.
-PLACE_FIELDS = ("city", "country")
-SHARED_FIELDS = ("region", "language")
 #: Fields of Amplitude's own that a mapping from the warehouse may set by a trait of that name.
 OWN_FIELDS = frozenset({
     "app_version", "carrier", "device_brand", "device_id", "device_manufacturer", "device_model", "dma", "os_name",
     "os_version", "paying", "platform", "start_version", "user_id",
 })  # fmt: skip
+#: Fields of the event that a trait of that name sets; those of a mapping leave the user's properties, the others not.
+TRAIT_FIELDS = OWN_FIELDS | {"city", "country", "language", "region"}
+#: What is in fields of the event and so is no property of the user.
+PLACES = ("city", "country", "address.city", "address.country")
 
 
 def session_id(event: Event) -> int:

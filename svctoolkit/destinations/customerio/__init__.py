@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -64,6 +65,10 @@ class CustomerioSettings(Settings, frozen=True, kw_only=True):
     api_key: Secret
     datacenter: Literal["US", "EU"] = "US"
     device_token_event_name: str = ""
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": basic_auth(self.site_id, self.api_key.reveal())}
 
 
 destination = DestinationType(
@@ -244,6 +249,6 @@ def _send(
     return Payload(
         endpoint=_HOSTS[settings.datacenter] + path,
         method=method,
-        headers={"Authorization": basic_auth(settings.site_id, settings.api_key.reveal())},
+        headers=settings.headers,
         json=body,
     )

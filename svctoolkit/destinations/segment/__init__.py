@@ -5,6 +5,8 @@ A write key is needed here; the service sends requests without one.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import ANY_ID, TIME, Table, as_it_is, as_object, basic_auth, first, without
@@ -16,6 +18,10 @@ class SegmentSettings(Settings, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.write_key:
             raise ValueError("writeKey: is required")
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        return {"Content-Type": "application/json", "Authorization": basic_auth(self.write_key)}
 
 
 destination = DestinationType(
@@ -55,6 +61,6 @@ def send_call(event: Event, settings: SegmentSettings) -> Payload:
         call["traits"] = without(call["traits"], ["anonymousId"])
     return Payload(
         endpoint="https://api.segment.io/v1/batch",
-        headers={"Content-Type": "application/json", "Authorization": basic_auth(settings.write_key)},
+        headers=settings.headers,
         json={"batch": [call]},
     )
