@@ -9,25 +9,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from threading import local
 from typing import Any
 
+from svctoolkit.errors import ConfigError
+
 MASK = "••••"
-_UP_TO_ITS_END = rb'(?=[^"\\]*(?:\\.[^"\\]*)*"(?!:))'  # the rest of a JSON string that is not a key
 
 
 class Secret:
     """A text that shows itself masked everywhere. `reveal()` gives the text.
 
     `origin` is how it was written (`$(env:NAME)`), so that saving a workspace writes the reference and not the value.
+    It is pickled without the text, except `with_values`.
     """
 
     __slots__ = ("_value", "origin")
 
-    def __init__(self, value: str, *, origin: str = "") -> None:
+    def __init__(self, value: str | None, *, origin: str = "") -> None:
         self._value, self.origin = value, origin
 
     def reveal(self) -> str:
+        """The text. Raises `ConfigError` for a secret that was pickled without it."""
+        if self._value is None:
+            name = f" {self.origin}" if self.origin else ""
+            raise ConfigError(f"the secret{name} was pickled without its value: load its workspace again")
         return self._value
 
     def __repr__(self) -> str:
@@ -42,7 +50,10 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         import hmac  # loads OpenSSL, and few secrets are compared
 
-        return isinstance(other, Secret) and hmac.compare_digest(self._value.encode(), other._value.encode())
+        if not isinstance(other, Secret):
+            return NotImplemented
+        mine, theirs = ((side._value or "").encode("utf-8", "surrogatepass") for side in (self, other))
+        return hmac.compare_digest(mine, theirs)
 
     def __hash__(self) -> int:
         return hash(("Secret", self._value))
@@ -50,22 +61,47 @@ class Secret:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": f"<code>{MASK}</code>"}
 
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, _: object) -> Secret:
+        return self
+
     def __reduce__(self) -> str | tuple[Any, ...]:
-        return (_restored, (self._value, self.origin))
+        return (_restore, (self._value if _pickling.with_values else None, self.origin))
 
 
-def _restored(value: str, origin: str) -> Secret:
+def _restore(value: str | None, origin: str) -> Secret:
     return Secret(value, origin=origin)
 
 
-def revealed(value: Any) -> Any:
+class _Pickling(local):
+    """Whether this thread pickles secrets with their values."""
+
+    with_values = False
+
+
+_pickling = _Pickling()
+
+
+@contextmanager
+def with_values() -> Iterator[None]:
+    """Secrets that are pickled inside of the block have their values: what goes to another process of this run."""
+    before, _pickling.with_values = _pickling.with_values, True
+    try:
+        yield
+    finally:
+        _pickling.with_values = before
+
+
+def reveal(value: Any) -> Any:
     """`value` with every `Secret` inside it replaced by its text. Builds new objects."""
     if isinstance(value, Secret):
         return value.reveal()
     if isinstance(value, Mapping):
-        return {k: revealed(v) for k, v in value.items()}
+        return {k: reveal(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [revealed(v) for v in value]
+        return [reveal(v) for v in value]
     return value
 
 
@@ -82,75 +118,122 @@ def secret_texts(value: Any) -> Iterator[str]:
 
 
 class Masker:
-    """Replaces known secret values in any JSON value, also where they stand inside a longer text.
+    """Replaces known secret values in any JSON value, also where they stand inside a longer text, and in keys.
 
-    A secret is found as it is, percent-encoded, escaped in JSON text, and inside the base64 of a Basic header.
-    Values shorter than 4 characters are left alone: masking "1" everywhere would hide the data, not the secret.
+    A secret is found as it is, percent-encoded, escaped in JSON text, in base64, and inside of a Basic header. Values
+    shorter than 4 characters are left alone: masking "1" everywhere would hide the data, not the secret. What was
+    pickled knows no secrets any more. `Masker.of` gives the same masker for the same secrets: to make one is dear.
 
-    >>> Masker(["s3cr3t"]).masked({"url": "https://x/?key=s3cr3t", "n": 1})
+    >>> Masker(["s3cr3t"]).mask({"url": "https://x/?key=s3cr3t", "n": 1})
     {'url': 'https://x/?key=••••', 'n': 1}
     """
 
     def __init__(self, values: Iterable[str]) -> None:
-        import json  # what only masking needs is loaded here, not by every settings class
-        from urllib.parse import quote
+        texts = {spelling for value in values if len(value) >= _SHORTEST for spelling in _spellings(value)}
+        self._texts = sorted(texts, key=lambda text: (-len(text), text))
+        self._pattern = re.compile("|".join(map(re.escape, self._texts))) if texts else None
 
-        known = {v for v in values if len(v) >= 4}
-        spellings = known | {quote(v, safe="") for v in known} | {json.dumps(v)[1:-1] for v in known}
-        self._values = sorted(spellings, key=len, reverse=True)
+    @classmethod
+    def of(cls, values: Iterable[str]) -> Masker:
+        """The masker of these secrets, which is made once."""
+        return _masker(frozenset(value for value in values if len(value) >= _SHORTEST))
 
-    def masked_json(self, text: bytes) -> bytes:
-        """`masked` for JSON as text (UTF-8, in which only what must be is escaped), much faster."""
-        if not self._values:
-            return text
-        basic = b'"Basic ' in text
-        secrets, in_a_value = self._in_json
-        if not (basic or any(secret in text for secret in secrets)):
-            return text
-        if in_a_value is not None and not basic:
-            return in_a_value.sub(MASK.encode(), text)
-        import json
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Masker, ((),))
 
-        shown = json.dumps(self.masked(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
-        return shown.encode("utf-8", "surrogatepass")
+    def __repr__(self) -> str:
+        return "<Masker>"
 
-    @cached_property
-    def _in_json(self) -> tuple[list[bytes], re.Pattern[bytes] | None]:
-        """The secrets as JSON text spells them, and a pattern for them where they can stand in strings only."""
-        import json
-
-        spelt = [json.dumps(v, ensure_ascii=False)[1:-1] for v in self._values]
-        secrets = [v.encode("utf-8", "surrogatepass") for v in spelt]
-        # outside of strings JSON has digits, punctuation, and three words
-        if not all(re.search(r"[^0-9+.E{}\[\],:truefalsn\s-]", v) and "\\" not in v for v in spelt):
-            return secrets, None
-        return secrets, re.compile(b"(?:%s)%s" % (b"|".join(map(re.escape, secrets)), _UP_TO_ITS_END))
-
-    def masked(self, value: Any) -> Any:
-        """A copy of `value` (JSON) with every secret masked."""
-        if not self._values or value is None:
+    def mask(self, value: Any) -> Any:
+        """A copy of `value` (JSON) with every secret masked; `value` itself where there is nothing to hide."""
+        if self._pattern is None or value is None:
             return value
         if isinstance(value, str):
-            return self._text(value)
+            return self.text(value)
+        if isinstance(value, Secret):
+            return MASK
         if isinstance(value, Mapping):
-            return {k: self.masked(v) for k, v in value.items()}
+            return {self.text(k) if type(k) is str else k: self.mask(v) for k, v in value.items()}
         if isinstance(value, list | tuple):
-            return [self.masked(v) for v in value]
+            return [self.mask(v) for v in value]
         return value
 
-    def _text(self, text: str) -> str:
-        if text.startswith("Basic ") and self._in_base64(text[6:]):
-            return f"Basic {MASK}"
-        for value in self._values:
-            if value in text:
-                text = text.replace(value, MASK)
-        return text
+    def text(self, text: str) -> str:
+        """A text with every secret masked."""
+        if self._pattern is None:
+            return text
+        if "Basic " in text:
+            text = _BASIC.sub(self._basic, text)
+        return self._pattern.sub(MASK, text)
 
-    def _in_base64(self, text: str) -> bool:
+    def mask_json(self, text: bytes) -> bytes:
+        """`mask` for JSON as text (UTF-8, in which only what must be is escaped), much faster."""
+        if self._pattern is None:
+            return text
+        basic = b"Basic " in text
+        pattern, only_in_strings = self._in_json
+        if not basic and pattern.search(text) is None:
+            return text
+        if only_in_strings and not basic:
+            return pattern.sub(MASK.encode(), text)
+        import json
+
+        masked = json.dumps(self.mask(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+        return masked.encode("utf-8", "surrogatepass")
+
+    @cached_property
+    def _in_json(self) -> tuple[re.Pattern[bytes], bool]:
+        """A pattern for the secrets as JSON text spells them, and whether they can stand in strings only."""
+        import json
+
+        spelt = [json.dumps(v, ensure_ascii=False)[1:-1] for v in self._texts]
+        # outside of strings JSON has digits, punctuation, and three words
+        in_strings = all(re.search(r"[^0-9+.E{}\[\],:truefalsn\s-]", v) and "\\" not in v for v in spelt)
+        return re.compile(b"|".join(re.escape(v.encode("utf-8", "surrogatepass")) for v in spelt)), in_strings
+
+    def _basic(self, header: re.Match[str]) -> str:
         import base64
 
         try:
-            decoded = base64.b64decode(text, validate=True).decode("utf-8", "replace")
+            raw = base64.b64decode(header[1] + "=" * (-len(header[1]) % 4), validate=True)
         except ValueError:
-            return False
-        return any(value in decoded for value in self._values)
+            return header[0]
+        known = self._pattern is not None and self._pattern.search(raw.decode("utf-8", "replace"))
+        return f"Basic {MASK}" if known else header[0]
+
+
+@lru_cache(maxsize=256)
+def _masker(values: frozenset[str]) -> Masker:
+    return Masker(values)
+
+
+_SHORTEST = 4
+_SHORTEST_IN_BASE64 = 8  # the base64 of less occurs by chance
+_BASIC = re.compile(r"Basic ([A-Za-z0-9+/]{4,}={0,2})")
+
+
+def _spellings(value: str) -> Iterator[str]:
+    import json  # what only masking needs is loaded here, not by every settings class
+    from urllib.parse import quote, quote_plus
+
+    raw = value.encode("utf-8", "surrogatepass")
+    yield value
+    for encoded in (quote(raw, safe=""), quote_plus(raw), quote(raw)):
+        yield encoded
+        yield re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), encoded)
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    if len(raw) >= _SHORTEST_IN_BASE64:
+        yield from _base64_spellings(raw)
+
+
+def _base64_spellings(raw: bytes) -> Iterator[str]:
+    """What of the base64 of a longer text depends on `raw` alone, wherever it begins in it."""
+    import base64
+
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
+        first = -(-before * 8 // 6)
+        last = (before + len(raw)) * 8 // 6
+        yield encoded[first:last]
+        yield encoded[first:last].replace("+", "-").replace("/", "_")

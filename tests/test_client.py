@@ -160,7 +160,7 @@ def test_force_and_config(remote: TestApiClient) -> None:
     result = remote.test_destination("d2", EVENT, config=config, force=True)
 
     assert result.data[0].dest_transformed_payload[0]["endpoint"] == "https://other.example/private-path"
-    assert "private-path" not in json.dumps(result.masked())
+    assert "private-path" not in json.dumps(result.to_masked_dict())
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ def test_masked_headers(api: TestApiClient, scripted: Scripted) -> None:
     scripted.replies = [reply({**RESULT, "data": [{"dest_transformed_payload": [payload]}]})]
     result = api.test_destination("d1", EVENT)
 
-    assert "abc-123-def" not in json.dumps(result.masked())
+    assert "abc-123-def" not in json.dumps(result.to_masked_dict())
     assert result.to_dict()["data"][0]["dest_transformed_payload"] == [payload]
 
 

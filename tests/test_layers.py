@@ -12,7 +12,8 @@ PACKAGE = Path(__file__).parent.parent / "svctoolkit"
 #: package or module -> what it may import beside itself
 MAY_IMPORT = {
     "errors": "",
-    "secrets": "",
+    "secrets": "errors",
+    "url_secrets": "secrets",
     "personal": "secrets",
     "retries": "",
     "display": "",

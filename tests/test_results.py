@@ -107,7 +107,7 @@ def test_no_view_shows_a_secret(view: Any) -> None:
 
     assert TOKEN not in view(result)
     assert TOKEN in str(result.to_dict())
-    assert TOKEN not in str(result.masked())
+    assert TOKEN not in str(result.to_masked_dict())
 
 
 def test_html_escapes_what_comes_from_outside() -> None:

@@ -403,7 +403,7 @@ def test_comparing_never_fails(expected: Any, actual: Any) -> None:
 
 def test_a_secret_at_the_place_of_a_cut_stays_hidden() -> None:
     """Long values are cut after secrets are masked, so no half of one is left at the end or at the beginning."""
-    hide = Masker(["s3cr3t-of-the-shop"]).masked
+    hide = Masker(["s3cr3t-of-the-shop"]).mask
     end = differences({"a": 1}, {"a": "x" * 150 + "s3cr3t-of-the-shop and more"}, hide=hide)
     begin = "y" * 100 + "s3cr3t-of-the-shop"
     part = differences({"a": begin + "z" * 100}, {"a": begin + "w" * 100}, hide=hide)

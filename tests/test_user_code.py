@@ -85,7 +85,7 @@ def test_a_credential_never_shows() -> None:
     result = pipeline.test_destination("hook", EVENT)
 
     assert "crm-s3cret" in json.dumps(result.to_dict())
-    assert "crm-s3cret" not in repr(result) + json.dumps(result.masked()) + result.frame().to_csv()
+    assert "crm-s3cret" not in repr(result) + json.dumps(result.to_masked_dict()) + result.frame().to_csv()
     assert "crm-s3cret" not in repr(pipeline.workspace) + pipeline.workspace.dumps()
 
 

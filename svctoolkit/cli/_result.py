@@ -64,7 +64,7 @@ def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:
                 stage,
                 worst.status,
                 rows_of_stage[0].milliseconds,
-                result.masker.masked(_note(stage, rows_of_stage, worst)),
+                result.masker.mask(_note(stage, rows_of_stage, worst)),
             )
         elif stage == "dest_transform":
             yield _line(stage, "ok", result.data[0].milliseconds.get(stage), "no payload: nothing to send")
@@ -92,10 +92,10 @@ def _note(stage: str, rows_of_stage: Sequence[Row], worst: Row) -> str:
 def _user_output(result: DestinationResult, entry: EventResult) -> Iterator[str]:
     """What the user's code wrote; and the event that it gave, where no request shows it."""
     for log in entry.logs:
-        yield f"    {style('log', 'cyan')} {plain(result.masker.masked(log.text))}"
+        yield f"    {style('log', 'cyan')} {plain(result.masker.mask(log.text))}"
     event = entry.user_transformed_payload
     if event is not ABSENT and event and "error" not in event and not entry.dest_transformed_payload:
-        yield from ("", *_body(result.masker.masked(event)))
+        yield from ("", *_body(result.masker.mask(event)))
 
 
 def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
             status = statuses[number] if number < len(statuses) else 0
             colour = "green" if 200 <= status < 300 else "red"
             yield "    " + style(f"answer {status}" if status else "answer", colour)
-            yield from _body(result.masker.masked(answers[number]))
+            yield from _body(result.masker.mask(answers[number]))
 
 
 def _request(result: DestinationResult, payload: Any) -> Iterator[str]:
@@ -117,10 +117,10 @@ def _request(result: DestinationResult, payload: Any) -> Iterator[str]:
     try:
         request: HttpRequest = delivery.request(payload) if isinstance(payload, Mapping) else payload
     except ToolkitError as error:
-        yield f"    {style(plain(result.masker.masked(str(error))), 'yellow')}"
-        yield from _body(result.masker.masked(payload))
+        yield f"    {style(plain(result.masker.mask(str(error))), 'yellow')}"
+        yield from _body(result.masker.mask(payload))
         return
-    masked = result.masker.masked
+    masked = result.masker.mask
     yield f"    {style(request.method, 'bold', 'cyan')} {style(plain(masked(request.url)), 'cyan')}"
     for name, value in request.headers.items():
         yield f"    {style(plain(name), 'dim')}: {plain(masked(value))}"

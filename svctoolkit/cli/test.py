@@ -63,10 +63,10 @@ def _run(args: argparse.Namespace) -> int:
     with _target(args) as target:
         if args.what == "destination":
             single = target.test_destination(args.id, event, stages=stages, config=config or None, force=args.force)
-            results, text = [single], _result.json_text(single.masked())
+            results, text = [single], _result.json_text(single.to_masked_dict())
         else:
             by_source = target.test_source(args.id, event, stages=stages, force=args.force)
-            results, text = list(by_source), _result.json_text(by_source.masked())
+            results, text = list(by_source), _result.json_text(by_source.to_masked_dict())
         _terminal.out(text if args.json else _result.report(results, event, stages, _note(target, stages)))
     return Exit.OK if all(result.ok for result in results) else Exit.FAILED
 

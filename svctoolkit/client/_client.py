@@ -14,7 +14,7 @@ from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, EventError
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import DestinationResult, SourceResult
-from svctoolkit.secrets import Masker, Secret, revealed, secret_texts
+from svctoolkit.secrets import Masker, Secret, reveal, secret_texts
 
 if TYPE_CHECKING:
     import httpx
@@ -77,7 +77,7 @@ class TestApiClient:
 
         Nothing is sent to the destination unless `stages` says so. A disabled destination is a result with `error`.
         """
-        override = {} if config is None else {"destinationConfig": revealed(config)}
+        override = {} if config is None else {"destinationConfig": reveal(config)}
         answer = self._test("testDestination", destination, event, stages or Stages(), force, override)
         result = self._server.parse_answer(answer, lambda data: _shape.destination_result(data, event))
         self._mask(result, config or {})

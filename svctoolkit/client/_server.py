@@ -82,12 +82,12 @@ class Server:
                 if isinstance(data, dict)
                 else {"message": f"{answer.status} {answer.reason}: {self._said(answer)}"}
             )
-            raise RequestError(answer.status, self._masker.masked(body))
+            raise RequestError(answer.status, self._masker.mask(body))
         if not 200 <= answer.status < 300 or data is None:
             raise _failures.bad_answer(self.base_url, f"{answer.status} {answer.reason}, {self._said(answer)}")
         if isinstance(data, dict) and isinstance(data.get("message"), str) and "destinationId" not in data:
             raise RequestError(
-                answer.status, self._masker.masked(data)
+                answer.status, self._masker.mask(data)
             )  # the specification gives these bodies, but not their status
         try:
             return shape(data)
@@ -177,7 +177,7 @@ class Server:
         return f"{kind}, {self._begins(answer)}" if answer.body else "an empty body"
 
     def _begins(self, answer: Answer) -> str:
-        text = self._masker.masked(answer.body[:10_000].decode("utf-8", "replace"))
+        text = self._masker.mask(answer.body[:10_000].decode("utf-8", "replace"))
         return repr(text if len(text) <= 200 else text[:200] + "…")
 
 

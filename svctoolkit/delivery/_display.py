@@ -54,7 +54,7 @@ def _exchange(item: Recorded, masker: Masker) -> Html:
     question, answer = item.request, item.response
     safe = replace(
         question,
-        url=masker.masked(question.url),
+        url=masker.mask(question.url),
         headers=_headers(question.headers, masker),
         body=_body(question.body, masker),
     )
@@ -65,12 +65,12 @@ def _exchange(item: Recorded, masker: Masker) -> Html:
 
 
 def _headers(headers: Mapping[str, str], masker: Masker) -> dict[str, str]:
-    return {name: MASK if name.lower() in CREDENTIALS else masker.masked(text) for name, text in headers.items()}
+    return {name: MASK if name.lower() in CREDENTIALS else masker.mask(text) for name, text in headers.items()}
 
 
 def _body(body: bytes, masker: Masker) -> bytes:
     try:
-        masked: str = masker.masked(body.decode())
+        masked: str = masker.mask(body.decode())
     except UnicodeDecodeError:
         return body
     return masked.encode()

@@ -77,7 +77,7 @@ class Cassette:
             answer = self._live(request, timeout=timeout)
         except DeliveryError as error:
             self._keep(
-                key, request, {"error": masker.masked(str(error)), "code": error.code, "status": error.status}, masker
+                key, request, {"error": masker.mask(str(error)), "code": error.code, "status": error.status}, masker
             )
             raise
         self._keep(key, request, _response_entry(answer, masker), masker)
@@ -97,9 +97,9 @@ def _key(request: HttpRequest, masker: Masker) -> str:
 
 
 def _request_entry(request: HttpRequest, masker: Masker) -> dict[str, Any]:
-    headers = {n: MASK if n.lower() in _CREDENTIALS else masker.masked(v) for n, v in request.headers.items()}
-    url = masker.masked(request.url)
-    return {"method": request.method, "url": url, "headers": headers, "body": masker.masked(_body(request.body))}
+    headers = {n: MASK if n.lower() in _CREDENTIALS else masker.mask(v) for n, v in request.headers.items()}
+    url = masker.mask(request.url)
+    return {"method": request.method, "url": url, "headers": headers, "body": masker.mask(_body(request.body))}
 
 
 def _body(raw: bytes) -> Any:
@@ -117,8 +117,8 @@ def _body(raw: bytes) -> Any:
 
 def _response_entry(answer: HttpResponse, masker: Masker) -> dict[str, Any]:
     headers = {n: v for n, v in answer.headers.items() if n not in _SECRET_ANSWERS}
-    body = masker.masked(_body(answer.body))
-    return {"status": answer.status, "headers": masker.masked(headers), "body": body}
+    body = masker.mask(_body(answer.body))
+    return {"status": answer.status, "headers": masker.mask(headers), "body": body}
 
 
 def _response(written: Mapping[str, Any]) -> HttpResponse:

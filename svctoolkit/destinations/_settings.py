@@ -11,7 +11,7 @@ from svctoolkit.destinations._problems import config_problem
 from svctoolkit.errors import InvalidConfig, MappingError, Problem
 from svctoolkit.events import Event
 from svctoolkit.mapping import dynamic, text
-from svctoolkit.secrets import Secret, revealed
+from svctoolkit.secrets import Secret, reveal
 
 
 class Rows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
@@ -106,7 +106,7 @@ def configure(
     title: str, kind: type[Settings], config: Mapping[str, Any], environ: Mapping[str, str]
 ) -> Settings | DynamicSettings:
     """The settings of a configuration as it is stored. Raises `InvalidConfig`."""
-    config = revealed(config)
+    config = reveal(config)
     if environ:
         config = dynamic.with_environment(config, environ)
     if dynamic.is_dynamic(config):

@@ -9,7 +9,7 @@ from typing import Any
 
 from svctoolkit.delivery import Answer
 from svctoolkit.destinations import CATALOGUE, DestinationMapping, DestinationType, definitions
-from svctoolkit.secrets import Masker, revealed, secret_texts
+from svctoolkit.secrets import Masker, reveal, secret_texts
 from svctoolkit.transformations import Runnable
 from svctoolkit.workspace import Destination, Transformation, UserCode, Workspace
 
@@ -58,7 +58,7 @@ def route(
         mapping=mapping,
         transformation=transformation,
         code=user_code.runnable(transformation) if transformation else None,
-        masker=Masker({*secrets, *map(str, map(revealed, workspace.credentials.values()))}),
+        masker=Masker({*secrets, *map(str, map(reveal, workspace.credentials.values()))}),
     )
 
 

@@ -107,7 +107,7 @@ class DestinationResult:
     masker: Masker = field(default_factory=lambda: Masker(()))
 
     def to_dict(self) -> dict[str, Any]:
-        """The specified JSON. Secrets stand in it as they would be sent: mask it (`masked()`) before showing it."""
+        """The specified JSON. Secrets stand in it as they would be sent: to show it, use `to_masked_dict`."""
         head = {"destinationId": self.destination_id, "destinationName": self.destination_name}
         if self.error is not None:
             return {**head, "error": self.error}
@@ -119,9 +119,9 @@ class DestinationResult:
             "data": data,
         }
 
-    def masked(self) -> dict[str, Any]:
+    def to_masked_dict(self) -> dict[str, Any]:
         """`to_dict()` with every secret of the destination's configuration masked: for people to see."""
-        shown: dict[str, Any] = self.masker.masked(self.to_dict())
+        shown: dict[str, Any] = self.masker.mask(self.to_dict())
         return shown
 
     @classmethod
@@ -177,8 +177,8 @@ class SourceResult(Sequence[DestinationResult]):
         """The specified JSON array."""
         return [result.to_dict() for result in self._results]
 
-    def masked(self) -> list[dict[str, Any]]:
-        return [result.masked() for result in self._results]
+    def to_masked_dict(self) -> list[dict[str, Any]]:
+        return [result.to_masked_dict() for result in self._results]
 
     @property
     def ok(self) -> bool:

@@ -110,7 +110,7 @@ def _row(result: DestinationResult, event: Mapping[str, Any], step: Step, spent:
         part=step.part,
         status=step.status,
         http_status=step.http_status,
-        error=result.masker.masked(step.error),
+        error=result.masker.mask(step.error),
         milliseconds=spent,
-        output=result.masker.masked(step.output),
+        output=result.masker.mask(step.output),
     )

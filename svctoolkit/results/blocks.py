@@ -73,7 +73,7 @@ def values(result: DestinationResult, entry: EventResult) -> dict[str, Any]:
         items = value if isinstance(value, list) and stage != "user_transform" else [value]
         for number, item in enumerate(items, 1):
             named[f"{stage} {number}" if len(items) > 1 else stage] = item
-    safe: dict[str, Any] = result.masker.masked(named)
+    safe: dict[str, Any] = result.masker.mask(named)
     return safe
 
 
@@ -81,7 +81,7 @@ def exchanges(result: DestinationResult, entry: EventResult) -> list[Html]:
     """Each request as it was sent, with its answer; none for a result that a remote service gave."""
     pairs = []
     for request, status, answer in zip(requests(result, entry), entry.statuses, entry.answers, strict=False):
-        pairs.append(display.exchange(request, Answered(status, {}, result.masker.masked(answer))))
+        pairs.append(display.exchange(request, Answered(status, {}, result.masker.mask(answer))))
     return pairs
 
 
@@ -92,17 +92,17 @@ def requests(result: DestinationResult, entry: EventResult) -> list[HttpRequest]
 
 def _mask_request(request: HttpRequest, masker: Masker) -> HttpRequest:
     try:
-        body = masker.masked(request.body.decode()).encode()
+        body = masker.mask(request.body.decode()).encode()
     except UnicodeDecodeError:
         body = request.body
-    return replace(request, url=masker.masked(request.url), headers=masker.masked(request.headers), body=body)
+    return replace(request, url=masker.mask(request.url), headers=masker.mask(request.headers), body=body)
 
 
 def _result(result: DestinationResult, alone: bool) -> Html:
     kind = display.pill(result.destination) if result.destination else ""
     title = Html(f"{display.html(result.destination_name)} {kind}")
     if result.error is not None:
-        return display.section(title, display.message(result.masker.masked(result.error), "warning"))
+        return display.section(title, display.message(result.masker.mask(result.error), "warning"))
     entries = [block for entry in result.data[:_MOST] for block in _entry(result, entry, alone)]
     if len(result.data) > _MOST:
         entries.append(display.message(f"{len(result.data) - _MOST:,} more events are not shown", "info"))
@@ -122,7 +122,7 @@ def _entry(result: DestinationResult, entry: EventResult, alone: bool) -> Iterat
         yield display.more("HTTP", *http)
     if entry.logs:
         lines = "\n".join(f"{log.level}: {log.text}" for log in entry.logs)
-        yield display.more("Log of the user transformation", display.code(result.masker.masked(lines)))
+        yield display.more("Log of the user transformation", display.code(result.masker.mask(lines)))
 
 
 def _step(stage: Stage, rows_of_stage: list[Row]) -> display.Step:

@@ -207,9 +207,9 @@ class DataPlane(View):
         """Counts since the start. Unlike counting the records, asking costs nothing, however many there are."""
         return arrivals.totals(self._engine)
 
-    def masked(self, value: Any) -> Any:
+    def mask(self, value: Any) -> Any:
         """A copy of `value` (JSON) with every secret of the workspace masked."""
-        return self._engine.masker().masked(value)
+        return self._engine.masker().mask(value)
 
     def watch(self, listener: Callable[[str, list[dict[str, Any]]], None]) -> Callable[[], None]:
         """Call `listener(kind, changes)` after every change, until the result is called.

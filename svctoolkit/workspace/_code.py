@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from svctoolkit import transformations
 from svctoolkit.delivery import HttpRequest, Recorder, Transport
 from svctoolkit.errors import DeliveryError, TransformationError
-from svctoolkit.secrets import revealed
+from svctoolkit.secrets import reveal
 from svctoolkit.transformations import (
     CallableTransformation,
     FetchRequest,
@@ -90,7 +90,7 @@ class UserCode:
             transformation.language or "javascript",
             name=transformation.file_name,
             libraries={key: _library(library) for key, library in self._workspace.libraries.items()},
-            credentials=revealed(self._workspace.credentials),
+            credentials=reveal(self._workspace.credentials),
             fetch=self._fetch,
             geolocation=self._locate,
             limits=self._workspace.limits,

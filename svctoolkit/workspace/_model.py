@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName
-from svctoolkit.secrets import Secret, revealed, secret_texts
+from svctoolkit.secrets import Secret, reveal, secret_texts
 from svctoolkit.transformations import Limits, Scope
 from svctoolkit.workspace._items import (
     LANGUAGES,
@@ -261,7 +261,7 @@ class Workspace:
         """The text of every `Secret` in the destinations' configurations, and every credential, for masking."""
         for destination in self.destinations.values():
             yield from secret_texts(destination.config)
-        yield from map(str, map(revealed, self.credentials.values()))
+        yield from map(str, map(reveal, self.credentials.values()))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display

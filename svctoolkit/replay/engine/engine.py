@@ -176,13 +176,13 @@ class Engine:
             value = personal.replace(value, personal.mask)
         text, plainly = encode(value)
         for masker in maskers:
-            text = masker.masked_json(text) if plainly else encode(masker.masked(decode(text)))[0]
+            text = masker.mask_json(text) if plainly else encode(masker.mask(decode(text)))[0]
         return text.decode()
 
     def words(self, text: str, *maskers: Masker) -> str:
         """An error's text for people."""
         for masker in maskers:
-            text = masker.masked(text)
+            text = masker.mask(text)
         return personal.replace_in_text(text, personal.mask) if self.job.personal else text
 
     def head(self, record: Record) -> dict[str, str]:

@@ -114,7 +114,7 @@ class _Ledger:
         if value is ABSENT:
             return value
         for masker in self._maskers:
-            value = masker.masked(value)
+            value = masker.mask(value)
         return personal.replace_at(change.path, value, personal.mask) if self._engine.job.personal else value
 
     def _group(

@@ -15,7 +15,7 @@ from svctoolkit.errors import ConfigError, UnknownName, Unsupported
 from svctoolkit.pipeline import Route, Stages, route, run_many
 from svctoolkit.pipeline.outside import lookup_through, transport_of
 from svctoolkit.results import EventResult
-from svctoolkit.secrets import revealed
+from svctoolkit.secrets import reveal, with_values
 from svctoolkit.transformations import Metadata, Output, Runnable
 from svctoolkit.workspace import Destination, Source, Transformation, UserCode, Workspace
 
@@ -174,7 +174,7 @@ class _Memo:
 
 
 def _settings(destination: Destination) -> Any:
-    return destination.id, destination.name, destination.type, revealed(destination.config)
+    return destination.id, destination.name, destination.type, reveal(destination.config)
 
 
 def _code(workspace: Workspace, transformation: Transformation | None) -> Any:
@@ -189,7 +189,7 @@ def _code(workspace: Workspace, transformation: Transformation | None) -> Any:
         transformation.language,
         transformation.code,
         libraries,
-        revealed(workspace.credentials),
+        reveal(workspace.credentials),
         workspace.limits,
     )
 
@@ -205,7 +205,7 @@ def fingerprint(workspace: Workspace) -> str:
         "destinations": [[d.key, d.enabled, d.transformation, *_settings(d)] for d in _all(workspace.destinations)],
         "transformations": [[t.key, t.id, t.language, t.code, _function(t)] for t in _all(workspace.transformations)],
         "libraries": [[library.key, library.language, library.code] for library in _all(workspace.libraries)],
-        "credentials": revealed(workspace.credentials),
+        "credentials": reveal(workspace.credentials),
         "limits": repr(workspace.limits),
         "delivery": repr(workspace.delivery),
     }
@@ -240,7 +240,8 @@ def _constants(code: Any) -> Iterator[str]:
 def serialize(value: Any) -> bytes:
     """`value` for another process. Raises `ConfigError` for what cannot go there."""
     try:
-        return bytes(_dumps()(value))
+        with with_values():
+            return bytes(_dumps()(value))
     except Exception as error:  # noqa: BLE001 - whatever an object raises that cannot be copied
         raise ConfigError(
             f"this workspace cannot go to another process: {error}. Use workers=1, write the transformation as code, "

@@ -133,7 +133,7 @@ class _Attempt:
         for key, count in result.request_counts().items():
             self.requests[key] = self.requests.get(key, 0) + count
         results = result.results(step.expect)
-        hide = self.scenario.suite.masker.masked
+        hide = self.scenario.suite.masker.mask
         differing = [d.shorten(hide) for d in self._differences(step, result, results, prefix)]
         if "capture" in step.expect:
             differing += self._capture(step, results, result.results(EVERYTHING))
@@ -174,7 +174,7 @@ class _Attempt:
             return
         from svctoolkit.runner.attempts import live  # 50 ms, and only what is live needs the network
 
-        differing = live.poll(live_check, self.captured, hide=self.scenario.suite.masker.masked)
+        differing = live.poll(live_check, self.captured, hide=self.scenario.suite.masker.mask)
         self.outcomes[-1] = replace(self.outcomes[-1], differences=differing)
 
     def _add(self, differing: Sequence[Difference]) -> None:

@@ -44,7 +44,7 @@ class ScenarioSnapshots:
     def differences(self, name: str, actual: Any, comparison: Comparison) -> Iterator[Difference]:
         path = self.folder / f"{self.prefix}{name}.json"
         self.run.files_in_use.add(path)
-        value = self.masker.masked(_without_ignored(actual, comparison))
+        value = self.masker.mask(_without_ignored(actual, comparison))
         try:
             golden = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:

@@ -20,7 +20,7 @@ from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.format import WORKSPACE_KEYS
 from svctoolkit.runner.suite.load import suite_of
-from svctoolkit.secrets import Masker, Secret, revealed, secret_texts
+from svctoolkit.secrets import Masker, Secret, reveal, secret_texts
 from svctoolkit.workspace import Workspace
 
 _TIME = "2026-01-01T12:00:00Z"
@@ -136,7 +136,7 @@ def verify_suite(
     written = {"destinationConfig": _references(config)} if config else {}
     if not expected:
         return {**head, "scenarios": [{**scenario, **written, **_NOT_REFUSED}]}
-    values = {"destinationConfig": _escape(revealed(config))} if config else {}
+    values = {"destinationConfig": _escape(reveal(config))} if config else {}
     results = _run_alone({**head, "scenarios": [{**scenario, **values, **_NOT_REFUSED}]}, workspace)
     whole = {**target.config, **(config or {})}
     secrets = [*workspace.secrets(), *secret_texts(whole), *definitions.secret_values(target.type, whole)]
@@ -232,11 +232,11 @@ def _request(request: Mapping[str, Any], masker: Masker) -> dict[str, Any]:
 def _expectation(value: Any, masker: Masker) -> Any:
     if isinstance(value, dict):
         if any(name[:1] == "$" and is_reserved(name[1:]) for name in value):
-            return {"$literal": {key: inner for key, inner in value.items() if masker.masked(inner) == inner}}
+            return {"$literal": {key: inner for key, inner in value.items() if masker.mask(inner) == inner}}
         return {key: _expectation(inner, masker) for key, inner in value.items()}
     if isinstance(value, list):
         return [_expectation(inner, masker) for inner in value]
-    return {"$type": "string"} if masker.masked(value) != value else value
+    return {"$type": "string"} if masker.mask(value) != value else value
 
 
 def _escape(value: Any) -> Any:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def suite(subject: Suite) -> Html:
     """Its scenarios."""
     rows = [
-        [scenario.id, subject.masker.masked(scenario.title), ", ".join(scenario.tags), scenario.line]
+        [scenario.id, subject.masker.mask(scenario.title), ", ".join(scenario.tags), scenario.line]
         for scenario in subject.scenarios
     ]
-    caption = f"{subject.masker.masked(subject.title)}, {subject.name}"
+    caption = f"{subject.masker.mask(subject.title)}, {subject.name}"
     return display.page(display.table(["id", "scenario", "tags", "line"], rows, caption=caption))
 
 
@@ -29,9 +29,9 @@ def scenario(subject: Scenario) -> Html:
     masker = subject.suite.masker
     columns = []
     for number, step in enumerate(subject.steps, 1):
-        expected = display.tree(masker.masked(step.expect), f"step {number}: expected", open_depth=3)
+        expected = display.tree(masker.mask(step.expect), f"step {number}: expected", open_depth=3)
         columns.append(display.columns(display.facts({"does": step.kind}), expected))
-    return display.page(display.section(masker.masked(subject.title), *columns))
+    return display.page(display.section(masker.mask(subject.title), *columns))
 
 
 def outcome(subject: Outcome) -> Html:

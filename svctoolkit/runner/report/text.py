@@ -20,14 +20,14 @@ def explanation(outcome: Outcome) -> str:
     scenario = outcome.scenario
     if not outcome.differences:
         what = f"it passes, but is marked xfail: {outcome.reason}" if outcome.status == "failed" else outcome.reason
-        return printable(scenario.suite.masker.masked(f"{scenario.where}: {what}"))
+        return printable(scenario.suite.masker.mask(f"{scenario.where}: {what}"))
     lines = [line for step in outcome.steps if step.differences for line in _explain(outcome, step)]
     total = len(outcome.differences)
     if total > MOST:
         lines.append(f"... and {total - MOST} more differences")
     if outcome.reason:
         lines.append(f"and it broke: {outcome.reason}")
-    return printable(str(scenario.suite.masker.masked("\n".join(lines))))
+    return printable(str(scenario.suite.masker.mask("\n".join(lines))))
 
 
 def _explain(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
@@ -89,8 +89,8 @@ def github_commands(outcome: Outcome) -> str:
     lines = []
     for place, text in places or [(outcome.scenario.place, explanation(outcome).partition(": ")[2])]:
         line, column = suite.document.position(place)
-        title = _property(str(suite.masker.masked(outcome.scenario.title)))
-        message = _escape(printable(str(suite.masker.masked(text))))
+        title = _property(str(suite.masker.mask(outcome.scenario.title)))
+        message = _escape(printable(str(suite.masker.mask(text))))
         lines.append(f"::error file={_property(suite.name)},line={line},col={column},title={title}::{message}\n")
     return "".join(lines)
 

@@ -61,7 +61,7 @@ def word(subject: Outcome) -> str:
 
 def title(subject: Outcome) -> str:
     """The scenario's title, secrets masked."""
-    return str(subject.scenario.suite.masker.masked(subject.scenario.title))
+    return str(subject.scenario.suite.masker.mask(subject.scenario.title))
 
 
 def status(subject: str) -> Html:
@@ -94,7 +94,7 @@ def outcome(subject: Outcome) -> Html:
 
 def _hints(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
     for line in hints(step) if step.differences else ():
-        yield printable(str(outcome.scenario.suite.masker.masked(line)))
+        yield printable(str(outcome.scenario.suite.masker.mask(line)))
 
 
 def _values(outcome: Outcome, steps: Sequence[Any]) -> Iterator[Html]:
@@ -111,7 +111,7 @@ def _differences(outcome: Outcome) -> Iterator[Html]:
     """Every difference below the lines of YAML that expect something else; those of one line together."""
     suite = outcome.scenario.suite
     placed = [(*suite.document.position(s.place(d)), d) for s in outcome.steps for d in s.differences]
-    text = str(suite.masker.masked(suite.document.text))
+    text = str(suite.masker.mask(suite.document.text))
     for line, subject in groupby(placed[:_MOST], key=lambda placed: placed[0]):
         _, columns, differences = zip(*subject, strict=True)
         where = f"{suite.name}:{line}:{columns[0]}"
@@ -123,7 +123,7 @@ def _differences(outcome: Outcome) -> Iterator[Html]:
 
 
 def _difference(outcome: Outcome, subject: Difference) -> str:
-    masked = outcome.scenario.suite.masker.masked
+    masked = outcome.scenario.suite.masker.mask
     path = ".".join(map(str, subject.path)) or "(value)"
     expected, got = (escape(str(masked(side))) for side in (subject.expected, subject.got))
     return f"<li><b>{escape(path)}</b>: expected <del>{expected}</del>, got <ins>{got}</ins></li>"

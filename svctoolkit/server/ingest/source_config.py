@@ -143,7 +143,7 @@ def _config(destination: Destination, source_type: str) -> Mapping[str, Any]:
     if mode == "cloud":
         config = {key: value for key, value in config.items() if key in definitions.COMMON_VARIABLES}
     secrets = definitions.secret_values(destination.type, destination.config)
-    public: dict[str, Any] = _plain(Masker(secrets).masked({**config, "connectionMode": mode}))
+    public: dict[str, Any] = _plain(Masker(secrets).mask({**config, "connectionMode": mode}))
     return {key: value for key, value in public.items() if value != MASK}
 
 

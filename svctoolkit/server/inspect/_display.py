@@ -61,11 +61,11 @@ def rows(found: Rows[Any], masker: Masker) -> Html:
         return display.page(display.message("no records", "info"))
     head, cells = _COLUMNS[type(records[0]).__name__]
     caption = f"{len(found):,} records" + (f", the last {_SHOWN} of them" if len(found) > _SHOWN else "")
-    return display.page(display.table(head, [masked(cells(one), masker) for one in records], caption=caption))
+    return display.page(display.table(head, [mask(cells(one), masker) for one in records], caption=caption))
 
 
-def masked(cells: list[Any], masker: Masker) -> list[Any]:
-    return [masker.masked(cell) if type(cell) is str else cell for cell in cells]
+def mask(cells: list[Any], masker: Masker) -> list[Any]:
+    return [masker.mask(cell) if type(cell) is str else cell for cell in cells]
 
 
 def received(one: Received) -> Html:
@@ -83,15 +83,15 @@ def rejected(one: Rejected) -> Html:
 def delivery(one: Delivery, masker: Masker) -> Html:
     """The payload, the request as it was sent, and the answer."""
     facts = {"destination": one.destination, "attempt": str(one.attempt), "time": _time(one.at), "error": one.error}
-    head = [_status(one), display.facts({k: masker.masked(v) for k, v in facts.items() if v})]
-    payload = display.tree(masker.masked(dict(one.payload)), "payload", open_depth=1)
-    return display.page(*head, display.columns(payload, display.tree(masker.masked(one.response), "response")))
+    head = [_status(one), display.facts({k: masker.mask(v) for k, v in facts.items() if v})]
+    payload = display.tree(masker.mask(dict(one.payload)), "payload", open_depth=1)
+    return display.page(*head, display.columns(payload, display.tree(masker.mask(one.response), "response")))
 
 
 def of_fate(one: Fate, masker: Masker) -> Html:
     """What became of the event, and the event."""
     facts = {"destination": one.destination, "by": one.by, "reason": one.reason, "attempts": str(one.attempts)}
-    known = display.facts({k: masker.masked(v) for k, v in facts.items() if v})
+    known = display.facts({k: masker.mask(v) for k, v in facts.items() if v})
     return display.page(fate(one.status), known, display.tree(one.event, f"{one.type} {one.name}"))
 
 

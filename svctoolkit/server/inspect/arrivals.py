@@ -67,6 +67,6 @@ def newest(engine: Engine, chosen: Selection, limit: int) -> list[Arrival]:
     masker = engine.masker()
     arrivals: list[Arrival] = []
     for line in lines:
-        source, kind, name, user, refused = map(masker.masked, line[2:])
+        source, kind, name, user, refused = map(masker.mask, line[2:])
         arrivals.append(Arrival(line.seq, time_of(line.at), source, kind, name, user, refused, fates.get(line.seq, {})))
     return arrivals

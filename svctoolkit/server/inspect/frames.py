@@ -42,7 +42,7 @@ def _plain(value: Any, masker: Masker) -> Any:
     if isinstance(value, HttpRequest):
         body = value.body.decode("utf-8", "replace")
         value = {"method": value.method, "url": value.url, "headers": dict(value.headers), "body": body}
-    return value if isinstance(value, datetime) else masker.masked(value)
+    return value if isinstance(value, datetime) else masker.mask(value)
 
 
 def _series(name: str, values: list[Any]) -> Any:

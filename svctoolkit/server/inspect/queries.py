@@ -50,7 +50,7 @@ def page(engine: Engine, kind: str, chosen: Filter, after: int, limit: int) -> l
             return []
         chosen = replace(chosen, status="dead")
     records, masker = Records(engine.store, record_kind, chosen).page(after, limit), engine.masker()
-    return [masker.masked(as_json(engine, record)) for record in records]
+    return [masker.mask(as_json(engine, record)) for record in records]
 
 
 def about(engine: Engine, seq: int) -> dict[str, list[Json]]:

@@ -93,7 +93,7 @@ class Attempts:
             "milliseconds": round(trace.milliseconds, 3) if trace else 0.0,
         }
         if self._masked:
-            data = route.masker.masked(data)
+            data = route.masker.mask(data)
         return Exchange(part, reply.status, self._clock().timestamp(), data)
 
 

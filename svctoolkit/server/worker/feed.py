@@ -41,7 +41,7 @@ class _Chunk:
         frames: list[bytes] = []
         changes = [self.describe(row) for row in self.rows]
         for number, change in enumerate(changes, self.first):
-            text = masker.masked_json(msgspec.json.encode(change))
+            text = masker.mask_json(msgspec.json.encode(change))
             frames.append(b"id: %d\nevent: %s\ndata: %s\n\n" % (number, self.kind.encode(), text))
         # Readers in another thread may be doing the same: each assignment is whole, and the frames come last.
         self.runs = [change["run"] for change in changes]

@@ -8,7 +8,7 @@ from typing import Any
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import UnknownName
 from svctoolkit.events import EVENT_TYPES
-from svctoolkit.secrets import revealed
+from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Destination, Source
 
 #: Which event types the servers still send where the rest goes from the device: type -> source type -> event types.
@@ -139,7 +139,7 @@ def _by_conversions(event: Mapping[str, Any], event_type: str, config: Mapping[s
 
 
 def _rows(value: Any) -> list[Mapping[str, Any]]:
-    return [row for row in revealed(value) if isinstance(row, Mapping)] if isinstance(value, list) else []
+    return [row for row in reveal(value) if isinstance(row, Mapping)] if isinstance(value, list) else []
 
 
 def _names(rows: Iterable[Mapping[str, Any]], member: str) -> set[str]:

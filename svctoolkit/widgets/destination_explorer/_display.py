@@ -15,7 +15,7 @@ _CELL = 80  # characters
 def strips(result: DestinationResult) -> Html:
     """The stages of each event that came out of the user transformation."""
     if result.error is not None:
-        return display.page(display.message(result.masker.masked(result.error), "warning"))
+        return display.page(display.message(result.masker.mask(result.error), "warning"))
     return display.page(*(blocks.strip(result, entry) for entry in result.data))
 
 

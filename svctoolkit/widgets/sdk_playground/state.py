@@ -122,7 +122,7 @@ class Playground:
         texts = [*map(repr, arguments), *([f"options={options!r}"] if options else [])]
         named = {"options": options} if options else {}
         getattr(self.client, method)(*arguments, **named)
-        self.calls.append(self.plane.masked(f"client.{method}({', '.join(texts)})"))
+        self.calls.append(self.plane.mask(f"client.{method}({', '.join(texts)})"))
         self._change()
 
     def go(self, *, online: bool) -> None:
@@ -147,7 +147,7 @@ class Playground:
         frame["stored_at"] = frame["stored_at"].dt.strftime("%H:%M:%S.%f").str[:-3]
         table = frame[[*QUEUE_COLUMNS]].head(200).astype(object)
         rows = table.where(table.notna(), None).to_numpy().tolist()
-        return Queue(stats, self.plane.masked(rows), self.plane.masked(events))
+        return Queue(stats, self.plane.mask(rows), self.plane.mask(events))
 
     def close(self) -> None:
         """End the client, and the data plane if it is its own."""

@@ -70,7 +70,7 @@ class SuiteState:
     def _line(self, scenario: Scenario) -> str:
         outcome = self.results.outcomes.get(scenario.name)
         word = "" if outcome is None or outcome.status == "passed" else f"{view.word(outcome)}: "
-        return f"{_INDENT}{view.sign(outcome)} {word}{scenario.suite.masker.masked(scenario.title)}"
+        return f"{_INDENT}{view.sign(outcome)} {word}{scenario.suite.masker.mask(scenario.title)}"
 
     def below(self, key: str) -> list[str]:
         """The names of the scenarios that a line stands for: those that the filter shows."""

@@ -144,7 +144,7 @@ class TransformationEditor(controls.Explorer):
     def static(self) -> display.Html:
         """The code, and what came out last."""
         trials = self.state.trials
-        code = Masker(self.state.workspace.secrets()).masked(self.state.code)
+        code = Masker(self.state.workspace.secrets()).mask(self.state.code)
         return display.page(display.code(code, self.state.language), *([trials.html()] if trials else []))
 
     def __repr__(self) -> str:

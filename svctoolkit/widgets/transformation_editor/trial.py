@@ -196,7 +196,7 @@ class Bench:
         loaded = perf_counter()
         outputs = runnable.run(list(events.values()), [{} for _ in events])
         ended = perf_counter()
-        masked = Masker(self.workspace.secrets()).masked
+        masked = Masker(self.workspace.secrets()).mask
         trials = [
             Trial(name, masked(event), _mask(output, masked))
             for (name, event), output in zip(events.items(), outputs, strict=True)

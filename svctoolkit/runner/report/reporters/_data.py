@@ -56,7 +56,7 @@ def outcome(notice: Outcome) -> dict[str, Any]:
             for step in notice.steps
         ],
     }
-    masked: dict[str, Any] = scenario.suite.masker.masked(values)
+    masked: dict[str, Any] = scenario.suite.masker.mask(values)
     return masked
 
 

@@ -55,7 +55,7 @@ class Console:
         if not outcome.ok:
             self._failed.append(outcome)
         elif outcome.reason:
-            reason = printable(" ".join(str(outcome.scenario.suite.masker.masked(outcome.reason)).split()))
+            reason = printable(" ".join(str(outcome.scenario.suite.masker.mask(outcome.reason)).split()))
             self._left_out.setdefault((outcome.status, reason), []).append(outcome.scenario.name)
         if self._output.terminal:
             self._progress(f"{self._done}/{self._total} {outcome.scenario.name}")
@@ -73,7 +73,7 @@ class Console:
             scenario = outcome.scenario
             self._line(f"\n{self._style(outcome.status.upper(), outcome.status)} {scenario.name}")
             if scenario.title != scenario.id:
-                self._line(f"  {scenario.suite.masker.masked(scenario.title)}")
+                self._line(f"  {scenario.suite.masker.mask(scenario.title)}")
             self._line("\n".join(f"  {line}" for line in _explanation_lines(outcome)))
         if self._coverage:
             self._line("\n" + "\n".join(_coverage_lines(self._coverage)))

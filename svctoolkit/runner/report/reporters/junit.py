@@ -80,7 +80,7 @@ def _case(parent: ET.Element, suite: Suite, outcome: Outcome) -> None:
 
 
 def _text(suite: Suite, text: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", str(suite.masker.masked(text)))
+    return _FORBIDDEN.sub("\ufffd", str(suite.masker.mask(text)))
 
 
 reporter = JUnit

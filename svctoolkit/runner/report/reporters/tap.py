@@ -28,9 +28,9 @@ class Tap:
         self._number += 1
         expected = outcome.status == "xfailed"
         masker = outcome.scenario.suite.masker
-        reason = str(masker.masked(outcome.reason))
+        reason = str(masker.mask(outcome.reason))
         directive = {"skipped": f" # SKIP {reason}", "xfailed": f" # TODO {reason}"}.get(outcome.status, "")
-        title = str(masker.masked(f"{outcome.scenario.name}: {outcome.scenario.title}")).replace("#", "\\#")
+        title = str(masker.mask(f"{outcome.scenario.name}: {outcome.scenario.title}")).replace("#", "\\#")
         self._line(f"{'ok' if outcome.ok and not expected else 'not ok'} {self._number} - {title}{directive}")
         if not outcome.ok:
             self._line(f"  ---\n  message: {json.dumps(explanation(outcome), ensure_ascii=False)}")

@@ -1,0 +1,76 @@
+"""What is secret in a URL: a password, parameters that are called so, and URLs that are credentials as a whole.
+
+>>> mask_url("https://ann:pw@api.example/v1?token=abc123&page=2")
+'https://••••@api.example/v1?token=••••&page=2'
+>>> mask_url("https://hooks.slack.com/services/T0/B0/XyZ")
+'https://hooks.slack.com/services/••••'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote, unquote_plus
+
+from svctoolkit.secrets import MASK
+
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?:(?P<userinfo>[^/?#\s\"'<>]*)@)?(?P<rest>[^\s\"'<>]*)")
+#: The whole of a parameter's name, or its last word: `api_key`, `access-token`, `X-Amz-Signature`, `sig`.
+_SECRET_NAME = re.compile(
+    r"(?:.*[-_.]|.*(?=[A-Z]))?(?:(?:api|access|secret|private|auth|app|client|consumer|license|subscription|write)?[-_]?"
+    r"key|token|secret|password|passwd|pwd|pass|auth|authorization|credentials?|sig|signature|jwt|bearer)",
+    re.IGNORECASE,
+)
+#: Hosts whose URLs let in whoever knows them, and what of the path is the same for everybody.
+_CREDENTIAL_PATHS = re.compile(
+    r"(?P<known>(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)"
+    r"|(?:[\w-]+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks"
+    r"|[\w-]+\.webhook\.office\.com/webhookb2|outlook\.office(?:365)?\.com/webhook"
+    r"|hooks\.zapier\.com/hooks/(?:catch|standard)|hook\.[\w.-]*make\.com|hooks\.[\w-]+\.workers\.dev"
+    r"|maker\.ifttt\.com/(?:use|trigger)|api\.telegram\.org)/)(?P<secret>[^?#]+)",
+    re.IGNORECASE,
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a parameter or header of this name holds a credential."""
+    return _SECRET_NAME.fullmatch(unquote_plus(name)) is not None
+
+
+def url_secrets(text: str) -> Iterator[str]:
+    """The secrets of the URLs in a text."""
+    if "://" not in text:
+        return
+    for url in _URL.finditer(text):
+        if url["userinfo"]:
+            name, _, password = url["userinfo"].partition(":")
+            yield unquote(password or name)
+        credential = _CREDENTIAL_PATHS.match(url["rest"])
+        if credential is not None:
+            yield credential["secret"]
+            yield credential["secret"].rstrip("/").rpartition("/")[2]
+        for name, value in _parameters(url["rest"]):
+            if value and is_secret_name(name):
+                yield value
+                yield unquote_plus(value)
+
+
+def mask_url(text: str) -> str:
+    """A text with what is secret in its URLs masked. Parameters keep their names."""
+    return _URL.sub(_mask, text) if "://" in text else text
+
+
+def _mask(url: re.Match[str]) -> str:
+    userinfo = f"{MASK}@" if url["userinfo"] else "@" if url["userinfo"] == "" else ""
+    rest = _CREDENTIAL_PATHS.sub(lambda path: path["known"] + MASK, url["rest"], count=1)
+    for name, value in _parameters(rest):
+        if value and is_secret_name(name):
+            rest = rest.replace(f"{name}={value}", f"{name}={MASK}", 1)
+    return f"{url['scheme']}{userinfo}{rest}"
+
+
+def _parameters(rest: str) -> Iterator[tuple[str, str]]:
+    query = rest.partition("?")[2].partition("#")[0]
+    for pair in query.split("&") if query else ():
+        name, _, value = pair.partition("=")
+        yield name, value
