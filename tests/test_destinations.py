@@ -29,14 +29,20 @@ from svctoolkit import errors, events
 from svctoolkit.destinations import (
     CATALOGUE,
     Answer,
+    Batch,
+    BatchExample,
     Context,
     DestinationType,
     Example,
+    Outcome,
+    OutcomeExample,
     Payload,
     Rows,
     Settings,
     Tags,
+    batch_examples,
     examples,
+    outcome_examples,
 )
 from svctoolkit.destinations import definitions as defs
 from svctoolkit.events import EVENT_TYPES, Event
@@ -45,6 +51,8 @@ from svctoolkit.secrets import Secret
 
 TYPES = CATALOGUE.names()
 EXAMPLES = [pytest.param(name, example, id=f"{name}: {example.name}") for name in TYPES for example in examples(name)]
+OUTCOMES = [pytest.param(name, e, id=f"{name}: {e.name}") for name in TYPES for e in outcome_examples(name)]
+BATCHES = [pytest.param(name, e, id=f"{name}: {e.name}") for name in TYPES for e in batch_examples(name)]
 HOOK = {"webhookUrl": "https://hook.example/in"}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -63,6 +71,54 @@ def read(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if batch := payload["body"]["JSON_ARRAY"]:
             batch["batch"] = json.loads(batch["batch"])
     return payloads
+
+
+class Numbered(tuple[int, Mapping[str, Any], Mapping[str, Any]]):
+    """A job of a batch example."""
+
+    metadata: Mapping[str, Any]
+
+
+def outcome_of(name: str, example: OutcomeExample) -> Outcome:
+    payload = {"endpoint": example.endpoint, "body": {"JSON": example.request}}
+    jobs = list(range(example.jobs))
+    metadata = [{"dontBatch": True} if example.alone else {} for _ in jobs]
+    return CATALOGUE[name].outcome(payload, [(example.status, {}, example.answer)], jobs, metadata)
+
+
+def results_of(name: str, example: BatchExample) -> list[Batch]:
+    jobs = []
+    for number, event in enumerate(example.events, 1):
+        job = Numbered((number, event, example.config))
+        job.metadata = {"dontBatch": True} if number in example.alone else {}
+        jobs.append(job)
+    answers = Example(name=example.name, config={}, event={}, lookups=example.lookups)
+    return CATALOGUE[name].batches(jobs, clock=example.now, lookup=answers.lookup)
+
+
+@pytest.mark.parametrize(("name", "example"), OUTCOMES)
+def test_outcome_example(name: str, example: OutcomeExample) -> None:
+    """The answer means what the example says, for the request and for each of its jobs."""
+    outcome = outcome_of(name, example)
+
+    assert outcome.outcome == example.outcome
+    assert [job.outcome for job in outcome.jobs] == (example.each or [job.outcome for job in outcome.jobs])
+    assert outcome.outcome == "delivered" or outcome.message
+
+
+@pytest.mark.parametrize(("name", "example"), BATCHES)
+def test_batch_example(name: str, example: BatchExample) -> None:
+    """The events share exactly the requests of the example, and the refused ones are refused for its reason."""
+    results = sorted(results_of(name, example), key=lambda batch: batch.jobs)
+    expected = sorted(example.results, key=lambda result: result.jobs)
+
+    assert [list(batch.jobs) for batch in results] == [result.jobs for result in expected]
+    for batch, result in zip(results, expected, strict=True):
+        if result.error is not None:
+            assert result.error in str(batch.error)
+        else:
+            assert read([dict(payload) for payload in batch.payloads]) == read(result.payloads)
+            assert batch.batched is result.batched
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
@@ -153,6 +209,10 @@ def test_every_line_of_a_mapping_runs_in_an_example(name: str) -> None:
         for example in examples(name):
             with suppress(errors.ToolkitError):
                 run(name, example, example.event)
+        for answer in outcome_examples(name):
+            outcome_of(name, answer)
+        for batch in batch_examples(name):
+            results_of(name, batch)
     finally:
         sys.settrace(before)
 

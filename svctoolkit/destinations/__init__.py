@@ -15,7 +15,16 @@ from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._batches import Batch, BatchContext, Batching, Job, MappedJob, Merge
 from svctoolkit.destinations._context import Context, Lookup
 from svctoolkit.destinations._define import DestinationType
-from svctoolkit.destinations._examples import Asked, Example, Refusal, read_examples
+from svctoolkit.destinations._examples import (
+    Asked,
+    BatchExample,
+    Example,
+    OutcomeExample,
+    Refusal,
+    read_batch_examples,
+    read_examples,
+    read_outcome_examples,
+)
 from svctoolkit.destinations._mapping import DestinationMapping
 from svctoolkit.destinations._outcomes import Delivery, JobOutcome, Outcome, Reply
 from svctoolkit.destinations._payload import Method, Payload
@@ -28,6 +37,7 @@ __all__ = [
     "Asked",
     "Batch",
     "BatchContext",
+    "BatchExample",
     "Batching",
     "Context",
     "Delivery",
@@ -41,6 +51,7 @@ __all__ = [
     "Merge",
     "Method",
     "Outcome",
+    "OutcomeExample",
     "Parsed",
     "Payload",
     "Refusal",
@@ -48,7 +59,9 @@ __all__ = [
     "Rows",
     "Settings",
     "Tags",
+    "batch_examples",
     "examples",
+    "outcome_examples",
 ]
 
 
@@ -77,3 +90,13 @@ def examples(type: str) -> list[Example]:
     type that has no mapping, `ConfigError` for a file that cannot be read.
     """
     return read_examples(CATALOGUE[type].settings)
+
+
+def batch_examples(type: str) -> list[BatchExample]:
+    """Events of one type that share requests, from `batches.yaml` beside the mapping. Raises as `examples`."""
+    return read_batch_examples(CATALOGUE[type].settings)
+
+
+def outcome_examples(type: str) -> list[OutcomeExample]:
+    """Answers of one type's server and what they mean, from `outcomes.yaml`. Raises as `examples`."""
+    return read_outcome_examples(CATALOGUE[type].settings)

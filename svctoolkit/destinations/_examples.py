@@ -1,13 +1,15 @@
-"""`examples.yaml`: what a mapping does, shown on small events. Tests run them, and the explorer shows them."""
+"""What a type does, shown on small events: `examples.yaml` its mapping, `batches.yaml` its shared requests,
+`outcomes.yaml` what answers mean. Tests run them, and the explorer shows them."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from svctoolkit.destinations._outcomes import OutcomeKind
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.errors import ConfigError, MappingError
 
@@ -54,26 +56,94 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         raise MappingError(f"the example {self.name!r} has no answer to {request.get('method')} {request.get('url')}")
 
 
+class OutcomeExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One answer of a destination, and what it means: `outcomes.yaml`.
+
+    The request went to `endpoint` with `request` as its JSON body, and carried as many events as `jobs` says; with
+    `alone` each of them was to be sent alone. `each` is what became of each, where they fared differently.
+    """
+
+    name: str
+    outcome: OutcomeKind
+    status: int = 200
+    answer: Any = None
+    endpoint: str = ""
+    request: dict[str, Any] = {}
+    jobs: int = 1
+    alone: bool = False
+    each: list[OutcomeKind] = []
+
+
+class SharedRequests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What becomes of some events of a batch example: complete `payloads`, or a part of the text of their refusal."""
+
+    jobs: list[int]
+    payloads: list[dict[str, Any]] = []
+    error: str | None = None
+    batched: bool = True
+
+
+class BatchExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Several events of one configuration, numbered from 1, and the requests that they share: `batches.yaml`.
+
+    `alone` has the numbers of those that must be sent alone (`dontBatch`).
+    """
+
+    name: str
+    config: dict[str, Any]
+    events: list[dict[str, Any]]
+    results: list[SharedRequests]
+    alone: list[int] = []
+    now: str = "2026-01-15T10:10:00Z"
+    lookups: list[Asked] = []
+
+
+E = TypeVar("E", Example, OutcomeExample, BatchExample)
+
+
 def read_examples(settings: type[msgspec.Struct]) -> list[Example]:
     """The examples beside the module of a type's settings. Raises `ConfigError`."""
+    examples = _read(settings, "examples.yaml", Example)
+    return [msgspec.structs.replace(e, payloads=[_complete(p) for p in e.payloads]) for e in examples]
+
+
+def read_outcome_examples(settings: type[msgspec.Struct]) -> list[OutcomeExample]:
+    """The answers, and what they mean. Raises `ConfigError`."""
+    return _read(settings, "outcomes.yaml", OutcomeExample)
+
+
+def read_batch_examples(settings: type[msgspec.Struct]) -> list[BatchExample]:
+    """The events that share requests. Raises `ConfigError`."""
+    return [
+        msgspec.structs.replace(
+            example,
+            results=[
+                msgspec.structs.replace(result, payloads=[_complete(p) for p in result.payloads])
+                for result in example.results
+            ],
+        )
+        for example in _read(settings, "batches.yaml", BatchExample)
+    ]
+
+
+def _read(settings: type[msgspec.Struct], name: str, kind: type[E]) -> list[E]:
     from svctoolkit import yamlfile  # only who looks at examples pays for reading YAML
 
-    file = _examples_file(settings)
+    file = _file_beside(settings, name)
     if file is None:
         return []
     document = yamlfile.load(file)
     try:
-        listed = msgspec.convert(document.data, list[Example])
+        return msgspec.convert(document.data, list[kind])  # type: ignore[valid-type]
     except msgspec.ValidationError as error:
         raise ConfigError(str(error), where=document.name) from error
-    return [msgspec.structs.replace(e, payloads=[_complete(p) for p in e.payloads]) for e in listed]
 
 
-def _examples_file(settings: type[msgspec.Struct]) -> Path | None:
+def _file_beside(settings: type[msgspec.Struct], name: str) -> Path | None:
     from pathlib import Path
 
     try:
-        file = Path(inspect.getfile(settings)).with_name("examples.yaml")
+        file = Path(inspect.getfile(settings)).with_name(name)
     except (OSError, TypeError):  # a class that was typed in, as in a notebook, has no file
         return None
     return file if file.is_file() else None

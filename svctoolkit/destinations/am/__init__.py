@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations.am._judge import judge
 from svctoolkit.destinations.am._tables import (
     BRAND,
     EVENT,
@@ -300,3 +301,6 @@ def _form(settings: AmplitudeSettings, path: str, field: str, value: Mapping[str
     """One change of a group or a mapping, as JSON text in a form."""
     form = {"api_key": settings.api_key.reveal(), field: [json_text(value)]}
     return Payload(endpoint=_HOSTS[settings.residency_server] + path, form=form)
+
+
+destination.judge(judge)

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations.customerio._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -252,3 +253,6 @@ def _send(
         headers=settings.headers,
         json=body,
     )
+
+
+destination.judge(judge)

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
+from svctoolkit.destinations._facebook_errors import judge_graph_answer
 from svctoolkit.destinations.facebook_pixel._person import user_data
 from svctoolkit.destinations.facebook_pixel._shop import EVENTS, STANDARD, Shopping
 from svctoolkit.errors import MappingError
@@ -285,3 +286,6 @@ def _limits(event: Event) -> dict[str, Any]:
         return {}
     names = ("data_processing_options", "data_processing_options_country", "data_processing_options_state")
     return dict(zip(names, options, strict=False))
+
+
+destination.judge(judge_graph_answer)

@@ -25,6 +25,7 @@ from svctoolkit.destinations.ga4._events import (
     Standard,
     scalar,
 )
+from svctoolkit.destinations.ga4._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -100,6 +101,7 @@ destination = DestinationType(
         Answer("bad key", 204, ""),
     ],
 )
+destination.judge(judge)
 
 
 @converter

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
 from svctoolkit.destinations.intercom import _v1
+from svctoolkit.destinations.intercom._judge import judge
 from svctoolkit.destinations.intercom._shared import (
     PERSON,
     amount,
@@ -239,3 +240,6 @@ def _post(
     settings: IntercomSettings, place: str, body: Mapping[str, Any], method: Literal["POST", "PUT"] = "POST"
 ) -> Payload:
     return Payload(endpoint=_host(settings) + place, method=method, headers=_headers(settings), json=body)
+
+
+destination.judge(judge)

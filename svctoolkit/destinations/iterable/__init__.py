@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations.iterable._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -225,3 +226,6 @@ def _item_of(catalog: str, event: Event, settings: IterableSettings) -> Payload:
 def _post(settings: IterableSettings, path: str, body: Mapping[str, Any], key: Secret | None = None) -> Payload:
     headers = {"Content-Type": "application/json", "api_key": (key or settings.api_key).reveal()}
     return Payload(endpoint=_HOSTS[settings.data_center] + path, headers=headers, json=body)
+
+
+destination.judge(judge)

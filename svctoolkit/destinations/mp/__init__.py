@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations.mp._judge import judge
 from svctoolkit.destinations.mp._tables import ADDRESS, DEVICE, EVENT, PERSON
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -342,3 +343,6 @@ def _post(
         params=params,
         json_array=[body],
     )
+
+
+destination.judge(judge)

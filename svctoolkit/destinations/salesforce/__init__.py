@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations.salesforce._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -220,3 +221,6 @@ class _Salesforce:
         if record.id:
             place += f"/{in_url(record.id)}?_HttpMethod=PATCH"
         return Payload(endpoint=place, headers=self._headers, json=body)
+
+
+destination.judge(judge)

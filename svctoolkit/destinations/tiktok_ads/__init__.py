@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations.tiktok_ads._judge import judge
 from svctoolkit.destinations.tiktok_ads._tables import (
     CALLBACK_1,
     CONTEXT_1,
@@ -220,3 +221,6 @@ def _payload(settings: TikTokSettings, path: str, body: Mapping[str, Any]) -> Pa
         headers={"Access-Token": settings.access_token.reveal(), "Content-Type": "application/json"},
         json={**body, "partner_name": "RudderStack"},
     )
+
+
+destination.judge(judge)

@@ -1,0 +1,28 @@
+"""What the Graph API's answers mean (https://developers.facebook.com/docs/graph-api/guides/error-handling/).
+
+An `error` in the body decides whatever the status is: with its code among `_THROTTLED` the limit of calls is reached,
+with one among `_FINAL` trying again is in vain, and all others are taken as passing.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.destinations._outcomes import Delivery, Outcome
+from svctoolkit.mapping import text
+
+_THROTTLED = frozenset({17, 80003})
+_FINAL = frozenset({3, 100, 105, 190, 200, 294, 2650, 1487301, 1487366})
+
+
+def judge_graph_answer(delivery: Delivery) -> Outcome | None:
+    """What an error in the body says; a page of HTML is a passing fault of a server in between."""
+    body = delivery.reply.body
+    if isinstance(body, str) and body.lstrip()[:5].lower() in ("<html", "<!doc"):
+        return Outcome("retry", "the destination answered with a page of HTML")
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return None
+    code = error.get("code")
+    message = f"{text(error.get('error_user_title') or error.get('message'))} (code {text(code)})"
+    if code in _THROTTLED:
+        return Outcome("throttle", message)
+    return Outcome("abort" if code in _FINAL else "retry", message)

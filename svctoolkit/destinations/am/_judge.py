@@ -1,0 +1,15 @@
+"""What Amplitude's answers mean (https://amplitude.com/docs/apis/analytics/batch-event-upload)."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Delivery, Outcome
+from svctoolkit.destinations._outcomes import outcome_of_status
+
+
+def judge(delivery: Delivery) -> Outcome | None:
+    """A batch that is refused is tried again event by event: one wrong event refuses all of them."""
+    reply = delivery.reply
+    if outcome_of_status(reply).outcome != "abort":
+        return None
+    error = reply.body.get("error") if isinstance(reply.body, dict) else None
+    return delivery.apart(f"{reply.status}: {error or 'refused'}")

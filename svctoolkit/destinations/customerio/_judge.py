@@ -1,0 +1,23 @@
+"""What Customer.io's answers mean: 207 of a batch lists the items that were refused.
+
+https://docs.customer.io/integrations/api/track/#operation/batch
+"""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Delivery, Outcome
+
+
+def judge(delivery: Delivery) -> Outcome | None:
+    """The items that `errors` names by `batch_index` abort, the others are delivered."""
+    reply = delivery.reply
+    errors = reply.body.get("errors") if reply.status == 207 and isinstance(reply.body, dict) else None
+    if not isinstance(errors, list):
+        return None
+    items = [error for error in errors if isinstance(error, dict) and "batch_index" in error]
+    return delivery.each({error["batch_index"]: _reason(error) for error in items})
+
+
+def _reason(error: dict[str, object]) -> str:
+    said = (error.get("reason"), error.get("field"), error.get("message"))
+    return ": ".join(str(member) for member in said if member)

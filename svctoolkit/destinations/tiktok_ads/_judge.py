@@ -1,0 +1,19 @@
+"""What TikTok's answers mean: `code` in a body of status 200 decides (https://business-api.tiktok.com/portal/docs)."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Delivery, Outcome
+
+_THROTTLED = 40100
+
+
+def judge(delivery: Delivery) -> Outcome | None:
+    """0 is success, 40100 too many requests; any other code refuses the events for good."""
+    reply = delivery.reply
+    code = reply.body.get("code") if reply.successful and isinstance(reply.body, dict) else None
+    if code is None:
+        return None
+    if code == 0:
+        return Outcome("delivered")
+    message = f"{reply.body.get('message')} (code {code})"
+    return Outcome("throttle" if code == _THROTTLED else "abort", message)
