@@ -1,0 +1,148 @@
+"""WebEngage: users, and what they do.
+
+identify writes the user; track, page and screen are events. Traits that WebEngage has no field for are attributes of
+the user, those of the event before those of its context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    FIRST_NAME,
+    LAST_NAME,
+    TIME,
+    USER_ID,
+    Table,
+    as_object,
+    converter,
+    first,
+    moment,
+    required,
+    text,
+    trait,
+)
+from svctoolkit.secrets import Secret
+
+_HOSTS = {"standard": "https://api.webengage.com/v1", "ind": "https://api.in.webengage.com/v1"}
+_GENDERS = {"female": ("female", "f", "woman", "w"), "male": ("male", "m", "man"), "other": ("other", "o")}
+
+
+class WebengageSettings(Settings, frozen=True, kw_only=True):
+    license_code: Secret
+    api_key: Secret
+    data_center: Literal["standard", "ind"] = "standard"
+
+
+destination = DestinationType(
+    "WebEngage",
+    WebengageSettings,
+    docs="https://docs.webengage.com/docs/rest-api-getting-started",
+    quirks=["A page with a name and no category is called by its name alone: Viewed Home."],
+    answers=[
+        Answer("success", 201, {"response": {"status": "queued"}}),
+        Answer("bad key", 401, {"response": {"status": "error", "message": "Unauthorized"}}),
+        Answer("rate limit", 429, {"response": {"status": "error", "message": "Too many requests"}}),
+        Answer("invalid field", 400, {"response": {"status": "error", "message": "userId or anonymousId is required"}}),
+    ],
+)
+
+
+@converter
+def webengage_time(value: Any) -> str:
+    """`2026-01-31T12:00:00+0000`; a number is milliseconds."""
+    when = moment(int(value) if isinstance(value, bool) else value)
+    if when is None:
+        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+    return f"{when:%Y-%m-%dT%H:%M:%S}+0000"
+
+
+@converter
+def gender(value: Any) -> str | None:
+    """WebEngage's word; a word that it does not know is left out."""
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return next((name for name, words in _GENDERS.items() if word in words), None)
+
+
+IDS = Table({"userId": USER_ID, "anonymousId": "anonymousId"})
+USER = Table(
+    {
+        "firstName": FIRST_NAME,
+        "lastName": LAST_NAME,
+        "birthDate": webengage_time(
+            trait("birthday"),
+            trait("dateOfBirth"),
+            trait("DOB"),
+            trait("dob"),
+            trait("dateofbirth"),
+            "context.dateofbirth",
+        ),
+        "gender": gender(trait("gender")),
+        "email": trait("email"),
+        "phone": trait("phone"),
+        "emailOptIn": trait("emailOptIn"),
+        "smsOptIn": trait("smsOptIn"),
+        "whatsappOptIn": trait("whatsappOptIn"),
+        "company": trait("company.name"),
+        "hashedEmail": trait("hashedEmail"),
+        "hashedPhone": trait("hashedPhone"),
+        "postalCode": trait("address.postalCode", "postalCode"),
+        "country": trait("address.country", "country"),
+        "city": trait("address.city", "city"),
+        "locality": trait("locality", "address.locality"),
+        "region": trait("region", "address.region"),
+    }
+)
+ACTION_TIME = Table({"eventTime": webengage_time(TIME)})
+NAME = Table({"eventName": required("event")})
+PAGE = Table({"name": first("name", "properties.name"), "category": "properties.category"})
+_NOT_CUSTOM = frozenset({
+    "DOB", "anonymousId", "birthday", "city", "company", "country", "dateOfBirth", "dateofbirth", "dob", "email",
+    "emailOptIn", "firstName", "firstname", "gender", "hashedEmail", "hashedPhone", "lastName", "lastname",
+    "locality", "name", "phone", "postalCode", "region", "smsOptIn", "userId", "whatsappOptIn",
+})  # fmt: skip
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: WebengageSettings) -> Payload:
+    """The user, with the traits that are the user's own."""
+    own: dict[str, Any] = {}
+    for traits in (event.context.get("traits"), event.raw.get("traits")):
+        own |= {key: value for key, value in as_object(traits).items() if key not in _NOT_CUSTOM}
+    body = {**_ids(event), **USER(event)}
+    return _send(settings, "users", {**body, "attributes": own} if own else body)
+
+
+@destination.on("track", "page", "screen")
+def send_action(event: Event, settings: WebengageSettings) -> Payload:
+    """An event of its name, or `Viewed <category> <name> page`."""
+    name = NAME(event) if event.type == "track" else {"eventName": _page_name(event)}
+    body = {**_ids(event), **name, **ACTION_TIME(event)}
+    if isinstance(event.raw.get("properties"), dict):
+        body["eventData"] = event.properties
+    return _send(settings, "events", body)
+
+
+def _page_name(event: Event) -> str:
+    page = PAGE(event)
+    words = [text(page[key]) for key in ("category", "name") if key in page]
+    if not words:
+        return f"Viewed a {event.type}"
+    return " ".join(["Viewed", *words, *([event.type] if "category" in page else [])])
+
+
+def _ids(event: Event) -> dict[str, Any]:
+    ids: dict[str, Any] = IDS(event)
+    if not ids:
+        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
+    return ids
+
+
+def _send(settings: WebengageSettings, kind: str, body: Mapping[str, Any]) -> Payload:
+    place = f"{_HOSTS[settings.data_center]}/accounts/{settings.license_code.reveal()}/{kind}"
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"}
+    return Payload(endpoint=place, headers=headers, json=body)
