@@ -62,7 +62,9 @@ JSON = st.recursive(
 
 
 def run(name: str, example: Example, event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return CATALOGUE[name].payloads(event, example.config, clock=example.now, lookup=example.lookup)
+    return CATALOGUE[name].payloads(
+        event, example.config, clock=example.now, lookup=example.lookup, metadata=example.metadata
+    )
 
 
 def read(payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:

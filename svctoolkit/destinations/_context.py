@@ -38,6 +38,17 @@ class Context(msgspec.Struct, frozen=True):
     destination_id: str = ""
     metadata: Mapping[str, Any] = {}
 
+    def secret(self, name: str) -> str:
+        """What the service holds of the account that the destination delivers with, such as its `accessToken`.
+
+        Raises `MappingError` without it: who calls the mapping gives `metadata={"secret": {name: ...}}`.
+        """
+        held = self.metadata.get("secret")
+        found = held.get(name) if isinstance(held, Mapping) else None
+        if not isinstance(found, str) or not found:
+            raise MappingError(f"needs the {name} of the destination's account, as `metadata` of `payloads`")
+        return found
+
     def ask(self, request: Mapping[str, Any], *, may_miss: bool = False) -> Any:
         """The body of the destination's answer to a look-up.
 

@@ -37,7 +37,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """One event with one configuration. `payloads` are complete, although the file leaves out what is empty.
 
     `error` is given instead of payloads where the configuration or the event is refused. `now` is the time that the
-    mapping sees; `lookups` answer what it asks.
+    mapping sees; `lookups` answer what it asks, and `metadata` is what the service knows of the destination's account.
     """
 
     name: str
@@ -47,6 +47,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     error: Refusal | None = None
     now: str = "2026-01-15T10:10:00Z"
     lookups: list[Asked] = []
+    metadata: dict[str, Any] = {}
 
     def lookup(self, request: Mapping[str, Any]) -> tuple[int, Any]:
         """The answer to a question, for the argument of the same name of `DestinationType.payloads`."""

@@ -57,7 +57,7 @@ def _timed(
     name: str, sending: Example, shown: str, raw: Mapping[str, Any], options: Options
 ) -> tuple[float, str, float]:
     mapping = CATALOGUE[name].prepare(sending.config)
-    spent = _best(lambda: mapping.payloads(raw, NOW, sending.lookup), options)
+    spent = _best(lambda: mapping.payloads(raw, NOW, sending.lookup, sending.metadata), options)
     return spent, shown, _best(lambda: json.loads(json.dumps(raw)), options)
 
 

@@ -1,0 +1,149 @@
+"""LinkedIn Ads: conversions, by the Conversions API.
+
+track sends the conversion rules that the configuration maps the event's name to, all in one request; other names are
+refused. People are found by their e-mail address. The access token is that of the account that delivers.
+https://learn.microsoft.com/en-us/linkedin/marketing/integrations/ads-reporting/conversions-api
+
+Decisions. Prices and quantities that are no numbers count as if they were missing, where the service sends the text
+`NaN`. A price of `true` is none. `deduplicationKey` is the path of the event's own ID, as its label in the form says;
+what was observed holds no value there, and so always the message's ID.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    TIME,
+    Table,
+    check_age,
+    event_name,
+    hash_text,
+    leading_number,
+    moment,
+    text,
+    trait,
+    value_of,
+)
+from svctoolkit.mapping.table import getter
+
+
+class LinkedInSettings(Settings, frozen=True, kw_only=True):
+    conversion_mapping: tuple[Rows, ...] = ()
+    hash_data: bool = True
+    deduplication_key: str = ""
+
+
+destination = DestinationType(
+    "Linkedin Ads",
+    LinkedInSettings,
+    docs="https://learn.microsoft.com/en-us/linkedin/marketing/integrations/ads-reporting/conversions-api",
+    names=("linkedin_ads",),
+    quirks=[
+        "E-mail addresses are hashed as they are, with their spaces and capitals, where LinkedIn wants them trimmed "
+        "and in lower case.",
+        "A quantity of 0 counts as 1 among the products, and as 0 in the event itself.",
+        "Without `hashData` the plain address is called a SHA256_EMAIL all the same: it has to be hashed already.",
+    ],
+    answers=[
+        Answer("success", 200, {"results": {"urn:lla:llaPartnerConversion:1": {"status": 201}}}),
+        Answer("bad key", 401, {"status": 401, "code": "INVALID_ACCESS_TOKEN", "message": "Invalid access token"}),
+        Answer("rate limit", 429, {"status": 429, "code": "TOO_MANY_REQUESTS", "message": "Resource level throttle"}),
+        Answer("invalid field", 400, {"status": 400, "code": "INVALID_FIELD", "message": "conversionHappenedAt"}),
+    ],
+)
+
+USER_INFO = Table(
+    {
+        "firstName": FIRST_NAME,
+        "lastName": LAST_NAME,
+        "title": trait("title"),
+        "companyName": trait("companyName"),
+        "countryCode": trait("address.countryCode", "countryCode"),
+    }
+)
+_plain_address, _hashed_address, _time = getter(EMAIL), getter(hash_text(EMAIL)), getter(TIME)
+_currency, _message_id = getter("properties.currency"), getter("messageId")
+
+
+@destination.on("track")
+def send_conversions(event: Event, settings: LinkedInSettings, context: Context) -> Payload:
+    """One conversion for each rule of the event's name."""
+    rules = _rules(event_name(event), settings)
+    conversion = _conversion(event, settings, context)
+    return Payload(
+        endpoint="https://api.linkedin.com/rest/conversionEvents",
+        headers={
+            "Content-Type": "application/json",
+            "X-RestLi-Method": "BATCH_CREATE",
+            "X-Restli-Protocol-Version": "2.0.0",
+            "LinkedIn-Version": "202511",
+            "Authorization": f"Bearer {context.secret('accessToken')}",
+        },
+        json={"elements": [{**conversion, "conversion": f"urn:lla:llaPartnerConversion:{rule}"} for rule in rules]},
+    )
+
+
+def _rules(name: str, settings: LinkedInSettings) -> list[str]:
+    found = [row.to for row in settings.conversion_mapping if row.from_.lower() == name.lower()]
+    if not found:
+        raise MappingError(f"event: no conversion rule for {name!r} in conversionMapping", field="event")
+    return found
+
+
+def _conversion(event: Event, settings: LinkedInSettings, context: Context) -> dict[str, Any]:
+    address = (_hashed_address if settings.hash_data else _plain_address)(event.raw)
+    if not address:
+        raise MappingError(
+            "LinkedIn finds people by their e-mail address, and the event has none", field="context.traits.email"
+        )
+    found: dict[str, Any] = {
+        "conversionHappenedAt": _milliseconds(event, context),
+    }
+    event_id = _event_id(event, settings)
+    if event_id is not None:
+        found["eventId"] = event_id
+    amount = _amount(event.properties)
+    if amount is not None:
+        found["conversionValue"] = {"currencyCode": _currency(event.raw) or "USD", "amount": text(amount)}
+    user: dict[str, Any] = {"userIds": [{"idType": "SHA256_EMAIL", "idValue": address}]}
+    info = USER_INFO(event)
+    if "firstName" in info and "lastName" in info:  # LinkedIn takes both or none
+        user["userInfo"] = info
+    return {**found, "user": user}
+
+
+def _milliseconds(event: Event, context: Context) -> int:
+    given = _time(event.raw)
+    when = context.clock() if given is None else moment(given)
+    if when is None:
+        raise MappingError(f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {given!r}", field="timestamp")
+    check_age(when, context.clock(), by="LinkedIn", past=timedelta(days=90))
+    return int(when.timestamp() * 1000)
+
+
+def _event_id(event: Event, settings: LinkedInSettings) -> Any:
+    chosen = value_of(event, settings.deduplication_key) if settings.deduplication_key else None
+    return chosen or _message_id(event.raw)
+
+
+def _amount(properties: Mapping[str, Any]) -> int | float | None:
+    """What the products cost together; without a list of products, what the event itself costs."""
+    products = properties.get("products")
+    if not isinstance(products, list):
+        return _cost(properties)
+    costs = [_cost({**item, "quantity": item.get("quantity") or 1}) for item in products if isinstance(item, dict)]
+    return sum(cost for cost in costs if cost is not None) or None
+
+
+def _cost(item: Mapping[str, Any]) -> int | float | None:
+    price, quantity = leading_number(item.get("price")), leading_number(item.get("quantity"))
+    return None if price is None else price * (1 if quantity is None else quantity)

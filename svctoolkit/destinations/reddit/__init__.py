@@ -1,0 +1,193 @@
+"""Reddit Ads: conversions, by the Conversions API.
+
+track sends the event that the configuration maps the name to, else the one that Reddit has for it, else a custom one.
+The access token is that of the account that delivers. https://ads-api.reddit.com/docs/v2/#tag/Conversions
+
+Decisions. A configuration without a version, or with any, sends by version 2: the service was never seen to choose. A
+revenue of `true` is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    ANY_ID,
+    EMAIL,
+    IP,
+    TIME,
+    Shape,
+    Table,
+    as_it_is,
+    as_object,
+    converter,
+    event_name,
+    first,
+    leading_number,
+    required,
+    sha256,
+    string,
+)
+
+#: by the event's name in lower case
+_EVENTS = {
+    "product viewed": "ViewContent",
+    "product list viewed": "ViewContent",
+    "product added": "AddToCart",
+    "product added to wishlist": "AddToWishlist",
+    "order completed": "Purchase",
+    "products searched": "Search",
+}
+_COUNTED = frozenset({"Purchase", "AddToCart", "AddToWishlist", "Custom"})
+_PRICED = frozenset({"Purchase", "AddToCart"})
+#: the field of a device's ID, by the name of its system
+_DEVICE_IDS = {"android": "aaid", "ios": "idfa"}
+
+
+class RedditSettings(Settings, frozen=True, kw_only=True):
+    account_id: str
+    hash_data: bool = True
+    events_mapping: tuple[Rows, ...] = ()
+    version: Literal["v3", "v2"] | None = None
+
+
+destination = DestinationType(
+    "Reddit",
+    RedditSettings,
+    docs="https://ads-api.reddit.com/docs/v2/#tag/Conversions",
+    names=("reddit",),
+    quirks=[
+        "`version` is not looked at: everything goes to version 2.0 of the API, also where the configuration says v3.",
+        "E-mail addresses are trimmed before they are hashed, and keep their capitals, where Reddit wants lower case.",
+        "`item_count` of a purchase is the number of different products; of other events, how many pieces there are.",
+    ],
+    answers=[
+        Answer("success", 200, {"message": "Successfully processed 1 conversion events."}),
+        Answer("bad key", 401, {"success": False, "error": {"reason": "UNAUTHORIZED", "explanation": "Unauthorized"}}),
+        Answer("rate limit", 429, {"success": False, "error": {"reason": "TOO_MANY_REQUESTS"}}),
+        Answer("invalid field", 400, {"success": False, "error": {"reason": "BAD_REQUEST", "explanation": "event_at"}}),
+    ],
+)
+
+
+@converter
+def hash_without_spaces(value: Any) -> str:
+    """SHA-256 of a text without its outer spaces; an empty one stays as it is."""
+    return sha256(string.of(value).strip()) if value != "" else ""
+
+
+#: an empty text is a value for Reddit, and the next path is not asked
+EVENT = Table({"click_id": as_it_is("properties.clickId"), "event_at": required(TIME)})
+HASHED = Table(
+    {
+        "email": as_it_is(hash_without_spaces(EMAIL)),
+        "external_id": as_it_is(hash_without_spaces(ANY_ID)),
+        "ip_address": hash_without_spaces(IP),
+    }
+)
+PLAIN = Table({"email": as_it_is(EMAIL), "external_id": as_it_is(ANY_ID), "ip_address": IP})
+HASHED_DEVICE = Table({"id": hash_without_spaces("context.device.advertisingId")})
+PLAIN_DEVICE = Table({"id": "context.device.advertisingId"})
+USER = Table(
+    {
+        "uuid": as_it_is("properties.uuid"),
+        "user_agent": as_it_is("context.userAgent"),
+        "opt_out": as_it_is("properties.optOut"),
+    }
+)
+PRICED = Table({"currency": as_it_is("properties.currency")})
+ORDER = Table({"conversion_id": first("properties.conversionId", "messageId")})
+#: a product, and an event that is about one
+_ITEM: Shape = {"id": as_it_is("product_id"), "name": as_it_is("name"), "category": as_it_is("category")}
+ITEM = Table(_ITEM, of="properties.products")
+ONLY_ITEM = Table(_ITEM, of="properties")
+
+
+@destination.on("track")
+def send_event(event: Event, settings: RedditSettings, context: Context) -> Payload:
+    """One request with an event for each name that the configuration maps to."""
+    name = event_name(event)
+    shared: dict[str, Any] = EVENT(event)
+    user = _user(event, settings)
+    events = [
+        {**shared, "event_type": kind, "user": user, "event_metadata": _metadata(event, kind["tracking_type"])}
+        for kind in _kinds(name, settings)
+    ]
+    return Payload(
+        endpoint=f"https://ads-api.reddit.com/api/v2.0/conversions/events/{settings.account_id}",
+        headers={"Authorization": f"Bearer {context.secret('accessToken')}", "Content-Type": "application/json"},
+        json={"events": events},
+    )
+
+
+def _kinds(name: str, settings: RedditSettings) -> list[dict[str, str]]:
+    key = name.strip().lower()
+    chosen = [row.to for row in settings.events_mapping if row.to and row.from_.strip().lower() == key]
+    if chosen:
+        return [{"tracking_type": to} for to in chosen]
+    if key in _EVENTS:
+        return [{"tracking_type": _EVENTS[key]}]
+    return [{"tracking_type": "Custom", "custom_event_name": name}]
+
+
+def _user(event: Event, settings: RedditSettings) -> dict[str, Any]:
+    """Who it was, and the ID and screen of the device."""
+    person, device = (HASHED, HASHED_DEVICE) if settings.hash_data else (PLAIN, PLAIN_DEVICE)
+    user = {key: value for key, value in person(event).items() if value != ""}
+    user.update(USER(event))
+    name = as_object(event.context.get("os")).get("name")
+    field = _DEVICE_IDS.get(name.lower()) if isinstance(name, str) else None
+    if field and (found := device(event)):
+        user[field] = found["id"]
+    screen = as_object(event.context.get("screen"))
+    user["screen_dimensions"] = {key: screen[key] for key in ("width", "height") if key in screen}
+    return user
+
+
+def _metadata(event: Event, kind: str) -> dict[str, Any]:
+    """What it was about: `products`, and of what is bought or chosen, how many of them for how much."""
+    properties = event.properties
+    items = _items(properties)
+    found: dict[str, Any] = {}
+    if kind in _COUNTED:
+        found["item_count"] = _count(properties, items, kind)
+    if kind in _PRICED:
+        found.update(PRICED(event))
+        amount = _amount(properties, items, kind)
+        if amount:
+            cents = math.floor(amount * 100 + 0.5)
+            found.update({"value": cents, "value_decimal": cents / 100})
+    own = ONLY_ITEM(properties)
+    return {**found, "products": [{**own, **ITEM(item)} for item in items], **ORDER(event)}
+
+
+def _count(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind: str) -> Any:
+    """How many different products are bought; else how many pieces."""
+    if kind == "Purchase":
+        listed = len(items) if isinstance(properties.get("products"), list) else 0
+        if different := listed or properties.get("itemCount"):
+            return different
+    return sum(leading_number(item.get("quantity")) or 0 for item in items)
+
+
+def _items(properties: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The products, or the one product; an event without any is about one itself."""
+    given = properties.get("products")
+    if isinstance(given, list):
+        return [as_object(item) for item in given]
+    return [given if isinstance(given, dict) and given else properties]
+
+
+def _amount(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind: str) -> float | None:
+    """The revenue of a purchase; else what is put into the cart, by the event's own price or those of the products."""
+    if kind == "Purchase":
+        return leading_number(properties.get("revenue"))
+    return _cost(properties) or sum(_cost(item) for item in items)
+
+
+def _cost(item: Mapping[str, Any]) -> float:
+    return (leading_number(item.get("price")) or 0) * (leading_number(item.get("quantity")) or 0)
