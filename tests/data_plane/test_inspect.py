@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -279,3 +283,95 @@ def test_times_are_kept(workspace: Workspace) -> None:
 
         assert [item["event"]["messageId"] for item in items] == ["m1"]
         assert items[0]["at"] == "2024-01-01T01:00:00.000Z"
+
+
+def _frames(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Kind and data of each server-sent event that has a name."""
+    frames = [dict(line.split(": ", 1) for line in frame.splitlines()) for frame in text.split("\n\n") if frame]
+    return [(frame["event"], json.loads(frame["data"])) for frame in frames if "event" in frame]
+
+
+def _stream(plane: DataPlane, query: str = "") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", plane.port))
+    connection.sendall(f"GET /inspect/stream{query} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    assert connection.recv(20).startswith(b"HTTP/1.1 200")
+    return connection
+
+
+def _rest(connection: socket.socket) -> str:
+    """What comes until the end."""
+    with connection, connection.makefile("rb") as lines:
+        return lines.read().decode().partition(": connected\n\n")[2]
+
+
+def test_who_does_not_read_the_stream_is_told_what_is_gone(workspace: Workspace) -> None:
+    """Ingestion goes on; what does not fit is counted in an event `missed`, with the numbers around the gap."""
+    with DataPlane(workspace) as plane:
+        connection = _stream(plane)
+        for _ in range(60):
+            plane.send([EVENT] * 1000, source="quiet")
+        plane.drain()
+        with ThreadPoolExecutor(1) as pool:
+            rest = pool.submit(_rest, connection)
+            plane.send(EVENT, source="quiet", run="last")
+            plane.drain()
+            plane.stop()
+    changes = _frames(rest.result())
+    seqs = [data["seq"] for kind, data in changes if kind == "received"]
+    missed = [(position, data) for position, (kind, data) in enumerate(changes) if kind == "missed"]
+
+    assert len(missed) == 1
+    position, gap = missed[0]
+    assert (gap["after"], gap["before"]) == (seqs[position - 1], seqs[position])
+    assert gap["count"] == gap["before"] - gap["after"] - 1 > 10_000
+    assert seqs == [*range(1, gap["after"] + 1), *range(gap["before"], 60_002)]
+
+
+def test_the_stream_goes_on_where_it_was_left(workspace: Workspace) -> None:
+    """`after` and `Last-Event-ID` give the number of the last change that a reader has seen."""
+    with DataPlane(workspace) as plane:
+        plane.send([{**EVENT, "userId": f"u{n}"} for n in range(5)], source="quiet")
+        plane.drain()
+        by_query = _stream(plane, "?after=2")
+        with httpx.stream("GET", f"{plane.url}/inspect/stream", headers={"Last-Event-ID": "4"}) as stream:
+            by_header = "".join(itertools.islice(stream.iter_text(), 2))
+        plane.stop()
+
+        assert [data["userId"] for _, data in _frames(_rest(by_query))] == ["u2", "u3", "u4"]
+        assert "u4" in by_header
+        assert "u3" not in by_header
+
+
+def test_a_closed_stream_is_gone_at_once(workspace: Workspace) -> None:
+    """Also one that nobody has read: nothing is sent to it any more, and nothing is kept for it."""
+    with DataPlane(workspace) as plane:
+        streams = [_stream(plane) for _ in range(5)]
+        plane.send([EVENT] * 2000, source="quiet")
+        while_open = plane.ingest("GET", "/metrics").text
+        for connection in streams:
+            connection.close()
+
+        deadline = time.monotonic() + 10
+        while "svctoolkit_streams 0\n" not in plane.ingest("GET", "/metrics").text:
+            assert time.monotonic() < deadline
+        assert "svctoolkit_streams 5\n" in while_open
+
+
+def test_changes_are_enough_for_a_list(workspace: Workspace) -> None:
+    """A change says what the event is and what became of it, with the attempts so far: nothing must be asked again."""
+    changes: list[tuple[str, dict[str, Any]]] = []
+    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0)) as plane:
+        plane.watch(lambda kind, found: changes.extend((kind, change) for change in found))
+        plane.script("crm", Answer(500))
+        plane.send({**EVENT, "messageId": "m1"}, source="web", run="r")
+        plane.drain()
+
+    of_crm = [change for kind, change in changes if kind == "fate" and change["destination"] == "crm"]
+    common = {"seq": 1, "destination": "crm", "run": "r", "type": "track", "name": "E", "user": "u1"}
+    reason = {"by": "send_to_destination", "reason": "the destination answered 500"}
+    assert of_crm == [
+        {**common, **reason, "status": "pending", "attempts": 1},
+        {**common, **reason, "status": "dead", "attempts": 2},
+    ]
+    sent = next(c for kind, c in changes if kind == "delivery" and c["destination"] == "mail")
+    assert (sent["status"], sent["type"], sent["name"], sent["user"], sent["attempt"]) == (200, "track", "E", "u1", 1)

@@ -49,6 +49,8 @@ class Metrics:
             ("fates", "What became of events.", ("destination", "fate")),
         ):
             yield _family(f"{kind}_total", text, "counter", labels, self._engine.journal.counts(kind))
+        streams = {(): self._engine.journal.feed.readers}
+        yield _family("streams", "Open live streams.", "gauge", (), streams)
         pending = {(key,): count for key, count in self._engine.pending.under_way().items()}
         yield _family("pending", "Events under way to a destination.", "gauge", ("destination",), pending)
 
@@ -70,7 +72,7 @@ def _family(name: str, text: str, kind: str, labels: tuple[str, ...], values: Ma
     yield f"# TYPE {name} {kind}"
     for key, value in sorted(values.items()):
         pairs = ",".join(f'{label}="{_escaped(part)}"' for label, part in zip(labels, key, strict=True))
-        yield f"{name}{{{pairs}}} {value}"
+        yield f"{name}{{{pairs}}} {value}" if pairs else f"{name} {value}"
 
 
 def _escaped(text: str) -> str:

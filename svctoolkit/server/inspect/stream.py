@@ -11,9 +11,10 @@ from starlette.types import Message, Receive, Scope, Send
 from svctoolkit.server.worker import Engine
 
 _ALIVE = 15.0  # seconds without changes after which a reader gets a sign of life
-_PAUSE = 0.02  # seconds between two answers to a reader: what happens meanwhile is told together
+_PAUSE = 0.02  # seconds, times the number of readers, between two parts: what happens meanwhile is told together
+_LONGEST_PAUSE = 0.25
 _AT_ONCE = 1000  # changes
-_FAREWELL = 0.2  # seconds that a reader has for the last changes when the data plane stops
+_FAREWELL = 1.0  # seconds that a reader has for the last changes when the data plane stops
 
 
 class ChangeStream(Response):
@@ -36,11 +37,13 @@ class ChangeStream(Response):
         send: Send,
     ) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        self._feed.readers += 1
         sending = asyncio.ensure_future(self._send_changes(send))
         ends = [asyncio.ensure_future(_until_left(receive)), asyncio.ensure_future(self._until_closed())]
         try:
             await asyncio.wait([sending, *ends], return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._feed.readers -= 1
             # A send that waits for a client that has left, or never reads, would wait for ever.
             for task in (sending, *ends):
                 task.cancel()
@@ -49,7 +52,8 @@ class ChangeStream(Response):
     async def _send_changes(self, send: Send) -> None:
         await send(_part(b": connected\n\n"))
         while not self._bell.closed or self._feed.number > self._after:
-            await asyncio.sleep(_PAUSE)
+            if not self._bell.closed:
+                await asyncio.sleep(min(_LONGEST_PAUSE, _PAUSE * self._feed.readers))
             if await self._bell.wait_async(lambda: self._feed.number > self._after, _ALIVE):
                 await send(_part(self._next_changes()))
             elif not self._bell.closed:

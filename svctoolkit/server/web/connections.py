@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 import h11
 
 from svctoolkit.server.web.protocol import Protocol
 
+_SEND_BUFFER = 65_536  # bytes
 _HEAD = 20.0  # seconds for the head of a request
 
 
@@ -19,6 +21,10 @@ class TimedProtocol(Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        connection = transport.get_extra_info("socket")
+        if connection is not None:
+            # The system would take megabytes for a client that does not read.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         self._late = self.loop.call_later(_HEAD, self._close)
 
     def data_received(self, data: bytes) -> None:

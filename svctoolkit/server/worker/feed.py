@@ -66,6 +66,8 @@ class Feed:
         self._chunks: deque[_Chunk] = deque()
         self._listeners: list[Listener] = []
         self._next = 1
+        #: How many streams are open. Only the event loop changes it.
+        self.readers = 0
 
     @property
     def number(self) -> int:
