@@ -208,6 +208,53 @@ def test_logs_stay_with_their_event(language: str, code: str) -> None:
     assert lines == [['am1{"k":1}', "b", "m1"], ['am2{"k":1}', "b", "m2"]]
 
 
+def test_what_a_log_cannot_show_loses_no_event() -> None:
+    """An object that contains itself is logged by its kind; the event goes on."""
+    outputs = run("export function transformEvent(e) { const a = {}; a.a = a; log('a', a); return e }")
+
+    assert [(output.events, output.logs[0].text) for output in outputs] == [
+        ((e,), "a [object Object]") for e in (M1, M2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("Symbol('x')", "returned event from transformEvent(event) is not an object"),
+        ("{ s: Symbol('x') }", "Symbol(x) could not be cloned."),
+        ("{ a: [{ s: Symbol.iterator }] }", "Symbol(Symbol.iterator) could not be cloned."),
+        ("{ [Symbol('key')]: 1, fine: true }", ""),
+    ],
+)
+def test_a_symbol_cannot_leave(returned: str, message: str) -> None:
+    """As a value it is an error of its event; as a key it is left out, as JSON has it."""
+    outputs = run(f"export function transformEvent(event) {{ return {returned} }}")
+
+    assert messages(outputs) == [message] * 2
+    assert [output.events for output in outputs] == [() if message else ({"fine": True},)] * 2
+
+
+def test_asynchronous_events_of_one_call_run_side_by_side() -> None:
+    """All start, in order, before any goes on after it has waited; each line of the log stays with its event."""
+    code = """let started = 0
+    export async function transformEvent(e) {
+      started++; log('start', e.messageId); await null; log('end', e.messageId, started); return { ...e, started } }"""
+    outputs = run(code)
+
+    assert [output.events[0]["started"] for output in outputs] == [2, 2]
+    assert [[log.text for log in output.logs] for output in outputs] == [
+        ["start m1", "end m1 2"],
+        ["start m2", "end m2 2"],
+    ]
+
+
+def test_scripts_have_no_credentials() -> None:
+    """The old form of a transformation knows no `getCredential`."""
+    outputs = run("function transform(events) { getCredential('k'); return events }", credentials={"k": "v"})
+
+    assert messages(outputs) == ["getCredential is not defined"] * 2
+
+
 def test_a_flood_of_logs_is_cut() -> None:
     """Lines over the limit of an event are left out, and the last line says how many."""
     outputs = run("export function transformEvent(e) { for (let i = 0; i < 1000; i++) log('x'.repeat(99)); return e }",

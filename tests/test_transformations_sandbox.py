@@ -139,6 +139,46 @@ def test_state_lasts_for_one_call(language: str, code: str) -> None:
     assert calls == [[1, 2]] * 3
 
 
+@pytest.mark.parametrize(
+    ("language", "code", "without"),
+    [
+        ("javascript", "let n = 0; export const transformEvent = (e) => { Array.prototype.n = ([].n ?? 0) + 1; return { n: ++n + [].n } }", "realms"),
+        ("python", "import json\nn = 0\ndef transformEvent(e, m):\n    global n\n    n += 1\n    json.n = getattr(json, 'n', 0) + 1\n    return {'n': n + json.n}", "fork"),
+    ],
+)  # fmt: skip
+def test_a_machine_without_the_fast_way_starts_afresh_too(language: str, code: str, without: str) -> None:
+    """Where V8 has no realms each call gets a fresh isolate, and where there is no fork a fresh process."""
+    pool = Pool(language, 1, (without,))
+    loaded = transformations.load(code, language, workers=pool)
+    calls = [[output.events[0]["n"] for output in loaded.run([{}, {}], [{}, {}])] for _ in range(3)]
+    pool.close()
+
+    assert calls == [[2, 4]] * 3
+
+
+@linux
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_worker_that_is_ended_while_it_runs_loses_no_event(language: str, pools: dict[str, Pool]) -> None:
+    """By whatever ends it, such as a machine without memory: the call is run again in another process."""
+    code = {
+        "javascript": "export const transformEvent = (e) => { const end = Date.now() + e.ms; while (Date.now() < end); return e }",
+        "python": "import time\ndef transformEvent(e, m):\n    time.sleep(e['ms'] / 1000)\n    return e",
+    }[language]
+    loaded = transformations.load(code, language, workers=pools[language])
+    loaded.run([{"ms": 0}], [{}])
+    (worker,) = pools[language]._free
+    outputs: list[Output] = []
+    call = threading.Thread(target=lambda: outputs.extend(loaded.run([{"ms": 700}], [{}])))
+    call.start()
+    while worker.calls < 2:
+        pass
+    os.kill(worker.id, signal.SIGKILL)
+    call.join()
+
+    assert kinds(outputs) == ["fine"]
+    assert pools[language]._free[0].id != worker.id
+
+
 def test_transformations_share_nothing(pools: dict[str, Pool]) -> None:
     """What one leaves behind, the next one in the same worker does not see."""
     leaves = "export const transformEvent = (e) => { globalThis.left = Object.prototype.left = 1; return e }"

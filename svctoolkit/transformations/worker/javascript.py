@@ -33,7 +33,6 @@ class Engine:
     def __init__(self, config: dict[str, Any]) -> None:
         sys.path[:0] = config["packages"]
         import linker  # type: ignore[import-not-found]  # beside this file; the worker runs as a script
-        import realms  # type: ignore[import-not-found]
         import v8  # type: ignore[import-not-found]
 
         self._linker, self._error = linker, v8.JavaScriptError
@@ -43,7 +42,7 @@ class Engine:
         self._glue = (folder / "glue.js").read_bytes()
         # WebAssembly that compiles in the background would go on after its call
         flags = (
-            f"--single-threaded {realms.FLAGS} --no-wasm-async-compilation --max-old-space-size={self._memory >> 20}"
+            f"--single-threaded --no-wasm-async-compilation --max-old-space-size={self._memory >> 20}"
         )
         self._v8 = v8.V8(config["engine"], flags=flags, without=config["without"])
         self._count = 0

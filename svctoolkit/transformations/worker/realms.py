@@ -16,7 +16,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-FLAGS = "--harmony-shadow-realm"
+FLAG = "--harmony-shadow-realm"
 
 _Pointer = ctypes.c_void_p
 _CALLBACK = ctypes.CFUNCTYPE(_Pointer, _Pointer)

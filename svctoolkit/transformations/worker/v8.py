@@ -54,7 +54,6 @@ class V8:
         ):
             function = getattr(self._lib, name)
             function.restype, function.argtypes = result, arguments
-        self._lib.mr_init_v8(flags.encode(), str(Path(folder, "icudtl.dat")).encode())
         self._answer: Any = None
         self._answered = threading.Lock()
         self._answered.acquire()
@@ -63,6 +62,8 @@ class V8:
         self._realms = realms.Realms(self._lib)
         #: whether `new ShadowRealm()` works
         self.has_realms = self._realms.available and "realms" not in without
+        flags += f" {realms.FLAG}" if self.has_realms else ""
+        self._lib.mr_init_v8(flags.encode(), str(Path(folder, "icudtl.dat")).encode())
         self._prepared = not self.has_realms
 
     # Runs on V8's thread, while the one that has asked waits in `_wait`. The lock is what hands the answer over, so
