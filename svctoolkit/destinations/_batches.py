@@ -100,6 +100,8 @@ class Merge:
     - `items`: the member of the JSON body that has the list; empty where the body itself is a list
     - `wraps`: the body of a job's own request is an item; without it, its list already has the items
     - `common`: members of such a body that stand beside the list, once
+    - `adds`: members that each item has beside those of its own request
+    - `apart_with`: a member of the body with which a request stays as it is, such as a code for tests
     - `limit`: how many items a request takes, `size`: how many bytes of items as JSON; 0: any
     - `at`: part of the endpoints for which this holds, `to`: the endpoint of the shared request, where it is another
     - `batched`: what is said of a result of several jobs; `single`: of a result of one job
@@ -109,6 +111,8 @@ class Merge:
     items: str = ""
     wraps: bool = False
     common: tuple[str, ...] = ()
+    adds: Mapping[str, Any] = field(default_factory=dict)
+    apart_with: str = ""
     limit: int = 0
     size: int = 0
     at: str = ""
@@ -121,7 +125,7 @@ class Merge:
         """Whether this holds for a job: its requests go to such endpoints, have such bodies, and could be one."""
         if self.honours_alone and job.stands_alone:
             return False
-        if not all(self.at in payload.endpoint and self._has_items(payload) for payload in job.payloads):
+        if not all(self._takes(payload) for payload in job.payloads):
             return False
         return len({self._key(payload) for payload in job.payloads}) == 1
 
@@ -147,12 +151,15 @@ class Merge:
     def _key(self, payload: Payload) -> bytes:
         return request_key(payload) + _ENCODER.encode(self._rest(payload))
 
-    def _has_items(self, payload: Payload) -> bool:
+    def _takes(self, payload: Payload) -> bool:
+        if self.at not in payload.endpoint or (self.apart_with and self.apart_with in (payload.json or {})):
+            return False
         return payload.json is not None if self.wraps else isinstance(self._list(payload), list)
 
     def _items(self, payload: Payload) -> list[Any]:
         if self.wraps:
-            return [{key: value for key, value in (payload.json or {}).items() if key not in self.common}]
+            body = {key: value for key, value in (payload.json or {}).items() if key not in self.common}
+            return [{**body, **self.adds}]
         return list(self._list(payload))
 
     def _list(self, payload: Payload) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     IP,
@@ -51,6 +51,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"type": "throttled_error", "code": "throttled"}, headers={"Retry-After": "30"}),
         Answer("invalid field", 400, {"type": "validation_error", "code": "invalid_payload", "attr": None}),
     ],
+    merges=[Merge("batch", wraps=True, common=("api_key",), size=10_000_000, honours_alone=True)],
 )
 
 DISTINCT_ID = string(first(USER_ID, "anonymousId"))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
 from svctoolkit.destinations.tiktok_ads._judge import judge
 from svctoolkit.destinations.tiktok_ads._tables import (
     CALLBACK_1,
@@ -93,6 +93,19 @@ destination = DestinationType(
         Answer("bad key", 200, {"code": 40105, "message": "Access token is incorrect or was revoked.", "data": {}}),
         Answer("rate limit", 200, {"code": 40100, "message": "Too many requests. Please retry later.", "data": {}}),
         Answer("invalid field", 200, {"code": 40002, "message": "Invalid value for event_time", "data": {}}),
+    ],
+    merges=[
+        Merge(
+            "batch",
+            wraps=True,
+            common=("pixel_code", "partner_name"),
+            adds={"type": "track"},
+            apart_with="test_event_code",
+            limit=50,
+            at="/pixel/track/",
+            to="https://business-api.tiktok.com/open_api/v1.3/pixel/batch/",
+        ),
+        Merge("data", apart_with="test_event_code", limit=1000, at="/event/track/"),
     ],
 )
 
