@@ -71,7 +71,7 @@ def test_without_a_declaration_each_job_has_its_own_requests() -> None:
 
 def test_bodies_become_the_items_of_one_request() -> None:
     """What is common stands beside the list, once; the items keep the order of the jobs."""
-    merge = Merge("batch", wraps=True, common=("key",), to="https://harbor.example/batch")
+    merge = Merge("batch", wraps=True, common=("key",), at="/visits", to="/batch")
     (batch,) = harbor(merge).batches(jobs("A", "B"))
 
     (payload,) = batch.payloads

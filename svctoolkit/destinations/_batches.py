@@ -103,9 +103,9 @@ class Merge:
     - `adds`: members that each item has beside those of its own request
     - `apart_with`: a member of the body with which a request stays as it is, such as a code for tests
     - `limit`: how many items a request takes, `size`: how many bytes of items as JSON; 0: any
-    - `at`: part of the endpoints for which this holds, `to`: the endpoint of the shared request, where it is another
+    - `at`: part of the endpoints for which this holds, `to`: what stands in its place for the shared request
     - `batched`: what is said of a result of several jobs; `single`: of a result of one job
-    - `honours_alone`: a job that must not be batched (`dontBatch`) gets a request of its own; else it is merged as all
+    - `honours_alone`: a job that must not be batched (`dontBatch`) gets a request of its own, with a list of its items
     """
 
     items: str = ""
@@ -123,8 +123,6 @@ class Merge:
 
     def fits(self, job: MappedJob) -> bool:
         """Whether this holds for a job: its requests go to such endpoints, have such bodies, and could be one."""
-        if self.honours_alone and job.stands_alone:
-            return False
         if not all(self._takes(payload) for payload in job.payloads):
             return False
         return len({self._key(payload) for payload in job.payloads}) == 1
@@ -135,7 +133,8 @@ class Merge:
 
     def key(self, job: MappedJob) -> bytes:
         """What has to be equal before the items of two jobs share a request."""
-        return self._key(job.payloads[0])
+        own = _ENCODER.encode(job.id) if self.honours_alone and job.stands_alone else b""
+        return self._key(job.payloads[0]) + own
 
     def batch(self, jobs: Sequence[MappedJob]) -> Batch:
         """One result of jobs of one key."""
@@ -143,7 +142,10 @@ class Merge:
         payload = jobs[0].payloads[0]
         body = {**self._rest(payload), self.items: items} if self.items else None
         shared = msgspec.structs.replace(
-            payload, endpoint=self.to or payload.endpoint, json=body, json_array=None if self.items else items
+            payload,
+            endpoint=payload.endpoint.replace(self.at, self.to) if self.to else payload.endpoint,
+            json=body,
+            json_array=None if self.items else items,
         )
         ids = tuple(job.id for job in jobs)
         return Batch(ids, (shared.to_dict(),), batched=self.batched if len(jobs) > 1 else self.single)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations.am._batches import batch
 from svctoolkit.destinations.am._judge import judge
 from svctoolkit.destinations.am._tables import (
     BRAND,
@@ -94,6 +95,7 @@ destination = DestinationType(
         "Of an address only street, city, state, country and postal code become properties of a person.",
     ],
 )
+destination.batch(batch)
 
 MAP = Table({"global_user_id": as_it_is("userId"), "user_id": as_it_is("previousId")})
 UNMAP = Table({"user_id": as_it_is("userId"), "unmap": const(True)})

@@ -11,11 +11,12 @@ whatever the rows of headers say. A path parameter that is an object, or several
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from svctoolkit.destinations import DestinationType, Method, Payload, Settings
+from svctoolkit.destinations.http._batches import batch
 from svctoolkit.destinations.http._paths import NOTHING, Many, Name, Place, Value
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -71,6 +72,8 @@ class HttpSettings(Settings, frozen=True, kw_only=True):
     query_params: tuple[NameRow, ...] = ()
     headers: tuple[NameRow, ...] = ()
     path_params: tuple[PathRow, ...] = ()
+    is_batching_enabled: bool = False
+    max_batch_size: Annotated[int, msgspec.Meta(ge=1)] = 1
 
     def __post_init__(self) -> None:
         for field, variable in _NEEDS[self.auth]:
@@ -84,6 +87,7 @@ class HttpSettings(Settings, frozen=True, kw_only=True):
 destination = DestinationType(
     "HTTP Webhook", HttpSettings, docs="https://www.rudderstack.com/docs/destinations/http-webhook/setup-guide/"
 )
+destination.batch(batch)
 
 
 @destination.on()

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations.iterable._batches import batch
 from svctoolkit.destinations.iterable._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -67,6 +68,7 @@ destination = DestinationType(
         Answer("invalid field", 400, {"msg": "Invalid email", "code": "InvalidEmailAddressError", "params": None}),
     ],
 )
+destination.batch(batch)
 
 
 @converter

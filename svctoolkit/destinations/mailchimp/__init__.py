@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.destinations.mailchimp._batches import batch
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -54,6 +55,7 @@ destination = DestinationType(
     quirks=[
         "A part of an address among the traits refuses the person unless addressLine1, city, state and zip are there.",
         "Null is sent as the text null in the properties of an event.",
+        "People go out in batches to the configured audience, also where an event names a list of its own.",
     ],
     answers=[
         Answer("success", 204, "", at="/events"),
@@ -72,6 +74,7 @@ destination = DestinationType(
         ),
     ],
 )
+destination.batch(batch)
 
 
 @converter

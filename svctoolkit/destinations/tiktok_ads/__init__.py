@@ -103,7 +103,7 @@ destination = DestinationType(
             apart_with="test_event_code",
             limit=50,
             at="/pixel/track/",
-            to="https://business-api.tiktok.com/open_api/v1.3/pixel/batch/",
+            to="/pixel/batch/",
         ),
         Merge("data", apart_with="test_event_code", limit=1000, at="/event/track/"),
     ],

@@ -1,0 +1,52 @@
+"""Amplitude takes up to 1,000 events of one user in a request to `/batch`; one event alone goes to `/2/httpapi`.
+
+https://amplitude.com/docs/apis/analytics/batch-event-upload
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import Batch, BatchContext, MappedJob, Payload
+from svctoolkit.destinations._batches import alone
+
+_ALONE, _TOGETHER = "/2/httpapi", "/batch"
+_LIMIT = 1000
+
+
+def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+    """Events of one user together; groups, aliases and what must stay alone have their own requests."""
+    users: dict[tuple[str, Any], list[MappedJob]] = {}
+    for job in jobs:
+        events = _events(job)
+        if events is None or job.stands_alone:
+            yield alone(job)
+        else:
+            users.setdefault((job.payloads[0].endpoint, _user(events)), []).append(job)
+    for members in users.values():
+        yield from (_together(members[at : at + _LIMIT]) for at in range(0, len(members), _LIMIT))
+
+
+def _events(job: MappedJob) -> list[dict[str, Any]] | None:
+    """The events of a job that has one request, with events and nothing else."""
+    if len(job.payloads) != 1 or not job.payloads[0].endpoint.endswith(_ALONE):
+        return None
+    events: list[dict[str, Any]] | None = (job.payloads[0].json or {}).get("events")
+    return events
+
+
+def _user(events: Sequence[dict[str, Any]]) -> Any:
+    return events[0].get("user_id") or events[0].get("device_id")
+
+
+def _together(jobs: Sequence[MappedJob]) -> Batch:
+    if len(jobs) == 1:
+        return alone(jobs[0])
+    first: Payload = jobs[0].payloads[0]
+    events = [event for job in jobs for event in _events(job) or []]
+    endpoint = first.endpoint.removesuffix(_ALONE) + _TOGETHER
+    payload = msgspec.structs.replace(first, endpoint=endpoint, json={**(first.json or {}), "events": events})
+    return Batch(tuple(job.id for job in jobs), (payload.to_dict(),), batched=True)

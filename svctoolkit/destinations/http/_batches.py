@@ -1,0 +1,35 @@
+"""Requests of a configured destination that differ in their body only become one, with a list of the bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from svctoolkit.destinations import Batch, BatchContext, MappedJob
+from svctoolkit.destinations._batches import alone, request_key
+
+if TYPE_CHECKING:
+    from svctoolkit.destinations.http import HttpSettings
+
+
+def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+    """As many as `maxBatchSize` says, where `isBatchingEnabled`; bodies that are no JSON stay alone."""
+    settings: HttpSettings = context.settings  # type: ignore[assignment]  # the settings of this type
+    if not settings.is_batching_enabled or settings.format != "JSON":
+        yield from (alone(job) for job in jobs)
+        return
+    groups: dict[bytes, list[MappedJob]] = {}
+    for job in jobs:
+        groups.setdefault(request_key(job.payloads[0]), []).append(job)
+    for members in groups.values():
+        step = settings.max_batch_size
+        yield from (_together(members[at : at + step]) for at in range(0, len(members), step))
+
+
+def _together(jobs: Sequence[MappedJob]) -> Batch:
+    """One request of several jobs. An event without a body, as of GET and DELETE, adds nothing to the list."""
+    bodies = [job.payloads[0].json for job in jobs if job.payloads[0].json]
+    payload = msgspec.structs.replace(jobs[0].payloads[0], json=None, json_array=bodies)
+    return Batch(tuple(job.id for job in jobs), (payload.to_dict(),), batched=True)

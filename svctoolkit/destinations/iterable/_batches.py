@@ -1,0 +1,43 @@
+"""Iterable takes many events and users in a request, and many documents of a catalogue (https://api.iterable.com/api/docs)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import Batch, BatchContext, MappedJob, Merge
+from svctoolkit.destinations._batches import chunks, merge, request_key
+
+_LIMIT, _BYTES = 1000, 4_000_000
+_MERGES = (
+    Merge("events", wraps=True, limit=_LIMIT, size=_BYTES, at="/events/track", to="/events/trackBulk"),
+    Merge("users", wraps=True, limit=_LIMIT, size=_BYTES, at="/users/update", to="/users/bulkUpdate"),
+)
+
+
+def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+    """Events, users and documents apart; devices, purchases and aliases have requests of their own."""
+    catalogues: dict[bytes, list[MappedJob]] = {}
+    others: list[MappedJob] = []
+    for job in jobs:
+        if len(job.payloads) == 1 and "documents" in (job.payloads[0].json or {}):
+            catalogues.setdefault(request_key(job.payloads[0]), []).append(job)
+        else:
+            others.append(job)
+    yield from merge(others, _MERGES)
+    for members in catalogues.values():
+        yield from (_together(chunk) for chunk in chunks(members, _LIMIT, _BYTES, lambda job: [_documents(job)]))
+
+
+def _documents(job: MappedJob) -> dict[str, Any]:
+    documents: dict[str, Any] = (job.payloads[0].json or {})["documents"]
+    return documents
+
+
+def _together(jobs: Sequence[MappedJob]) -> Batch:
+    documents = {name: document for job in jobs for name, document in _documents(job).items()}
+    first = jobs[0].payloads[0]
+    payload = msgspec.structs.replace(first, json={**(first.json or {}), "documents": documents})
+    return Batch(tuple(job.id for job in jobs), (payload.to_dict(),), batched=True)

@@ -1,0 +1,38 @@
+"""Mailchimp takes up to 500 members of an audience in a request
+(https://mailchimp.com/developer/marketing/api/lists/batch-subscribe-or-unsubscribe/)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from svctoolkit.destinations import Batch, BatchContext, MappedJob
+from svctoolkit.destinations._batches import alone
+
+if TYPE_CHECKING:
+    from svctoolkit.destinations.mailchimp import MailchimpSettings
+
+_LIMIT = 500
+
+
+def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+    """All members together, although it is one; events of members alone.
+
+    The list that an event names for itself is not looked at here: all go to the configured audience.
+    """
+    settings: MailchimpSettings = context.settings  # type: ignore[assignment]  # the settings of this type
+    members = [job for job in jobs if job.payloads[0].method == "PUT"]
+    yield from (alone(job) for job in jobs if job.payloads[0].method != "PUT")
+    skips = "true" if settings.enable_merge_fields else "false"
+    for at in range(0, len(members), _LIMIT):
+        host = members[at].payloads[0].endpoint.partition("/lists/")[0]
+        query = f"skip_merge_validation={skips}&skip_duplicate_check=false"
+        yield _together(members[at : at + _LIMIT], f"{host}/lists/{settings.audience_id}?{query}")
+
+
+def _together(jobs: Sequence[MappedJob], endpoint: str) -> Batch:
+    body = {"members": [job.payloads[0].json for job in jobs], "update_existing": True}
+    payload = msgspec.structs.replace(jobs[0].payloads[0], method="POST", endpoint=endpoint, json=body)
+    return Batch(tuple(job.id for job in jobs), (payload.to_dict(),), batched=True)
