@@ -233,6 +233,14 @@ def test_only_errors_of_the_code_itself_are_final() -> None:
         assert (kind, len(loads)) == (kind, times)
 
 
+def test_a_workspace_file_says_that_its_code_is_trusted() -> None:
+    """`limits: {trust: true}` is read, and written back."""
+    workspace = Workspace.loads("limits: {trust: true}")
+
+    assert workspace.limits.trust
+    assert Workspace.loads(workspace.dumps()).limits == workspace.limits
+
+
 def test_no_two_workspaces_are_of_one_scope() -> None:
     """Also a workspace at the address of one that is gone, and a copy, whose code may become another."""
     scopes = {Workspace("same").scope for _ in range(50)}

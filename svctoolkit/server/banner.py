@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from svctoolkit.server.plane import DataPlane
-from svctoolkit.transformations import layers
+from svctoolkit.transformations import first_notice, layers
 from svctoolkit.workspace import Workspace
 
 
@@ -41,8 +41,9 @@ def _sandbox() -> list[str]:
     if sandbox.missing:
         missing = ", ".join(sandbox.missing).replace("_", " ")
         lines.append(f"                 missing on this machine: {missing}")
+        first_notice(sandbox)  # said here, and not again at the first event
     if not sandbox.essential:
-        lines.append("                 without the essential layers, run only code that you trust")
+        lines.append("                 code runs only where it is trusted: --trust-code, or limits: {trust: true}")
     return lines
 
 

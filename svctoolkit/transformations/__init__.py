@@ -23,7 +23,7 @@ from svctoolkit.transformations._contract import (
 from svctoolkit.transformations.callables import CallableTransformation
 
 if TYPE_CHECKING:
-    from svctoolkit.transformations._layers import Layers, SandboxWarning, code_is_trusted, trust_code
+    from svctoolkit.transformations._layers import Layers, SandboxWarning, code_is_trusted, first_notice, trust_code
     from svctoolkit.transformations._load import SandboxedTransformation, load
     from svctoolkit.transformations._pool import Pool
     from svctoolkit.transformations._probe import layers
@@ -45,6 +45,7 @@ __all__ = [
     "SandboxedTransformation",
     "Scope",
     "code_is_trusted",
+    "first_notice",
     "layers",
     "load",
     "outputs",
@@ -60,6 +61,7 @@ _ON_FIRST_USE = {
     "layers": "_probe",
     "load": "_load",
     "code_is_trusted": "_layers",
+    "first_notice": "_layers",
     "trust_code": "_layers",
     "type_files": "_types",
 }

@@ -85,11 +85,18 @@ def check(reported: Mapping[str, str], *, trust: bool) -> None:
     layers = layers_of(reported)
     if not layers.essential and not trust and not code_is_trusted():
         raise TransformationError(f"{layers.notice()}. {TRUST}", name="SandboxError", kind="sandbox")
-    notice = layers.notice()
-    if notice and notice not in _notices:
-        _notices.add(notice)
+    if notice := first_notice(layers):
         with contextlib.suppress(SandboxWarning):  # where warnings are errors, it is no error of the code
             warnings.warn(notice, SandboxWarning, stacklevel=2)
+
+
+def first_notice(layers: Layers) -> str:
+    """`layers.notice()`, for whoever asks first; empty afterwards, so that this process says it once."""
+    notice = layers.notice()
+    if notice in _notices:
+        return ""
+    _notices.add(notice)
+    return notice
 
 
 def trust_code() -> None:
