@@ -1,0 +1,243 @@
+"""HubSpot: contacts and other objects, and behavioural events of contacts.
+
+identify creates or updates a contact. HubSpot says by look-ups which properties it has, whether `lookupField` is unique
+(the contact is then upserted by it), and else which contact has its value. Events of a reverse ETL
+(`context.mappedToDestination`) create or update an object of the kind that their external ID names. track sends the
+event that the configuration maps the name to. `apiVersion` chooses the API; legacy configurations send all contacts
+with an e-mail address to its batch, and all events to the tracking pixel.
+https://developers.hubspot.com/docs/api-reference/crm-contacts-v3/guide
+
+Decisions. An identifier that is no text is refused. Associations between objects (`doAssociation`) were never observed,
+and are not sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+from urllib.parse import quote
+
+import msgspec
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations.hs._contacts import (
+    CONTACT,
+    EVENT,
+    PIXEL,
+    PROPERTIES,
+    email_of,
+    known,
+    midnights,
+    traits_of,
+)
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import as_object, event_name
+from svctoolkit.secrets import Secret
+
+_API = "https://api.hubapi.com"
+_EMAIL_FIELDS = ("email", "hs_additional_emails")
+
+
+class PropertyRow(msgspec.Struct, frozen=True, rename={"from_": "from"}):
+    """A property of the event, and the name that HubSpot has for it."""
+
+    from_: str = ""
+    to: str = ""
+
+
+class EventRow(msgspec.Struct, frozen=True, rename="camel"):
+    """An event's name here and in HubSpot, and which of its properties go along."""
+
+    rs_event_name: str = ""
+    hubspot_event_name: str = ""
+    event_properties: tuple[PropertyRow, ...] = ()
+
+
+class HubSpotSettings(Settings, frozen=True, kw_only=True):
+    authorization_type: Literal["legacyApiKey", "newPrivateAppApi"] = "legacyApiKey"
+    api_version: Literal["newApi", "legacyApi"] = "legacyApi"
+    hub_id: str = msgspec.field(name="hubID", default="")
+    api_key: Secret = Secret("")
+    access_token: Secret = Secret("")
+    lookup_field: str = ""
+    hubspot_events: tuple[EventRow, ...] = ()
+
+
+destination = DestinationType(
+    "HubSpot",
+    HubSpotSettings,
+    docs="https://developers.hubspot.com/docs/api-reference/crm-contacts-v3/guide",
+    names=("HS",),
+    earlier=("authorizationType", "apiVersion"),
+    quirks=[
+        "What the mapping itself knows of a contact is sent as it is, and only other traits as HubSpot's type of the "
+        "property wants them.",
+        "Events of a reverse ETL update an object without the property that it was found by, unless apiVersion is "
+        "legacyApi.",
+    ],
+    answers=[
+        Answer("success", 201, {"status": "COMPLETE", "results": [{"id": "1", "properties": {}}]}),
+        Answer("bad key", 401, {"status": "error", "message": "Authentication credentials not found."}),
+        Answer("rate limit", 429, {"status": "error", "message": "You have reached your secondly limit."}),
+        Answer("invalid field", 400, {"status": "error", "message": "Property values were not valid"}),
+    ],
+)
+
+
+@destination.on("identify")
+def send_object(event: Event, settings: HubSpotSettings, context: Context) -> Payload:
+    """An object of a reverse ETL, else a contact."""
+    account = _Account(settings, context)
+    if event.context.get("mappedToDestination"):
+        return _mapped_object(event, account)
+    properties = known(event, CONTACT(event), account.property_types())
+    if account.is_legacy:
+        return _legacy_contact(event, properties, account)
+    return _contact(event, properties, account)
+
+
+@destination.on("track")
+def send_event(event: Event, settings: HubSpotSettings, context: Context) -> Payload:
+    """The event that the configuration maps the name to; by the legacy API, the name itself with its person."""
+    account = _Account(settings, context)
+    if event.context.get("mappedToDestination"):
+        raise MappingError("HubSpot takes identify events of a reverse ETL only", field="type")
+    name = event_name(event)
+    if account.is_legacy:
+        person = known(event, CONTACT(event), account.property_types())
+        params = {"_a": settings.hub_id, "_n": name, **PIXEL(event), **person}
+        return Payload(
+            method="GET", endpoint="https://track.hubspot.com/v1/event", headers=account.headers, params=params
+        )
+    row = _row(name.strip().lower(), settings)
+    body = EVENT(event)
+    if body.keys().isdisjoint(("email", "utk", "objectId")):
+        raise MappingError(
+            "HubSpot wants an e-mail address, utk or objectId with an event", field="context.traits.email"
+        )
+    chosen = {pair.to: event.properties.get(pair.from_) for pair in row.event_properties}
+    sent = {key: value for key, value in chosen.items() if value is not None and value != ""}
+    body.update({"eventName": row.hubspot_event_name, "properties": {**sent, **PROPERTIES(event)}})
+    return Payload(endpoint=account.url("/events/v3/send"), headers=account.headers, json=body)
+
+
+def _row(name: str, settings: HubSpotSettings) -> EventRow:
+    for row in settings.hubspot_events:
+        if row.rs_event_name.strip().lower() == name:
+            return row
+    raise MappingError(f"event: hubspotEvents has no row for {name!r}", field="event")
+
+
+def _legacy_contact(event: Event, properties: Mapping[str, Any], account: _Account) -> Payload:
+    email = properties.get("email")
+    if not traits_of(event).get("email"):
+        raise MappingError("a contact needs an e-mail address", field="traits.email")
+    listed = [{"property": key, "value": value} for key, value in properties.items() if key != "email"]
+    batch = [{"email": email, "properties": listed}]
+    return account.send("/contacts/v1/contact/batch/", json_array=batch)
+
+
+def _contact(event: Event, properties: Mapping[str, Any], account: _Account) -> Payload:
+    """The contact that has the value of the look-up field: upserted where the field is unique, else looked for."""
+    field = account.settings.lookup_field
+    if not field:
+        raise MappingError("lookupField: HubSpot's new API needs one")
+    value = traits_of(event).get(field)
+    if field == "email" or not value:
+        field, value = "email", email_of(event)
+    if field == account.settings.lookup_field and account.is_unique(field):
+        upserted = {"id": value, "idProperty": field, "properties": properties, "objectWriteTraceId": "1"}
+        return account.batch("contacts", "upsert", upserted)
+    found = next((entry.get("id") for entry in account.search("contacts", field, value)), None)
+    if found is None:
+        return account.batch("contacts", "create", {"properties": properties})
+    return account.batch("contacts", "update", {"properties": properties, "id": found})
+
+
+def _mapped_object(event: Event, account: _Account) -> Payload:
+    """The object with the identifier of a reverse ETL, with its traits as they are; days are midnights in UTC."""
+    kind, field, value = _mapped_id(event)
+    properties = midnights(as_object(event.raw.get("traits")), account.property_types())
+    if not account.is_legacy:
+        account.is_unique(field, kind)
+    objects = account.search(kind, field, value)
+    found = next((entry.get("id") for entry in objects if _is_it(entry, field, value)), None)
+    if value is not None and (found is None or account.is_legacy):
+        properties[field] = value
+    if found is None:
+        return account.batch(kind, "create", {"properties": properties})
+    return account.batch(kind, "update", {"properties": properties, "id": found})
+
+
+def _mapped_id(event: Event) -> tuple[str, str, Any]:
+    """Kind of object, property and value of the first external ID: `HS-lead`, `email`, the address."""
+    listed = event.context.get("externalId")
+    first = as_object(listed[0]) if isinstance(listed, list) and listed else {}
+    kind, field, value = first.get("type"), first.get("identifierType"), first.get("id")
+    if not (isinstance(kind, str) and isinstance(field, str) and kind and field):
+        raise MappingError("needs type and identifierType of the external ID", field="context.externalId")
+    return kind.replace("HS-", "").lower(), field, value
+
+
+def _is_it(entry: Mapping[str, Any], field: str, value: Any) -> bool:
+    """Whether the object has the value; of an e-mail address, also beside the first one."""
+    properties = as_object(entry.get("properties"))
+    others = properties.get("hs_additional_emails") if field == "email" else None
+    return bool(value) and (properties.get(field) == value or value in (others or "").split(";"))
+
+
+class _Account:
+    """The questions that are put to one HubSpot account, and the requests for it."""
+
+    def __init__(self, settings: HubSpotSettings, context: Context) -> None:
+        self.settings, self._context = settings, context
+        self.is_legacy = settings.api_version == "legacyApi"
+        self.headers = {"Content-Type": "application/json"}
+        self._key = ""
+        if settings.authorization_type == "newPrivateAppApi":
+            if not settings.access_token:
+                raise MappingError("accessToken: a private app needs one")
+            self.headers["Authorization"] = f"Bearer {settings.access_token.reveal()}"
+        elif not settings.hub_id or not settings.api_key:
+            raise MappingError("hubID and apiKey: HubSpot needs both without a private app")
+        else:
+            self._key = settings.api_key.reveal()
+
+    def url(self, place: str) -> str:
+        return f"{_API}{place}?hapikey={quote(self._key)}" if self._key else _API + place
+
+    def ask(self, method: str, place: str, body: Mapping[str, Any] | None = None) -> Any:
+        request = {"method": method, "url": self.url(place), "headers": self.headers, "body": body}
+        return self._context.ask(request)
+
+    def property_types(self) -> dict[str, str]:
+        """The type of each property that contacts have."""
+        listed = self.ask("GET", "/properties/v1/contacts/properties")
+        return {entry["name"]: entry["type"] for entry in listed}
+
+    def is_unique(self, field: str, kind: str = "contacts") -> bool:
+        """Whether no two objects of the kind have the same value there."""
+        listed = as_object(self.ask("GET", f"/crm/v3/properties/{kind}")).get("results") or ()
+        return any(entry.get("name") == field and entry.get("hasUniqueValue") for entry in listed)
+
+    def search(self, kind: str, field: str, value: Any) -> list[Mapping[str, Any]]:
+        """The objects that have the value; an e-mail address may be one beside the first."""
+        fields = _EMAIL_FIELDS if field == "email" else (field,)
+        one = {"values": [value], "operator": "IN"} if field == "email" else {"value": value, "operator": "EQ"}
+        body = {
+            "filterGroups": [{"filters": [{"propertyName": name, **one}]} for name in fields],
+            "sorts": ["ascending"],
+            "properties": [*fields],
+            "limit": 2,
+            "after": 0,
+        }
+        answer = as_object(self.ask("POST", f"/crm/v3/objects/{kind}/search", body))
+        return [as_object(entry) for entry in answer.get("results") or ()]
+
+    def batch(self, kind: str, action: str, entry: Mapping[str, Any]) -> Payload:
+        return self.send(f"/crm/v3/objects/{kind}/batch/{action}", json={"inputs": [entry]})
+
+    def send(self, place: str, **body: Any) -> Payload:
+        params = {"hapikey": self._key} if self._key else {}
+        return Payload(endpoint=_API + place, headers=self.headers, params=params, **body)

@@ -1,0 +1,90 @@
+"""What HubSpot knows of a contact and of its events, and where it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import FIRST_NAME, LAST_NAME, Table, as_object, first, json_text, moment, text, trait
+from svctoolkit.mapping.table import getter
+from svctoolkit.mapping.times import microseconds
+
+_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
+_DAY = 86_400_000_000
+
+CONTACT = Table(
+    {
+        "email": trait("email"),
+        "firstname": FIRST_NAME,
+        "lastname": LAST_NAME,
+        "phone": trait("phone"),
+        "address": trait("address.street"),
+        "city": trait("address.city"),
+        "country": trait("address.country"),
+        "state": trait("address.state"),
+        "zip": first(trait("address.postalcode"), "traits.zip"),
+        "company": trait("company.name"),
+    }
+)
+EVENT = Table(
+    {
+        "utk": first("context.traits.utk", "properties.utk"),
+        "email": first("context.traits.email", "properties.email", "context.externalId.0.id"),
+        "occurredAt": first("properties.occurred_at", "timestamp", "originalTimestamp"),
+        "objectId": first("context.traits.objectId", "properties.objectId"),
+    }
+)
+PROPERTIES = Table(
+    {
+        "hs_asset_description": first("properties.assetDescription", "properties.hsAssetDescription"),
+        "hs_asset_type": first("properties.assetType", "properties.hsAssetType"),
+        "hs_campaign_id": "properties.campaignId",
+        "hs_city": first("context.traits.address.city", "properties.address.city"),
+        "hs_country": first("context.traits.address.country", "properties.address.country"),
+        "hs_device_name": "context.device.name",
+        "hs_element_class": first("properties.elementClass", "properties.hsElementClass"),
+        "hs_element_id": first("properties.elementId", "properties.hsElementId"),
+    }
+)
+PIXEL = Table({"_m": first("properties.revenue", "properties.value")})
+_email = getter(trait("email"))
+
+
+def email_of(event: Event) -> str:
+    """The contact's e-mail address. Raises `MappingError` without one, and for what is none."""
+    found = _email(event.raw)
+    if not isinstance(found, str) or not _ADDRESS.fullmatch(found):
+        raise MappingError(f"traits.email: expected an e-mail address, got {found!r}", field="traits.email")
+    return found
+
+
+def traits_of(event: Event) -> Mapping[str, Any]:
+    """The event's traits, else its properties, else the traits of the context."""
+    raw = event.raw
+    return as_object(raw.get("traits") or raw.get("properties") or event.context.get("traits"))
+
+
+def known(event: Event, contact: dict[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+    """The contact with its other traits that HubSpot has a property for, as the property's type wants them."""
+    for name, value in traits_of(event).items():
+        key = "_".join(name.lower().replace(".", "_").split())
+        if key in types and not contact.get(name):
+            contact[key] = _typed(value, types[key])
+    return contact
+
+
+def midnights(traits: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+    """The traits; those that HubSpot stores as days are midnights in UTC."""
+    return {name: _typed(value, "date") if types.get(name) == "date" else value for name, value in traits.items()}
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """A text for a text, with JSON for lists and objects; midnight in UTC, in milliseconds, for a day."""
+    if kind == "string" and not isinstance(value, str):
+        return "" if value is None else json_text(value) if isinstance(value, list | dict) else text(value)
+    if kind == "date" and (when := moment(value)):
+        return microseconds(when) // _DAY * _DAY // 1000
+    return value
