@@ -1,17 +1,24 @@
-"""Who the person is, in Facebook's keys and in its order."""
+"""What events for Facebook have in common: who the person is, what is no custom data, and what may not be sent."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
+
+from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     CLIENT_TIME,
     IP,
+    TIME,
     USER_ID,
     Shape,
     Table,
+    check_age,
     converter,
     first,
     hash_lower,
@@ -19,11 +26,26 @@ from svctoolkit.mapping import (
     moment,
     required,
     sha256,
+    text,
     trait,
 )
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 
+#: properties that are no custom data, but the event's own
+OWN = ("event_id", "opt_out", "action_source")
+_SOURCES = frozenset({
+    "app", "business_messaging", "chat", "email", "other", "phone_call", "physical_store", "system_generated",
+    "website",
+})  # fmt: skip
+_PII = frozenset({
+    "email", "firstName", "lastName", "firstname", "lastname", "first_name", "last_name", "gender", "city", "country",
+    "phone", "state", "zip", "birthday",
+})  # fmt: skip
+_DATES = frozenset({
+    "checkinDate", "checkoutDate", "departingArrivalDate", "departingDepartureDate", "returningArrivalDate",
+    "returningDepartureDate", "travelEnd", "travelStart",
+})  # fmt: skip
 _GENDERS = {"female": "f", "f": "f", "male": "m", "m": "m"}
 
 
@@ -38,6 +60,13 @@ def hash_gender(value: Any) -> str | None:
     """SHA-256 of that letter."""
     letter = gender.of(value)
     return letter and sha256(letter)
+
+
+class PiiRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A row of a configuration: a property that is not sent, or only hashed."""
+
+    blacklist_pii_properties: str = ""
+    blacklist_pii_hash: bool = False
 
 
 ID = required(first(USER_ID, "anonymousId"))
@@ -94,7 +123,16 @@ PLAIN = Table(
         **AS_IT_IS,
     }
 )
-_name, _time = getter(trait("name")), getter(CLIENT_TIME)
+SERVER = Table(
+    {
+        "event_source_url": first("context.page.url", "properties.url"),
+        "event_id": first("traits.event_id", "context.traits.event_id", "properties.event_id", "messageId"),
+        "opt_out": first("traits.opt_out", "context.traits.opt_out", "properties.opt_out"),
+    }
+)
+_source = getter(first("traits.action_source", "context.traits.action_source", "properties.action_source"))
+_time = getter(TIME)
+_name, _client_time = getter(trait("name")), getter(CLIENT_TIME)
 
 
 def user_data(event: Event, is_hashed: bool) -> dict[str, Any]:
@@ -118,7 +156,7 @@ def _click(event: Event) -> str:
     """`fb.1.<milliseconds>.<fbclid>`, as Facebook's own pixel stores a click; empty without one."""
     page = event.context.get("page")
     url = page.get("url") if isinstance(page, dict) else None
-    when = moment(_time(event.raw)) if isinstance(url, str) and "fbclid=" in url else None
+    when = moment(_client_time(event.raw)) if isinstance(url, str) and "fbclid=" in url else None
     if when is None:
         return ""
     try:
@@ -126,3 +164,53 @@ def _click(event: Event) -> str:
     except ValueError:  # no URL
         return ""
     return f"fb.1.{microseconds(when) // 1000}.{ids[0]}" if ids[0] else ""
+
+
+def action_source(event: Event) -> str | None:
+    """Where the event says that it happened, if it does. Raises `MappingError` for what Facebook does not know."""
+    source = _source(event.raw)
+    if source is not None and (not isinstance(source, str) or source not in _SOURCES):
+        allowed = ", ".join(sorted(_SOURCES))
+        raise MappingError(f"action_source: Facebook knows {allowed}, and not {source!r}", field="action_source")
+    return source
+
+
+def sendable(
+    properties: Mapping[str, Any], listed: Iterable[PiiRow], allowed: Collection[str], is_hashed: bool
+) -> dict[str, Any]:
+    """The properties without personal data; dates as Facebook writes them.
+
+    Of those that are `listed`, the ones to be hashed are hashed, unless the event says that they are already.
+    """
+    rows = {} if is_hashed else {row.blacklist_pii_properties: row for row in listed}
+    data = {}
+    for key, value in properties.items():
+        if row := rows.get(key):
+            if row.blacklist_pii_hash:
+                data[key] = sha256(text(value))
+        elif key in _DATES and (day := moment(value)):
+            data[key] = day.date().isoformat()
+        elif key not in _PII or key in allowed:
+            data[key] = value
+    return data
+
+
+def seconds(event: Event, now: datetime) -> int | str:
+    """The event's time, which is of the last seven days; a text of digits is sent as it is."""
+    when = _time(event.raw)
+    if isinstance(when, str) and when.isascii() and when.isdigit():
+        return when
+    happened = moment(when)
+    if happened is None:
+        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+    check_age(happened, now, by="Facebook", past=timedelta(days=7), future=timedelta(minutes=1))
+    return microseconds(happened) // 1_000_000
+
+
+def limits(event: Event) -> dict[str, Any]:
+    """`context.dataProcessingOptions`: the options, the country and the state that they hold for."""
+    options = event.context.get("dataProcessingOptions")
+    if not isinstance(options, list):
+        return {}
+    names = ("data_processing_options", "data_processing_options_country", "data_processing_options_state")
+    return dict(zip(names, options, strict=False))

@@ -11,60 +11,26 @@ Decisions. A screen is always a `PageView`. A time that is a text of digits is s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any, Literal
 
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
 from svctoolkit.destinations._facebook_errors import judge_graph_answer
-from svctoolkit.destinations.facebook_pixel._person import user_data
 from svctoolkit.destinations.facebook_pixel._shop import EVENTS, STANDARD, Shopping
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import (
-    TIME,
-    Table,
-    check_age,
-    event_name,
-    first,
-    flatten,
-    json_text,
-    moment,
-    sha256,
-    text,
-)
-from svctoolkit.mapping.table import getter
-from svctoolkit.mapping.times import microseconds
+from svctoolkit.mapping import event_name, flatten, json_text, text
+from svctoolkit.mapping.facebook import OWN, SERVER, PiiRow, action_source, limits, seconds, sendable, user_data
 from svctoolkit.secrets import Secret
 
 _API = "https://graph.facebook.com/v25.0"
-_PII = frozenset({
-    "email", "firstName", "lastName", "firstname", "lastname", "first_name", "last_name", "gender", "city", "country",
-    "phone", "state", "zip", "birthday",
-})  # fmt: skip
-_DATES = frozenset({
-    "checkinDate", "checkoutDate", "departingArrivalDate", "departingDepartureDate", "returningArrivalDate",
-    "returningDepartureDate", "travelEnd", "travelStart",
-})  # fmt: skip
-_OWN = ("event_id", "opt_out", "action_source")  #: properties that are no custom data, but the event's own
-_SOURCES = frozenset({
-    "app", "business_messaging", "chat", "email", "other", "phone_call", "physical_store", "system_generated",
-    "website",
-})  # fmt: skip
 _SOURCE_OF_CHANNEL = {"web": "website", "mobile": "app"}
 #: standard events without parameters of their own, which only the configuration chooses
 _PLAIN_STANDARD = frozenset({
     "AddPaymentInfo", "AddToWishlist", "CompleteRegistration", "Contact", "CustomizeProduct", "Donate", "FindLocation",
     "Lead", "PageView", "Schedule", "StartTrial", "SubmitApplication", "Subscribe",
 })  # fmt: skip
-
-
-class PiiRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A property that is not sent, or only hashed."""
-
-    blacklist_pii_properties: str = ""
-    blacklist_pii_hash: bool = False
 
 
 class FacebookPixelSettings(Settings, frozen=True, kw_only=True):
@@ -121,16 +87,6 @@ destination = DestinationType(
         ),
     ],
 )
-
-SERVER = Table(
-    {
-        "event_source_url": first("context.page.url", "properties.url"),
-        "event_id": first("traits.event_id", "context.traits.event_id", "properties.event_id", "messageId"),
-        "opt_out": first("traits.opt_out", "context.traits.opt_out", "properties.opt_out"),
-    }
-)
-_source = getter(first("traits.action_source", "context.traits.action_source", "properties.action_source"))
-_time = getter(TIME)
 
 
 @destination.on("identify")
@@ -194,10 +150,10 @@ def _payload(
     server = {
         "user_data": person,
         "event_name": name,
-        "event_time": _seconds(event, context),
+        "event_time": seconds(event, context.clock()),
         **SERVER(event),
         "action_source": _action_source(event),
-        **(_limits(event) if settings.limited_data_usage else {}),
+        **(limits(event) if settings.limited_data_usage else {}),
     }
     if data:
         server["custom_data"] = data
@@ -216,13 +172,10 @@ def _is_hashed(event: Event) -> bool:
 
 def _action_source(event: Event) -> str:
     """Where it happened: what the event says, else its channel."""
-    source = _source(event.raw)
+    source = action_source(event)
     if source is None:
         channel = event.raw.get("channel")
         return _SOURCE_OF_CHANNEL.get(channel, "other") if isinstance(channel, str) else "other"
-    if not isinstance(source, str) or source not in _SOURCES:
-        allowed = ", ".join(sorted(_SOURCES))
-        raise MappingError(f"action_source: Facebook knows {allowed}, and not {source!r}", field="action_source")
     return source
 
 
@@ -234,25 +187,11 @@ def _standard_data(event: Event, settings: FacebookPixelSettings) -> dict[str, A
 
 
 def _custom_data(event: Event, settings: FacebookPixelSettings, *, needed: bool = False) -> dict[str, Any]:
-    """The properties, flat, without personal data; dates as Facebook writes them.
-
-    Of the properties that the configuration lists, those to be hashed are hashed, unless they are already. Raises
-    `MappingError` where properties are `needed` and there are none.
-    """
-    flat = flatten({key: value for key, value in event.properties.items() if key not in _OWN})
+    """The properties, flat, as Facebook may have them. Raises `MappingError` without any where some are `needed`."""
+    flat = flatten({key: value for key, value in event.properties.items() if key not in OWN})
     if needed and not flat:
-        raise MappingError(f"properties: a standard event needs some beside {', '.join(_OWN)}", field="properties")
-    is_hashed, data = _is_hashed(event), {}
-    listed = {} if is_hashed else {row.blacklist_pii_properties: row for row in settings.blacklist_pii_properties}
-    for key, value in flat.items():
-        if row := listed.get(key):
-            if row.blacklist_pii_hash:
-                data[key] = sha256(text(value))
-        elif key in _DATES and (day := moment(value)):
-            data[key] = day.date().isoformat()
-        elif key not in _PII or key in settings.whitelist_pii_properties:
-            data[key] = value
-    return data
+        raise MappingError(f"properties: a standard event needs some beside {', '.join(OWN)}", field="properties")
+    return sendable(flat, settings.blacklist_pii_properties, settings.whitelist_pii_properties, _is_hashed(event))
 
 
 def _content_type(event: Event, settings: FacebookPixelSettings, usual: str) -> str:
@@ -266,26 +205,6 @@ def _content_type(event: Event, settings: FacebookPixelSettings, usual: str) -> 
         category = bought[0].get("category") if isinstance(bought[0], dict) else None
     rows = settings.category_to_content if category else ()
     return next((row.to for row in rows if row.from_ == category and row.to), usual)
-
-
-def _seconds(event: Event, context: Context) -> int | str:
-    when = _time(event.raw)
-    if isinstance(when, str) and when.isascii() and when.isdigit():
-        return when
-    happened = moment(when)
-    if happened is None:
-        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
-    check_age(happened, context.clock(), by="Facebook", past=timedelta(days=7), future=timedelta(minutes=1))
-    return microseconds(happened) // 1_000_000
-
-
-def _limits(event: Event) -> dict[str, Any]:
-    """`context.dataProcessingOptions`: the options, the country and the state that they hold for."""
-    options = event.context.get("dataProcessingOptions")
-    if not isinstance(options, list):
-        return {}
-    names = ("data_processing_options", "data_processing_options_country", "data_processing_options_state")
-    return dict(zip(names, options, strict=False))
 
 
 destination.judge(judge_graph_answer)
