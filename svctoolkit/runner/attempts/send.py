@@ -12,13 +12,12 @@ from msgspec import UNSET
 
 from svctoolkit.errors import ToolkitError, did_you_mean
 from svctoolkit.runner.attempts.shape import shape_results
-from svctoolkit.runner.planes.plane import Answer, Plane, basic
+from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
 
 if TYPE_CHECKING:
     from svctoolkit.sdk import Request, Response
 
-RUN_HEADER = "x-svctoolkit-run"
 #: The calls that a suite may make: the specified ones, and what an application tells of its life.
 CALLS = (
     "identify", "track", "group", "screen", "alias", "reset", "optOut", "putAnonymousId", "putAdvertisingId",

@@ -14,7 +14,7 @@ from msgspec import UNSET
 from svctoolkit.runner.attempts.shape import ANY_LIST, shape_results, unwrap_single
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.embedded import transformation_id
-from svctoolkit.runner.planes.plane import Answer, Plane, basic
+from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
 
@@ -143,7 +143,7 @@ def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:
         headers.setdefault("content-type", "application/json")
         body = json.dumps(request.json).encode()
     if not request.path.startswith("/v0/"):
-        headers.setdefault("x-svctoolkit-run", run)
+        headers.setdefault(RUN_HEADER, run)
     return plane.request(request.method, request.path, headers, body)
 
 

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.errors import StillWaiting
 from svctoolkit.runner.coverage.lines import Counts, Lines
-from svctoolkit.runner.planes.plane import Answer, Plane, basic, parse_body, post
+from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic, parse_body, post
+from svctoolkit.runner.planes.time import Times, passing
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.workspace import Connection, Destination, Person, Workspace
 
@@ -47,7 +47,9 @@ def open_planes(*, live: bool = False) -> Iterator[Planes]:
 class Planes:
     """Data planes in this process, made when they are first asked for. `close()` ends them.
 
-    A scenario that freezes the clock or tells the recorder what to answer has one of its own.
+    A scenario that freezes the clock or tells the recorder what to answer has one for itself while it runs. The next
+    one takes it over, with its own clock, ids and answers: starting a plane and the workers of user code costs most of
+    what a scenario does.
     """
 
     def __init__(self, *, live: bool = False, coverage: bool = False) -> None:
@@ -55,6 +57,8 @@ class Planes:
         self._lines = Lines()
         self._loops: Loops | None = None
         self._planes: dict[int, tuple[Suite, EmbeddedPlane]] = {}
+        self._free: dict[int, list[EmbeddedPlane]] = {}
+        self._lent: list[tuple[Suite, EmbeddedPlane]] = []
         self._lock = threading.Lock()
 
     @contextmanager
@@ -65,12 +69,27 @@ class Planes:
             return
         if self._coverage:
             self._shared_plane(scenario.suite)  # what no scenario runs is counted there
-        own = EmbeddedPlane(scenario.suite.workspace, self._start_loops, scenario, coverage=self._coverage)
+        plane = self._borrow(scenario)
         try:
-            yield own
+            yield plane
         finally:
-            self._lines.add(scenario.suite, *own.lines())
-            own.close()
+            if plane.reset() and not scenario.live:
+                with self._lock:
+                    self._free[id(scenario.suite.workspace)].append(plane)
+
+    def _borrow(self, scenario: Scenario) -> EmbeddedPlane:
+        """A plane for this scenario alone: a free or a new one. A live one really sends: it is not used again."""
+        workspace = scenario.suite.workspace
+        with self._lock:
+            free = self._free.setdefault(id(workspace), [])
+            plane = free.pop() if free and not scenario.live else None
+        if plane is None:
+            live = scenario if scenario.live else None
+            plane = EmbeddedPlane(workspace, self._start_loops, live, times=Times(), coverage=self._coverage)
+            with self._lock:
+                self._lent.append((scenario.suite, plane))
+        plane.begin(scenario)
+        return plane
 
     def unable(self, _scenario: Scenario) -> str:
         """Why a scenario cannot run here, or an empty text. Here every scenario can."""
@@ -80,6 +99,8 @@ class Planes:
         """How often each line of user code ran, by file; as far as the engines can tell. Empty without `coverage`."""
         for suite, plane in self._planes.values():
             self._lines.add(suite, *plane.lines(all=self._coverage))
+        for suite, plane in self._lent:
+            self._lines.add(suite, *plane.lines())
         return self._lines.counts
 
     def _shared_plane(self, suite: Suite) -> EmbeddedPlane:
@@ -101,9 +122,11 @@ class Planes:
             return self._loops
 
     def close(self) -> None:
-        for _, plane in self._planes.values():
+        for _, plane in [*self._planes.values(), *self._lent]:
             plane.close()
         self._planes.clear()
+        self._lent.clear()
+        self._free.clear()
         if self._loops is not None:
             self._loops.close()
             self._loops = None
@@ -121,14 +144,15 @@ class EmbeddedPlane:
         loops: Callable[[], Loops],
         scenario: Scenario | None = None,
         *,
+        times: Times | None = None,
         coverage: bool = False,
     ) -> None:
         email, token = "suite@svctoolkit.invalid", secrets.token_urlsafe()
         self._workspace = recording_workspace(workspace, scenario)
         self._workspace.people = [*workspace.people, Person.with_token(email, token)]
-        self._frozen = _frozen(scenario.freeze) if scenario and scenario.freeze else {}
-        verified = set(scenario.destinations("verify")) if scenario else set[str]()
-        self._only = verified.pop() if len(verified) == 1 else ""
+        self._times = times
+        self._only = ""
+        self._under_way: set[str] = set()  # runs that nobody has waited for
         self._loops, self._lock = loops, threading.Lock()
         self._coverage = coverage
         self._runs: Pipeline | None = None
@@ -137,8 +161,32 @@ class EmbeddedPlane:
         self._answers: Mapping[str, Sequence[_format.RecorderAnswer]] = {}
         self.authorization = basic(email, token)
 
+    def begin(self, scenario: Scenario) -> None:
+        """Be the plane of this scenario alone, with its clock and ids."""
+        assert self._times is not None  # noqa: S101 - who lends it made it with times
+        self._times.set(scenario.freeze)
+        verified = set(scenario.destinations("verify"))
+        self._only = verified.pop() if len(verified) == 1 else ""
+
+    def reset(self) -> bool:
+        """End the scenario: wait for what is under way and forget its answers. Whether another one may have it."""
+        if self._data_plane is not None and self._under_way:
+            try:
+                self._data_plane.drain(_DRAIN_SECONDS)
+            except StillWaiting:
+                return False
+            self._under_way.clear()
+        answers, self._answers = self._answers, {}
+        for key in answers:
+            if self._data_plane:
+                self._data_plane.script(key)
+        if self._runs:
+            self._runs.recorder.answer("*")
+        return True
+
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         if not path.startswith(_TEST_API):
+            self._under_way.add(headers.get(RUN_HEADER, ""))
             answer = self._plane.ingest(method, path, headers=headers, body=body)
             return Answer(answer.status, answer.headers, parse_body(answer.body))
         from svctoolkit.server import call
@@ -156,6 +204,7 @@ class EmbeddedPlane:
         from svctoolkit.runner.planes.fates import run_results
 
         self._plane.drain(_DRAIN_SECONDS, run=run)
+        self._under_way.discard(run)
         return run_results(self._plane.of_run(run), keys)
 
     def script(self, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
@@ -173,7 +222,9 @@ class EmbeddedPlane:
                 from svctoolkit.destinations import Context
                 from svctoolkit.pipeline import Pipeline
 
-                self._runs = Pipeline(self._workspace, context=Context(**self._frozen), coverage=self._coverage)
+                self._runs = Pipeline(
+                    self._workspace, context=Context(**self._clock_and_ids()), coverage=self._coverage
+                )
                 if self._only in self._answers:
                     self._runs.recorder.answer("*", *_recorder_answers(self._answers[self._only]))
             return self._runs
@@ -197,16 +248,23 @@ class EmbeddedPlane:
                 from svctoolkit.server.worker import Backoff
 
                 self._data_plane = DataPlane(
-                    self._workspace, listen=False, backoff=Backoff(scale=0), coverage=self._coverage, **self._frozen
+                    self._workspace,
+                    listen=False,
+                    backoff=passing(self._times) if self._times else Backoff(scale=0),
+                    coverage=self._coverage,
+                    **self._clock_and_ids(),
                 )
                 for key, script in self._answers.items():
                     self._data_plane.script(key, *_recorder_answers(script))
             return self._data_plane
 
+    def _clock_and_ids(self) -> dict[str, Any]:
+        return {"clock": self._times.now, "new_id": self._times.new_id} if self._times else {}
+
     def lines(self, *, all: bool = False) -> tuple[Counts, Counts]:
         """How often each line of user code ran, in the Test API and behind it. With `all` also of code that did not."""
         for transformation in self._workspace.transformations.values() if all else ():
-            self._pipeline.user_code.runnable(transformation)
+            self._pipeline.user_code.runnable(transformation).run([], [])  # loads it
         tested = self._runs.user_code.coverage() if self._runs else {}
         return tested, self._data_plane.lines() if self._data_plane else {}
 
@@ -237,23 +295,6 @@ def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) 
             for key, s in workspace.sources.items()
         }
     return recording
-
-
-def _frozen(freeze: _format.Freeze) -> dict[str, Any]:
-    """The clock and the ids of a scenario that freezes them."""
-    spec: dict[str, Any] = {}
-    if freeze.time:
-        time = datetime.fromisoformat(freeze.time)
-        spec["clock"] = lambda: time
-    if freeze.ids == "sequence":
-        spec["new_id"] = sequence()
-    return spec
-
-
-def sequence() -> Callable[[], str]:
-    """Ids that look like UUIDs and count: 00000000-0000-4000-8000-000000000001 and so on."""
-    numbers = count(1)
-    return lambda: f"00000000-0000-4000-8000-{next(numbers):012x}"
 
 
 def _recorder_answers(script: Sequence[_format.RecorderAnswer]) -> list[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
@@ -13,6 +12,7 @@ from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.runner.planes.plane import parse_body
 
 if TYPE_CHECKING:
+    from svctoolkit.delivery import HttpRequest
     from svctoolkit.server.inspect.views import View
 
 _LEFT_OUT = ("filtered", "dropped")
@@ -26,7 +26,7 @@ def run_results(view: View, keys: Sequence[str]) -> dict[str, Any]:
     fates = [{name: getattr(f, name) for name in _FATE} | {"number": f.seq, "event": dict(f.event)} for f in view.fates]
     deliveries = [
         {name: getattr(d, name) for name in _DELIVERY}
-        | {"request": asdict(d.request), "at": d.at.isoformat(), "messageId": d.message_id}
+        | {"request": _request(d.request), "at": d.at.isoformat(), "messageId": d.message_id}
         for d in view.deliveries
     ]
     return results_of_records(fates, deliveries, keys)
@@ -48,6 +48,10 @@ def results_of_records(
         "tries": {key: _tries(requests[key]) for key in keys},
         "delivered": {key: [_request_record(d) for d in requests[key] if 200 <= d["status"] < 300] for key in keys},
     }
+
+
+def _request(request: HttpRequest) -> dict[str, Any]:
+    return {"method": request.method, "url": request.url, "headers": request.headers, "body": request.body}
 
 
 def _drop(fate: Mapping[str, Any]) -> dict[str, Any]:

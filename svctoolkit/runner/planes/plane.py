@@ -10,6 +10,9 @@ from typing import Any, Protocol
 
 from svctoolkit.runner.suite import format as _format
 
+#: Says whose a request is.
+RUN_HEADER = "x-svctoolkit-run"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
