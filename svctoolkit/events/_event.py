@@ -26,7 +26,9 @@ class Event:
 
     @property
     def type(self) -> str:
-        return str(self.raw.get("type") or "")
+        """The type as it counts: trimmed and in lower case, as the service compares it."""
+        kind = self.raw.get("type")
+        return kind if kind in EVENT_TYPES else str(kind or "").strip().lower()
 
     @property
     def name(self) -> str:

@@ -12,7 +12,8 @@ class GatewayRefusal(Exception):
 
     def __init__(self, status: int, reason: str, position: int = -1) -> None:
         super().__init__(reason)
-        self.status, self.reason, self.position = status, reason, position
+        text = reason.encode("utf-8", "replace").decode()  # a place may have half of a surrogate pair in it
+        self.status, self.reason, self.position = status, text, position
 
     def response(self) -> Response:
         headers = {"X-Content-Type-Options": "nosniff"}

@@ -23,7 +23,9 @@ _NEEDS_NO_IDENTITY = ("extract", "record")
 _DECODER = msgspec.json.Decoder()
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 _EXCERPT = 20_000  # characters of what is refused
-_MAX_DIGITS = 308  # a whole number with more is out of the range of a double
+_MAX_DIGITS = 308  # a whole number with more is out of the range of a double; the fast decoder takes more
+_LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
+_DIGITS_AS_ZERO = bytes(ord("0") if ord("0") <= byte <= ord("9") else byte for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,10 @@ class Scan:
 
 def scan(body: bytes, kind: str, *, may_be_empty: bool = False) -> Scan:
     """What is in a batch, or in one event of type `kind`. Raises `GatewayRefusal`."""
-    careful = _may_be_deep(body)
+    long_number = _LONG_NUMBER in body.translate(_DIGITS_AS_ZERO)
+    careful = long_number or _may_be_deep(body)
     try:
-        value = _DECODER.decode(body)
+        value = _decode_carefully(body) if long_number else _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         value, careful = _decode_carefully(body), True
     batch = value.get("batch") if isinstance(value, dict) else None

@@ -21,18 +21,18 @@ def frame(records: Iterable[Any], masker: Masker) -> pd.DataFrame:
     """One row per record, one column per field; objects are spread over columns with dotted names."""
     import pandas as pd
 
-    found = list(records)
-    if not found:
+    rows = list(records)
+    if not rows:
         return pd.DataFrame()
     columns: dict[str, Any] = {}
-    for field in fields(found[0]):
-        values = [_plain(getattr(record, field.name), masker) for record in found]
+    for field in fields(rows[0]):
+        values = [_plain(getattr(record, field.name), masker) for record in rows]
         if field.name.startswith("_"):
             continue
         if any(isinstance(value, dict) for value in values):
             spread = flat(values, field.name)
             for name, (places, leaves) in spread.items():
-                columns[name] = _column(len(found), places, leaves)
+                columns[name] = _column(len(rows), places, leaves)
         else:
             columns[field.name] = _series(field.name, values)
     return pd.DataFrame(columns)
@@ -42,7 +42,18 @@ def _plain(value: Any, masker: Masker) -> Any:
     if isinstance(value, HttpRequest):
         body = value.body.decode("utf-8", "replace")
         value = {"method": value.method, "url": value.url, "headers": dict(value.headers), "body": body}
-    return value if isinstance(value, datetime) else masker.mask(value)
+    return value if isinstance(value, datetime) else _characters(masker.mask(value))
+
+
+def _characters(value: Any) -> Any:
+    """The value with a question mark for each half of a surrogate pair: no column of texts can hold those."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_characters(name): _characters(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_characters(inner) for inner in value]
+    return value
 
 
 def _series(name: str, values: list[Any]) -> Any:

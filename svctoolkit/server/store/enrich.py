@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Callable
@@ -20,10 +21,17 @@ def identity(value: Any) -> str:
     """A user id as text, trimmed and without invisible characters: what is no text as its JSON, null as nothing."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = value if isinstance(value, str) else _json(value)
     if not text.isprintable():
         text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf"))
     return text.strip()
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON has only as an escape
+        return json.dumps(value, separators=(",", ":"))
 
 
 def message_id(value: Any) -> str:

@@ -1,0 +1,120 @@
+"""Whatever is in an event: it is refused at the door with its place, or it gets through, and never blocks another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.server import Backoff
+from tests.data_plane.conftest import basic
+
+GOOD = {"type": "track", "event": "Good", "userId": "u1"}
+_WORDS = """
+type event name userId anonymousId messageId properties traits context integrations timestamp sentAt originalTimestamp
+previousId groupId request_ip channel externalId email products All price
+"""
+_NAMES = st.sampled_from(_WORDS.split())
+_NUMBERS = st.one_of(
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(0, 400).map(lambda digits: 10**digits - 1),
+)
+_TEXTS = st.one_of(
+    st.text(), st.characters(categories=["Cs"]), st.sampled_from(["track", " Track", "u1", "2024-01-01"])
+)
+_LEAVES = st.one_of(st.none(), st.booleans(), _NUMBERS, _TEXTS)
+_VALUES = st.recursive(
+    _LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.one_of(_NAMES, _TEXTS), inner, max_size=5)),
+    max_leaves=20,
+)
+_EVENTS = st.dictionaries(_NAMES, _VALUES, max_size=8)
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[DataPlane]:
+    """Webhooks with and without a transformation and with consent; a form; a type with a long mapping."""
+    workspace = Workspace("shop")
+    workspace.transformation("same", lambda event: event)
+    hook = {"webhookUrl": "https://hook.example/in"}
+    workspace.destination("hook", "WEBHOOK", config=hook)
+    workspace.destination("mine", "WEBHOOK", config=hook, transformation="same")
+    consents = [{"provider": "custom", "resolutionStrategy": "or", "consents": [{"consent": "c1"}]}]
+    workspace.destination("asked", "WEBHOOK", config={**hook, "consentManagement": consents})
+    workspace.destination("slack", "SLACK", config={"webhookUrl": "https://hooks.slack.com/services/x"})
+    workspace.source("web", write_key="web-key", destinations=["hook", "mine", "asked", "slack"])
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=0)) as made:
+        yield made
+
+
+def post(plane: DataPlane, body: bytes) -> Any:
+    return plane.ingest("POST", "/v1/batch", headers=basic("web-key"), body=body)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(event=_EVENTS)
+def test_any_json(plane: DataPlane, event: dict[str, Any]) -> None:
+    """Stored, routed, delivered, listed, shown, framed, streamed; the good event of the same user comes after it."""
+    run = hashlib.sha256(json.dumps(event).encode()).hexdigest()
+    body = json.dumps({"batch": [{"userId": "u1", **event}, GOOD]}).encode()
+    answer = plane.ingest("POST", "/v1/batch", headers={**basic("web-key"), "x-svctoolkit-run": run}, body=body)
+    if answer.status != 200:
+        assert (answer.status, "invalid json: " in answer.text or "neither" in answer.text) == (400, True)
+        return
+    plane.drain(30, run=run)
+    view = plane.of_run(run)
+
+    for kind in ("events", "fates", "deliveries"):
+        assert plane.ingest("GET", f"/inspect/{kind}?run={run}").status == 200
+    assert len(view.received.frame()) == len(view.received) >= 2
+    assert len(view.fates.frame()) == len(view.fates)
+    assert "this is a bug" not in "".join(fate.reason for fate in view.fates)
+    assert view.newest(2)[0].name == "Good"
+    assert plane.about(view.received[0].seq)["events"]
+    for record in (*view.received, *view.fates, *view.deliveries):
+        assert record._repr_mimebundle_()["text/html"]
+    good = [delivery for delivery in view.delivered if delivery.seq == view.received[-1].seq]
+    assert {delivery.destination for delivery in good} >= {"hook", "mine", "asked"}
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ("9" * 5000, "batch[1].properties.a[1]"),
+        ("-" + "9" * 400, "batch[1].properties.a[1]"),
+        ("1e999", "batch[1].properties.a[1]"),
+        ("[" * 300 + "]" * 300, "batch[1]"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_its_place(plane: DataPlane, value: str, place: str) -> None:
+    """The sender learns which event it is, and where in it; with `lenient` the others are taken."""
+    bad = json.dumps({"type": "track", "event": "x", "userId": "u", "properties": {"a": [1, "?"]}}).replace(
+        '"?"', value
+    )
+    body = b'{"batch": [%s, %s]}' % (json.dumps(GOOD).encode(), bad.encode())
+    answer = post(plane, body)
+
+    assert (answer.status, place in answer.text) == (400, True), answer.text
+    assert plane.rejected[-1].position == 1
+    with DataPlane(plane.workspace, listen=False, lenient=True) as lenient:
+        assert post(lenient, body).status == 200
+        lenient.drain()
+        assert [e.name for e in lenient.received] == ["Good"]
+        assert place in lenient.rejected[0].reason
+        assert lenient.ingest("GET", "/inspect/rejected").status == 200
+
+
+@pytest.mark.parametrize("kind", ["TRACK", " track ", "Track"])
+def test_types_are_compared_trimmed_and_in_lower_case(plane: DataPlane, kind: str) -> None:
+    """As the service does it: such an event is delivered."""
+    post(plane, json.dumps({"batch": [{**GOOD, "type": kind, "messageId": f"kind-{kind}-"}]}).encode())
+    plane.drain()
+
+    assert {f.status for f in plane.fates if f.message_id == f"kind-{kind}-"} == {"delivered"}
