@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
-from svctoolkit.errors import DeliveryError, InvalidCall, ToolkitError
+from svctoolkit.errors import InvalidCall, ToolkitError
 from svctoolkit.sdk._display import mime_bundle
-from svctoolkit.sdk.base import process
-from svctoolkit.sdk.base.gate import Gate
 from svctoolkit.sdk.base.ready import Ready
-from svctoolkit.sdk.base.reporter import DROPPED, Reporter, Stats
-from svctoolkit.sdk.base.settings import Configuration, LogLevel, Settings, new_id, settings
+from svctoolkit.sdk.base.reporter import Reporter, Stats
+from svctoolkit.sdk.base.settings import Configuration, LogLevel, SpecifiedConfiguration, new_id, settings
 from svctoolkit.sdk.base.values import json_text, text
 from svctoolkit.sdk.engine import Engine
 from svctoolkit.sdk.events import lifecycle
+from svctoolkit.sdk.events.details import CallDetails, Details, UserDetails, checked_details
 from svctoolkit.sdk.events.event_text import Call
 from svctoolkit.sdk.events.identity import Identity
-from svctoolkit.sdk.events.options import NONE, Options
-from svctoolkit.sdk.events.options import options as checked_options
-from svctoolkit.sdk.queue.contents import Numbers
+from svctoolkit.sdk.events.options import NONE, CallOptions, Options, checked_options
+from svctoolkit.sdk.events.spellings import also_spelled
+from svctoolkit.sdk.runtime import Runtime
 from svctoolkit.sdk.screen_view import ScreenView
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_EARLY_CALLS = 1000
-_EXIT_SECONDS = 5.0
-_Options = Mapping[str, Any] | None
-
-
-class _Early(NamedTuple):
-    """A call made before `initialize`."""
-
-    is_event: bool
-    opt_out: bool | None
-    work: Callable[[Engine], None]
+_Values = Mapping[str, object] | None
+#: kinds of events that carry properties, and so the ones of `register`
+_WITH_PROPERTIES = ("track", "screen", "page")
 
 
 class ServiceClient:
@@ -46,7 +36,11 @@ class ServiceClient:
 
     An event is on disk when its call returns; a daemon thread sends it. Calls raise `InvalidCall` for an argument of
     the wrong type or an empty ID, at the call, and nothing else ever: network, disk and data plane are the client's
-    own affair, told to `on_error` and `on_drop`, counted in `stats()`.
+    own affair, told to `on_error` and `on_drop`, counted in `stats()`, explained by `diagnose()`.
+
+    Event calls give the event's messageId, and take keywords for this one event: `timestamp`, `message_id`, `context`,
+    `integrations`, and the user it is about, `user_id` and `anonymous_id`. The specification's names of arguments are
+    keywords, too (`groupTraits=`). Calls are safe anywhere: in signal handlers, `__del__`, callbacks, forked children.
 
     >>> from svctoolkit.sdk import ServiceClient
     >>> client = ServiceClient(application_name="shop", application_version="1.4.0")
@@ -66,6 +60,8 @@ class ServiceClient:
     | sleepTimeout | 10 | seconds after which fewer events than `flushQueueSize` are sent too |
     | configRefreshInterval | 2 | hours, 1 to 24, after which the source configuration is fetched again |
     | autoCollectAdvertId | False | taken for compatibility: a computer has no advertising ID to collect |
+    | enabled | True | False: calls do nothing, nothing is opened; so does SVCTOOLKIT_DISABLED=1 in the environment |
+    | strict | True | False: a call with wrong arguments is logged and told to `on_error` instead of raising |
     | trackLifecycleEvents | True | Application Installed, Updated, Opened, Backgrounded; sessions |
     | recordScreenViews | False | whether `screen_view` records |
     | dataResidency | "US" | which of the source's data planes is used, if its configuration names any: "US" or "EU" |
@@ -77,6 +73,8 @@ class ServiceClient:
     | clock, newId | time.time, random | for tests that want no surprises |
     | backoff(failures) | 3 s doubling to 300 s | seconds until the next attempt after so many failures in a row |
     | probeAfter(pauses) | 30 s doubling to 300 s | seconds until a paused client looks whether it may send again |
+    | adopt | () | old write keys, whose waiting events and identity this client takes over |
+    | before_send(event) | None | changes an event before it is stored, or drops it by giving None |
     | on_error(error) | None | what went wrong, as a `ToolkitError`; called without locks, mostly in the worker |
     | on_drop(event, reason) | None | every event that is given up |
     """
@@ -87,96 +85,109 @@ class ServiceClient:
 
     def __init__(self, **configuration: Unpack[Configuration]) -> None:
         """Raises `ConfigError` with every problem of `configuration`. Nothing is opened before `initialize`."""
-        settings(configuration)
         self._configuration = configuration
+        self._settings = settings(configuration)
         self._reporter = Reporter()
-        self._starting = Gate()
-        self._origin = new_id()
-        self._carried = 0
-        self._engine: Engine | None = None
-        self._early: deque[_Early] = deque()
-        self._launched = False
+        self._reporter.use(self._settings)
+        self._runtime = Runtime(self._reporter)
+        self._properties: dict[str, object] = {}
         self._in_background = False
         self._scope: ContextVar[Identity | None] = ContextVar("svctoolkit_identity", default=None)
-        process.at_exit(self, ServiceClient._at_exit)
-        process.at_fork(self, child=ServiceClient._after_fork)
 
+    @also_spelled(writeKey="write_key")
     def initialize(
-        self, write_key: str, configuration: Mapping[str, Any] | None = None, options: _Options = None
+        self,
+        write_key: str,
+        configuration: Configuration | SpecifiedConfiguration | None = None,
+        options: CallOptions | None = None,
     ) -> Ready:
         """Start: open the queue, record the application's start, let the worker run.
 
         `options` hold for every event unless its call says otherwise. Gives back a `Ready` to `await` or `wait` for;
-        there is no need to. Initializing again replaces key, settings and options; what waits is kept. Raises
-        `InvalidCall` and `ConfigError`.
+        there is no need to. Initializing again replaces key, settings and options; what this client recorded and is
+        not sent yet goes with it. Raises `InvalidCall` and `ConfigError`.
         """
         key, initial = text("initialize", "writeKey", write_key), checked_options("initialize", options)
-        checked = settings(self._configuration, configuration)
-        if not self._starting.enter():
-            raise InvalidCall("initialize: it is under way in this very thread")
-        try:
-            engine = self._start(checked, key, initial)
-        finally:
-            self._starting.leave()
-        self._catch_up(engine)
-        self._safely(engine, Engine.start)
-        self._reporter.publish()
-        return engine.dispatcher.ready
-
-    def _start(self, checked: Settings, key: str, initial: Options) -> Engine:
-        self._reporter.use(checked)
-        before, self._engine = self._engine, None
-        if before is not None:
-            before.close(1.0)
-        engine = Engine(self, checked, key, initial, self._reporter, self._origin, before)
-        numbers, counts = engine.queue.numbers()
-        self._carried += numbers.waiting + numbers.parked - _remaining(counts, self._carried)
-        early = [self._early.popleft() for _ in range(len(self._early))]
-        first_event = next((place for place, call in enumerate(early) if call.is_event), len(early))
-        opted_out = [call.opt_out for call in early if call.opt_out is not None]
-        for call in early[:first_event]:
-            self._safely(engine, call.work)
-        if not self._launched and not (opted_out and opted_out[-1]):
-            self._safely(engine, lambda engine: engine.recorder.record_launch())
-        self._launched = True
-        for call in early[first_event:]:
-            self._safely(engine, call.work)
-        self._engine = engine
-        return engine
+        self._settings = settings(self._configuration, configuration)
+        self._reporter.use(self._settings)
+        if not self._settings.enabled:
+            ready = Ready()
+            ready.set("the client is switched off")
+            return ready
+        return self._runtime.start(self, self._settings, key, initial)
 
     # The specified calls
 
-    def identify(self, user_id: str, traits: Mapping[str, Any] | None = None, options: _Options = None) -> None:
+    @also_spelled(userId="user_id")
+    def identify(
+        self,
+        user_id: str,
+        traits: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[UserDetails],
+    ) -> str:
         """This user is `user_id` from now on. Traits are merged into those known of the same user, and kept."""
-        self._event("identify", ("userId", user_id), ("traits", traits), options)
+        return self._event("identify", ("userId", user_id), ("traits", traits), options, details)
 
-    def track(self, name: str, properties: Mapping[str, Any] | None = None, options: _Options = None) -> None:
+    def track(
+        self,
+        name: str,
+        properties: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str:
         """The user did something."""
-        self._event("track", ("name", name), ("properties", properties), options)
+        return self._event("track", ("name", name), ("properties", properties), options, details)
 
-    def group(self, group_id: str, group_traits: Mapping[str, Any] | None = None, options: _Options = None) -> None:
+    @also_spelled(groupId="group_id", groupTraits="group_traits")
+    def group(
+        self,
+        group_id: str,
+        group_traits: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str:
         """The user belongs to an organisation. Later events do not carry it."""
-        self._event("group", ("groupId", group_id), ("groupTraits", group_traits), options)
+        return self._event("group", ("groupId", group_id), ("groupTraits", group_traits), options, details)
 
-    def screen(self, screen_name: str, properties: Mapping[str, Any] | None = None, options: _Options = None) -> None:
+    @also_spelled(screenName="screen_name", property="properties")
+    def screen(
+        self,
+        screen_name: str,
+        properties: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str:
         """The user saw a screen. Its name stands in `properties.name` too."""
-        self._event("screen", ("screenName", screen_name), ("property", properties), options)
+        return self._event("screen", ("screenName", screen_name), ("property", properties), options, details)
 
-    def alias(self, new_id: str, options: _Options = None) -> None:
+    @also_spelled(newId="new_id")
+    def alias(self, new_id: str, options: CallOptions | None = None, **details: Unpack[CallDetails]) -> str:
         """The user's ID is `new_id` from now on; the event names the old one."""
-        self._event("alias", ("newId", new_id), ("", None), options)
+        return self._event("alias", ("newId", new_id), ("", None), options, details)
+
+    def page(
+        self,
+        name: str,
+        properties: _Values = None,
+        options: CallOptions | None = None,
+        **details: Unpack[CallDetails],
+    ) -> str:
+        """The user saw a page of a web site. Not one of the mobile SDKs' calls: for servers."""
+        return self._event("page", ("name", name), ("properties", properties or {}), options, details)
 
     def reset(self) -> None:
         """Forget user ID, traits and external IDs, as at a logout. Anonymous ID, opt-out and stored events stay."""
         scoped = self._scope.get()
-        self._do(lambda engine: engine.recorder.reset(scoped))
+        self._runtime.do(lambda engine: engine.recorder.reset(scoped))
 
     def opt_out(self, flag: bool) -> None:
         """True: record nothing from now on, also after a restart; what is stored still goes. False: record again."""
         if not isinstance(flag, bool):
-            raise InvalidCall(f"optOut: flag must be true or false, got {type(flag).__name__}")
+            self._refuse_call(InvalidCall(f"optOut: flag must be true or false, got {type(flag).__name__}"))
+            return
         scoped = self._scope.get()
-        self._do(lambda engine: engine.recorder.opt_out(flag, scoped), opt_out=flag)
+        self._runtime.do(lambda engine: engine.recorder.opt_out(flag, scoped), opt_out=flag)
 
     def put_anonymous_id(self, id: str) -> None:
         """Use this anonymous ID instead of the device's."""
@@ -195,6 +206,19 @@ class ServiceClient:
     putAdvertisingId = put_advertising_id  # noqa: N815
     putDeviceToken = put_device_token  # noqa: N815
 
+    # What every event carries
+
+    def register(self, properties: Mapping[str, object]) -> None:
+        """Add these properties to every track, screen and page from now on; a call's own win. Kept in memory."""
+        if not isinstance(properties, Mapping):
+            self._refuse_call(InvalidCall(f"register: properties must be a mapping, got {type(properties).__name__}"))
+            return
+        self._properties = {**self._properties, **properties}
+
+    def unregister(self, *names: str) -> None:
+        """Add these properties no more; without a name, none of those of `register`."""
+        self._properties = {k: v for k, v in self._properties.items() if names and k not in names}
+
     # Sending
 
     def flush(self, timeout: float = 10.0) -> bool:
@@ -202,10 +226,7 @@ class ServiceClient:
 
         Failures are tried again within the timeout. False at once while the client is paused, and before `initialize`.
         """
-        engine = self._engine
-        if engine is None:
-            return False
-        return bool(self._guard(False, lambda: engine.flush(timeout)))
+        return self._runtime.ask(not self._settings.enabled, lambda engine: engine.flush(timeout))
 
     async def flush_async(self, timeout: float = 10.0) -> bool:
         """`flush` without blocking the event loop."""
@@ -217,34 +238,23 @@ class ServiceClient:
         """Flush, end the worker, close the files; whether everything was delivered. A later call starts it all again.
 
         Happens at the end of the process by itself, with one attempt and at most 5 seconds: what is not delivered
-        then is sent at the next start.
+        then is sent at the next start. In a signal handler, too, it sends what it can in its time.
         """
-        return self._shutdown(timeout, patient=True)
+        return self._runtime.shutdown(timeout)
 
     def retry_parked(self) -> int:
         """Put events that the data plane refused back into the queue; how many."""
-        engine = self._engine
-        return 0 if engine is None else int(self._guard(0, engine.queue.retry_parked))
+        return self._runtime.ask(0, lambda engine: engine.queue.retry_parked())
 
     def stats(self) -> Stats:
         """Counts since the client was made, and the queue's state now."""
-        engine, early = self._engine, sum(call.is_event for call in list(self._early))
-        nothing = (Numbers(0, 0, 0), self._reporter.tally.totals())
-        numbers, counts = nothing if engine is None else engine.queue.numbers()
-        return Stats(
-            recorded=counts.get("recorded", 0) + early,
-            carried=self._carried,
-            delivered=counts.get("delivered", 0),
-            retried=counts.get("retried", 0),
-            refused_fields=counts.get("refused_fields", 0),
-            missed=counts.get("missed", 0),
-            dropped={name.removeprefix(DROPPED): n for name, n in counts.items() if name.startswith(DROPPED)},
-            waiting=numbers.waiting + early,
-            parked=numbers.parked,
-            in_memory=numbers.in_memory,
-            paused="" if engine is None else engine.dispatcher.pause.cause.value,
-            last_error=self._reporter.last_error,
-        )
+        return self._runtime.stats()
+
+    def diagnose(self) -> str:
+        """A page for people: where the data is, what waits, what the last answers were, and what to do about it."""
+        from svctoolkit.sdk.diagnosis import diagnosis
+
+        return diagnosis(self._settings, self._runtime)
 
     def frame(self) -> pd.DataFrame:
         """The queue, one row per event, oldest first.
@@ -254,7 +264,7 @@ class ServiceClient:
         """
         from svctoolkit.sdk._frame import frame
 
-        return frame([] if self._engine is None else self._engine.queue.listing())
+        return frame(self._runtime.ask([], lambda engine: engine.queue.listing()))
 
     # Around the calls
 
@@ -273,19 +283,22 @@ class ServiceClient:
     def screen_view(self, name: str) -> ScreenView:
         """Records a screen when entered, if `recordScreenViews` is on: `with client.screen_view("Basket"):`, or above
         a function, also an async one."""
-        return ScreenView(self, text("screen_view", "name", name))
+        return ScreenView(self._record_screen_view, text("screen_view", "name", name))
 
-    def scope(self, *, anonymous_id: str, user_id: str = "") -> AbstractContextManager[None]:
+    def scope(
+        self, *, anonymous_id: str, user_id: str = "", context: Mapping[str, object] | None = None
+    ) -> AbstractContextManager[None]:
         """Inside the `with`, calls concern this user and not the installation's: for servers with many users.
 
         Threads and tasks do not see each other's. Nothing of it is kept afterwards; `identify`, `reset` and
-        `opt_out` inside concern this scope only. There is no session.
+        `opt_out` inside concern this scope only. There is no session, and nothing is said of this machine; `context`
+        describes the user's (`ip`, `userAgent`, `locale`, `page`...).
         """
-        return self._identity_scope(_visitor(anonymous_id, user_id))
+        return self._identity_scope(_visitor(anonymous_id, user_id, context))
 
-    def enter_scope(self, *, anonymous_id: str, user_id: str = "") -> None:
+    def enter_scope(self, *, anonymous_id: str, user_id: str = "", context: Mapping[str, object] | None = None) -> None:
         """`scope` until the current `contextvars` context ends: for servers that give each request its own."""
-        self._scope.set(_visitor(anonymous_id, user_id))
+        self._scope.set(_visitor(anonymous_id, user_id, context))
 
     @contextmanager
     def _identity_scope(self, identity: Identity) -> Iterator[None]:
@@ -311,130 +324,92 @@ class ServiceClient:
 
     # Inside
 
-    def record_page(self, name: str, properties: Mapping[str, Any]) -> None:
-        """A page event, as the web middlewares record it."""
-        self._event("page", ("name", name), ("properties", properties), None)
+    @property
+    def _engine(self) -> Engine | None:
+        return self._runtime.engine
 
-    def record_screen_view(self, name: str) -> None:
+    def _record_screen_view(self, name: str) -> None:
         """An automatic screen event, if `recordScreenViews` is on."""
-        engine = self._engine
-        if engine is not None and engine.settings.record_screen_views:
-            self._event("screen", ("name", name), ("properties", {"automatic": True}), None)
+        if self._settings.record_screen_views:
+            self.screen(name, {"automatic": True})
 
     def _event(
-        self, kind: str, named: tuple[str, str], bodied: tuple[str, Mapping[str, Any] | None], options: _Options
-    ) -> None:
-        name = text(kind, *named)
+        self,
+        kind: str,
+        named: tuple[str, str],
+        bodied: tuple[str, _Values],
+        options: CallOptions | None,
+        given: Mapping[str, object],
+    ) -> str:
+        """Check the call and have it recorded; the event's messageId, empty if there is no event."""
         member, content = bodied
-        if content is not None and not isinstance(content, Mapping):
-            raise InvalidCall(f"{kind}: {member} must be a mapping or None, got {type(content).__name__}")
-        checked = NONE if options is None else checked_options(kind, options)
         try:
-            call = self._call(kind, name, member, content, checked)
+            name = text(kind, *named)
+            if content is not None and not isinstance(content, Mapping):
+                raise InvalidCall(f"{kind}: {member} must be a mapping or None, got {type(content).__name__}")
+            checked, details = (NONE if options is None else checked_options(kind, options)), Details()
+            if given:
+                details, checked = checked_details(kind, given, checked, self._refuse_field)
+        except InvalidCall as error:
+            self._refuse_call(error)
+            return ""
+        if not self._settings.enabled:
+            return details.message_id or new_id()
+        try:
+            call = self._call(kind, name, member, content, checked, details)
         except Exception as error:  # noqa: BLE001 - odd objects of the host (a failing __iter__...) must not reach it
-            self._fault(error)
+            self._runtime.tell_fault(error)
             self._reporter.drop("unreadable", [], 1, unstored=True)
             self._reporter.publish()
-            return
-        self._do(lambda engine: engine.record(call), is_event=True)
+            return ""
+        self._runtime.do(lambda engine: engine.record(call), is_event=True)
+        return call.message_id
 
-    def _call(self, kind: str, name: str, member: str, content: Mapping[str, Any] | None, options: Options) -> Call:
+    def _call(self, kind: str, name: str, member: str, content: _Values, options: Options, details: Details) -> Call:
+        if self._properties and kind in _WITH_PROPERTIES:
+            content = {**self._properties, **(content or {})}
         if kind == "screen":
             content = {**(content or {}), "name": name}
         body = "" if content is None else json_text(content, member, self._refuse_field)
-        return Call(kind, self._now(), name, body, options, self._scope.get())
+        identity = self._scope.get()
+        if details.names_user:
+            identity = Identity(
+                details.anonymous_id, details.user_id, visitor={} if identity is None else identity.visitor
+            )
+        at = self._settings.clock() if details.at is None else details.at
+        message_id = details.message_id or self._settings.new_id()
+        return Call(kind, at, name, body, options, identity, message_id, details.context, details.at is not None)
 
-    def _now(self) -> float:
-        engine = self._engine
-        return engine.settings.clock() if engine else settings(self._configuration).clock()
+    def _refuse_call(self, error: InvalidCall) -> None:
+        if self._settings.strict:
+            raise error
+        self._reporter.error(error, topic=str(error))
+        self._reporter.publish()
 
     def _refuse_field(self, error: ToolkitError) -> None:
         self._reporter.count("refused_fields")
-        self._reporter.error(error, LogLevel.WARN)
+        self._reporter.error(error, LogLevel.WARN, topic=str(error))
 
     def _put(self, call: str, member: str, argument: str, value: str) -> None:
-        content, scoped = text(call, argument, value), self._scope.get()
-        self._do(lambda engine: engine.recorder.put(member, content, scoped))
+        try:
+            content, scoped = text(call, argument, value), self._scope.get()
+        except InvalidCall as error:
+            self._refuse_call(error)
+            return
+        self._runtime.do(lambda engine: engine.recorder.put(member, content, scoped))
 
-    def _lifecycle(self, name: str, properties: Mapping[str, Any] | None) -> None:
+    def _lifecycle(self, name: str, properties: Mapping[str, object] | None) -> None:
         def record(engine: Engine) -> None:
             if engine.settings.track_lifecycle_events:
                 engine.recorder.resume_session()
                 engine.recorder.record_lifecycle(name, properties)
                 engine.worker.wake()
 
-        self._do(record, is_event=True)
-
-    def _do(self, work: Callable[[Engine], None], *, is_event: bool = False, opt_out: bool | None = None) -> None:
-        engine = self._engine
-        if engine is None:
-            self._postpone(_Early(is_event, opt_out, work))
-        else:
-            self._run(engine, work)
-        self._reporter.publish()
-
-    def _run(self, engine: Engine, work: Callable[[Engine], None]) -> None:
-        engine.turnstile.run(lambda: self._safely(engine, work))
-        self._safely(engine, Engine.deliver_embedded)
-
-    def _postpone(self, call: _Early) -> None:
-        if len(self._early) < _EARLY_CALLS:
-            self._early.append(call)
-        elif call.is_event:
-            self._reporter.drop("too many before initialize", [], 1, unstored=True)
-        engine = self._engine
-        if engine is not None:  # `initialize` was faster
-            self._catch_up(engine)
-
-    def _catch_up(self, engine: Engine) -> None:
-        """What was called in the middle of `initialize`."""
-        with suppress(IndexError):
-            while self._early:
-                self._run(engine, self._early.popleft().work)
-
-    def _safely(self, engine: Engine, work: Callable[[Engine], None]) -> None:
-        try:
-            work(engine)
-        except Exception as error:  # noqa: BLE001 - the host application must not suffer from a fault of ours
-            self._fault(error)
-
-    def _guard(self, otherwise: Any, work: Callable[[], Any]) -> Any:
-        try:
-            return work()
-        except Exception as error:  # noqa: BLE001 - as in _safely
-            self._fault(error)
-            return otherwise
-        finally:
-            self._reporter.publish()
-
-    def _fault(self, error: Exception) -> None:
-        self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
-
-    def _shutdown(self, timeout: float, *, patient: bool) -> bool:
-        engine = self._engine
-        if engine is None:
-            return True
-        delivered = self._guard(False, lambda: engine.flush(timeout, patient=patient))
-        self._guard(None, lambda: engine.close(1.0))
-        return bool(delivered)
-
-    def _at_exit(self) -> None:
-        engine = self._engine
-        if engine is not None and engine.worker.alive:
-            self._shutdown(_EXIT_SECONDS, patient=False)
-
-    def _after_fork(self) -> None:
-        self._starting = Gate()
+        self._runtime.do(record, is_event=True)
 
 
-def _remaining(counts: Mapping[str, int], carried: int) -> int:
-    """How many events have to be in the queue, as far as the client knows."""
-    gone = sum(number for name, number in counts.items() if name.startswith(DROPPED) or name == "delivered")
-    return counts.get("recorded", 0) + carried - gone
-
-
-def _visitor(anonymous_id: str, user_id: str) -> Identity:
-    identity = Identity(text("scope", "anonymous_id", anonymous_id))
+def _visitor(anonymous_id: str, user_id: str, context: Mapping[str, object] | None) -> Identity:
+    identity = Identity(text("scope", "anonymous_id", anonymous_id), visitor=dict(context or {}))
     if user_id:
         identity.user_id = text("scope", "user_id", user_id)
     return identity

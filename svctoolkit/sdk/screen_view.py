@@ -5,10 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
-
-if TYPE_CHECKING:
-    from svctoolkit.sdk.client import ServiceClient
+from typing import Any, Self, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -16,11 +13,11 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 class ScreenView:
     """A context manager and decorator; see `ServiceClient.screen_view`."""
 
-    def __init__(self, client: ServiceClient, name: str) -> None:
-        self._client, self._name = client, name
+    def __init__(self, record: Callable[[str], None], name: str) -> None:
+        self._record, self._name = record, name
 
     def __enter__(self) -> Self:
-        self._client.record_screen_view(self._name)
+        self._record(self._name)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -18,10 +18,13 @@ MAY_IMPORT = {
     "_display": "",
     "_frame": "",
     "engine": "base queue events sending device",
+    "runtime": "base queue events engine",
+    "diagnosis": "base runtime",
     "screen_view": "",
-    "client": "base queue events sending device engine screen_view _frame",
+    "client": "base events engine runtime screen_view diagnosis _frame",
     "factories": "",
-    "middleware": "base client",
+    "web": "base client",
+    "middleware": "web",
 }
 MODULES = [file for file in sorted(SDK.rglob("*.py")) if file != SDK / "__init__.py"]
 

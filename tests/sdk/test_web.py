@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from wsgiref.util import setup_testing_defaults
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
+from svctoolkit.errors import ConfigError
 from svctoolkit.sdk import ServiceClient
 from svctoolkit.sdk.middleware import TrackingASGI, TrackingWSGI
+from svctoolkit.sdk.web.request import WebRequest, describe, networks
 
 from .gateway import Gateway
 
@@ -215,3 +224,214 @@ def test_odd_cookies_break_nothing(make, gateway: Gateway, cookie: str):
     assert answer.status_code == 200
     assert len(gateway.events) == 1
     assert len(gateway.events[0]["anonymousId"]) <= 200
+
+
+BROWSER = {
+    "user-agent": "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
+    "accept-language": "en;q=0.5, de-AT, *;q=0.1",
+    "referer": "https://search.example/?q=shop",
+    "x-forwarded-for": "6.6.6.6, 203.0.113.9, 10.0.0.2",
+    "x-forwarded-proto": "https",
+    "x-forwarded-host": "shop.example",
+    "host": "internal:8000",
+}
+QUERY = "utm_source=mail&utm_campaign=spring%20sale&utm_content=b&q=1"
+
+
+def _wsgi(app, method: str = "GET", path: str = "/", query: str = "", headers: dict[str, str] | None = None):
+    """An answer of a WSGI application: status, headers, body."""
+    answer: list = []
+    environ: dict = {}
+    setup_testing_defaults(environ)
+    environ |= {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query, "REMOTE_ADDR": "10.0.0.1"}
+    environ |= {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in (headers or {}).items()}
+    body = app(environ, lambda status, listed, *_: answer.extend([status, dict(listed)]))
+    try:
+        return *answer, b"".join(body)
+    finally:
+        if hasattr(body, "close"):
+            body.close()
+
+
+def _asgi_get(app, path: str, headers: dict[str, str]) -> httpx.Response:
+    async def get() -> httpx.Response:
+        transport = httpx.ASGITransport(app, client=("10.0.0.1", 5000))
+        async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as browser:
+            return await browser.get(path, headers=headers)
+
+    return asyncio.run(get())
+
+
+def _is_described(event: dict) -> bool:
+    context = event["context"]
+    assert context["ip"] == "203.0.113.9"
+    assert context["userAgent"] == BROWSER["user-agent"]
+    assert context["locale"] == "de-AT"
+    assert context["page"]["url"] == f"https://shop.example/shop?{QUERY}"
+    assert context["page"]["referrer"] == "https://search.example/?q=shop"
+    assert context["campaign"] == {"source": "mail", "name": "spring sale", "content": "b"}
+    assert not {"device", "os", "timezone"} & context.keys()
+    return True
+
+
+def _fastapi(client: ServiceClient):
+    from fastapi import BackgroundTasks, FastAPI
+    from fastapi.responses import HTMLResponse
+
+    app = FastAPI()
+
+    async def shop(tasks) -> str:
+        client.track("async")
+        tasks.add_task(client.track, "background")
+        return "<p>"
+
+    shop.__annotations__ = {"tasks": BackgroundTasks}  # a text, as annotations here are, FastAPI could not resolve
+    app.get("/shop", response_class=HTMLResponse)(shop)
+
+    @app.get("/sync", response_class=HTMLResponse)
+    def sync() -> str:
+        client.track("sync")
+        return "<p>"
+
+    app.add_middleware(TrackingASGI, client=client, trusted_proxies=["10.0.0.0/8"], record="nothing")
+    return app
+
+
+def test_fastapi(make, gateway: Gateway):
+    """Async and sync views and background tasks: every event is the visitor's and describes the request."""
+    pytest.importorskip("fastapi")
+    client = make()
+    app = _fastapi(client)
+    headers = {**BROWSER, "cookie": "svc_anonymous_id=visitor-1"}
+    assert _asgi_get(app, f"/shop?{QUERY}", headers).status_code == 200
+    assert _asgi_get(app, "/sync", {"cookie": "svc_anonymous_id=visitor-2"}).status_code == 200
+    assert client.flush()
+
+    visitors = {event["event"]: event["anonymousId"] for event in gateway.events}
+    assert visitors == {"async": "visitor-1", "background": "visitor-1", "sync": "visitor-2"}
+    assert all(_is_described(event) for event in gateway.events[:2])
+
+
+def test_flask(make, gateway: Gateway):
+    """Flask's views have the visitor, also while an answer is streamed; the page is recorded."""
+    pytest.importorskip("flask")
+    from flask import Flask, Response, stream_with_context
+
+    client = make()
+    app = Flask("shop")
+
+    @app.get("/shop")
+    def shop() -> Response:
+        client.identify("u-1", {"plan": "pro"})
+
+        def stream():
+            client.track("streamed")
+            yield "<p>"
+
+        return Response(stream_with_context(stream()), content_type="text/html")
+
+    app.wsgi_app = TrackingWSGI(app.wsgi_app, client, trusted_proxies=["10.0.0.1", "10.0.0.2"])  # type: ignore[method-assign]
+    status, headers, body = _wsgi(app, path="/shop", query=QUERY, headers=BROWSER)
+    assert client.flush()
+
+    identify, page, streamed = gateway.events
+    assert (status, body) == ("200 OK", b"<p>")
+    assert "svc_anonymous_id=" in headers["Set-Cookie"]
+    assert (identify["type"], page["type"], streamed["event"]) == ("identify", "page", "streamed")
+    assert {event["userId"] for event in gateway.events} == {"u-1"}
+    assert page["properties"]["url"] == f"https://shop.example/shop?{QUERY}"
+    assert all(_is_described(event) for event in gateway.events)
+
+
+DJANGO = """
+import asyncio, json, sys
+import django
+from django.conf import settings
+from django.http import HttpResponse
+from django.urls import path
+from svctoolkit.sdk import ServiceClient
+from svctoolkit.sdk.middleware import TrackingASGI, TrackingWSGI
+sys.path.insert(0, sys.argv[2])
+from tests.sdk.test_web import BROWSER, QUERY, _asgi_get, _wsgi
+
+client = ServiceClient(data_plane_url=sys.argv[1], track_lifecycle_events=False)
+client.initialize("2RdemoWriteKey")
+
+def shop(request):
+    client.track("sync view")
+    return HttpResponse("<p>")
+
+async def later(request):
+    client.track("async view")
+    return HttpResponse("<p>")
+
+urlpatterns = [path("shop", shop), path("later", later)]
+settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="x", USE_X_FORWARDED_HOST=True)
+django.setup()
+from django.core.asgi import get_asgi_application
+from django.core.wsgi import get_wsgi_application
+wsgi = TrackingWSGI(get_wsgi_application(), client, trusted_proxies=["10.0.0.0/8"])
+status, headers, body = _wsgi(wsgi, path="/shop", query=QUERY, headers={**BROWSER, "cookie": "svc_anonymous_id=v-1"})
+assert status == "200 OK", status
+asgi = TrackingASGI(get_asgi_application(), client, trusted_proxies=["10.0.0.0/8"])
+for view in ("shop", "later"):
+    answer = _asgi_get(asgi, f"/{view}?{QUERY}", {**BROWSER, "cookie": f"svc_anonymous_id=v-{view}"})
+    assert answer.status_code == 200, answer.text
+client.shutdown()
+"""
+
+
+def test_django(gateway: Gateway):
+    """Django under WSGI and ASGI, with sync and async views."""
+    pytest.importorskip("django")
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": root}
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", DJANGO, gateway.url, root],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+
+    tracked = [(event["event"], event["anonymousId"]) for event in gateway.events if event["type"] == "track"]
+    assert tracked == [("sync view", "v-1"), ("sync view", "v-shop"), ("async view", "v-later")]
+    pages = [event for event in gateway.events if event["type"] == "page"]
+    assert [event["name"] for event in pages] == ["/shop", "/shop", "/later"]
+    assert all(
+        _is_described(event) for event in gateway.events if event.get("name") != "/later" and "event" not in event
+    )
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "peer", "trusted", "address"),
+    [
+        ("6.6.6.6", "203.0.113.9", (), "203.0.113.9"),
+        ("6.6.6.6, 203.0.113.9", "10.0.0.1", ("10.0.0.0/8",), "203.0.113.9"),
+        ("6.6.6.6, 203.0.113.9, 10.1.1.1", "10.0.0.1", ("10.0.0.0/8",), "203.0.113.9"),
+        ("10.1.1.1", "10.0.0.1", ("10.0.0.0/8",), "10.1.1.1"),
+        ("nonsense, [2001:db8::1]:443", "::1", ("::1",), "2001:db8::1"),
+        ("203.0.113.9:5555", "127.0.0.1", ("127.0.0.1",), "203.0.113.9"),
+        ("nonsense", "127.0.0.1", ("127.0.0.1",), "127.0.0.1"),
+        ("", "testclient", ("127.0.0.1",), ""),
+    ],
+)
+def test_only_trusted_proxies_are_believed(forwarded: str, peer: str, trusted: tuple, address: str):
+    """The visitor's address is the last one that no trusted proxy has; what he wrote himself counts for nothing."""
+    request = WebRequest("GET", "http", peer, "/", "", {"x-forwarded-for": forwarded})
+
+    assert describe(request, networks(trusted)).get("ip", "") == address
+
+
+@given(st.dictionaries(st.sampled_from([*BROWSER, "x-other"]), st.text(max_size=50)), st.text(max_size=50))
+def test_no_header_breaks_a_description(headers: dict[str, str], query: str):
+    """Whatever a visitor sends, the description is JSON."""
+    request = WebRequest("GET", "http", "127.0.0.1", "/ü", query, headers)
+
+    assert json.loads(json.dumps(describe(request, networks(["127.0.0.1"]))))
+
+
+def test_a_wrong_proxy_is_refused(make):
+    """When the middleware is made, not at the first request."""
+    with pytest.raises(ConfigError, match="trusted_proxies: 'ten' does not appear to be an IPv4 or IPv6 network"):
+        TrackingASGI(_application(make()), make(), trusted_proxies=["ten"])

@@ -79,9 +79,48 @@ class Configuration(TypedDict, total=False):
     new_id: Callable[[], str]
     backoff: Callable[[int], float]
     probe_after: Callable[[int], float]
+    enabled: bool
+    strict: bool
     adopt: Sequence[str]
+    before_send: Callable[[dict[str, Any]], Mapping[str, Any] | None] | None
     on_error: Callable[[ToolkitError], object] | None
     on_drop: Callable[[dict[str, Any], str], object] | None
+
+
+class SpecifiedConfiguration(TypedDict, total=False):
+    """The settings of `initialize` in their specified spelling."""
+
+    logLevel: LogLevel | int | str | None
+    dataPlaneUrl: str
+    controlPlaneUrl: str
+    flushQueueSize: int
+    dbThresholdCount: int
+    dbCountThreshold: int
+    sleepTimeout: int
+    sleepTimeOut: int
+    configRefreshInterval: int
+    autoCollectAdvertId: bool
+    trackLifecycleEvents: bool
+    recordScreenViews: bool
+    dataResidency: Literal["US", "EU"]
+    dataDirectory: str | os.PathLike[str] | None
+    applicationName: str
+    applicationVersion: str
+    applicationBuild: str | int
+    applicationNamespace: str
+    gzip: bool
+    transport: Transport | Plane | None
+    factories: Sequence[Factory]
+    clock: Callable[[], float]
+    newId: Callable[[], str]
+    backoff: Callable[[int], float]
+    probeAfter: Callable[[int], float]
+    enabled: bool
+    strict: bool
+    adopt: Sequence[str]
+    beforeSend: Callable[[dict[str, Any]], Mapping[str, Any] | None] | None
+    onError: Callable[[ToolkitError], object] | None
+    onDrop: Callable[[dict[str, Any], str], object] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +150,10 @@ class Settings:
     new_id: Callable[[], str] = new_id
     backoff: Callable[[int], float] = backoff
     probe_after: Callable[[int], float] = probe_after
+    enabled: bool = True
+    strict: bool = True
     adopt: tuple[str, ...] = ()
+    before_send: Callable[[dict[str, Any]], Mapping[str, Any] | None] | None = None
     on_error: Callable[[ToolkitError], object] | None = None
     on_drop: Callable[[dict[str, Any], str], object] | None = None
 
@@ -137,6 +179,8 @@ def settings(*given: Mapping[str, Any] | None) -> Settings:
             problems.append(Problem(f"{error}{got}", _camel(name)))
     if problems:
         raise ConfigError(problems)
+    if os.environ.get("SVCTOOLKIT_DISABLED", "").strip().lower() in ("1", "true", "yes", "on"):
+        checked["enabled"] = False
     return Settings(**checked)
 
 
@@ -288,7 +332,10 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "new_id": _function,
     "backoff": _function,
     "probe_after": _function,
+    "enabled": _flag,
+    "strict": _flag,
     "adopt": _keys,
+    "before_send": _callback,
     "on_error": _callback,
     "on_drop": _callback,
 }

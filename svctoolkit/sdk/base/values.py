@@ -5,10 +5,13 @@
 | datetime, pandas Timestamp | ISO 8601 in UTC with milliseconds; without a zone it is local time, as in all of Python |
 | date, time | ISO 8601 |
 | timedelta | seconds |
-| Decimal | a number (as a float); UUID: its text; Enum: its value; dataclass: an object |
+| Decimal | a number (as a float); UUID, Path: its text; Enum: its value |
+| dataclass, attrs, pydantic, msgspec | an object of its fields |
 | numpy and pandas scalars | the Python value; NaT and NA: null; Period: its text |
+| numpy arrays, pandas Series and Index | an array |
 | NaN, Infinity | the texts "NaN", "Infinity", "-Infinity", as the mobile SDKs send them |
-| tuple, set, any Mapping | array, array, object |
+| tuple, set, deque, range, views, generators | an array; at most 10,000 elements |
+| any Mapping | an object |
 | keys: numbers, booleans, None | as JSON spells them; UUID, Enum, dates: as above |
 | lone surrogates | U+FFFD |
 | anything else, cycles, more than 100 levels | left out; `on_error` gets the field's name, the event goes without it |
@@ -16,15 +19,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from svctoolkit.errors import EventError, InvalidCall
+from svctoolkit.sdk.base.objects import elements_of, fields_of
 
 _DEEPEST = 100
+_LONGEST = 10_000
 _LEFT_OUT = object()
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -63,12 +68,17 @@ class _Converter:
             return value
         if isinstance(value, dict | list | tuple | set | frozenset | Mapping):
             return self._container(value, where)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return self._container(
-                {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, where, id(value)
-            )
         plain = _scalar(value)
-        return self._leave_out(where, f"a value of type {_kind(value)} cannot be sent") if plain is _LEFT_OUT else plain
+        if plain is not _LEFT_OUT:
+            return plain
+        members: Mapping[str, object] | Sequence[object] | None = fields_of(value)
+        if members is None:
+            members = elements_of(value, _LONGEST)
+        if members is None:
+            return self._leave_out(where, f"a value of type {_kind(value)} cannot be sent")
+        if len(members) > _LONGEST:
+            return self._leave_out(where, f"more than {_LONGEST} elements")
+        return self._container(members, where, id(value))
 
     def _container(self, value: Any, where: str, identity: int | None = None) -> Any:
         identity = id(value) if identity is None else identity
@@ -110,6 +120,8 @@ def _scalar(value: Any) -> Any:
         return _scalar(value.value)
     if isinstance(value, str):
         return sound(str(value))
+    if isinstance(value, bool):
+        return value
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -126,6 +138,9 @@ def _from_library(value: Any) -> Any:
         return _number(float(value)) if not value.is_snan() else "NaN"
     if isinstance(value, uuid.UUID):
         return str(value)
+    if isinstance(value, os.PathLike):
+        path = os.fspath(value)
+        return sound(path) if isinstance(path, str) else _LEFT_OUT
     if type(value).__name__ in ("NaTType", "NAType"):
         return None
     if isinstance(value, dt.datetime):

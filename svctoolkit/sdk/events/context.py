@@ -6,7 +6,6 @@ import json
 import locale
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from svctoolkit import __version__
 from svctoolkit.sdk.base.settings import Settings
@@ -32,12 +31,12 @@ class Context:
         self._device = {"id": device_id, "model": platform.machine(), "type": system}
         self._app = _json({k: v for k, v in app.items() if v})
         rest = {
-            "library": {"name": "svctoolkit", "version": __version__},
             "os": {"name": system, "version": platform.release()},
             "userAgent": f"svctoolkit/{__version__} Python/{platform.python_version()}",
             "locale": _locale(),
             "timezone": _timezone(),
         }
+        self._library = _json({"library": {"name": "svctoolkit", "version": __version__}})[1:-1]
         self._rest = _json({k: v for k, v in rest.items() if v})[1:-1]
         self._rendered: dict[int, tuple[Identity, str]] = {}
 
@@ -58,15 +57,19 @@ class Context:
         return f"{rendered[1]}{session}{listed}}}"
 
     def _head(self, identity: Identity) -> str:
-        device: dict[str, Any] = dict(self._device)
+        traits = _json(identity.wire_traits())
+        if identity.visitor is not None:  # nothing of this machine: it is a server
+            described = _json(identity.visitor)[1:-1]
+            return f'{{"app":{self._app},"traits":{traits},{self._library}' + (f",{described}" if described else "")
+        device: dict[str, object] = dict(self._device)
         if identity.device_token:
             device["token"] = identity.device_token
         if identity.advertising_id:
             device |= {"adTrackingEnabled": True, "advertisingId": identity.advertising_id}
-        return f'{{"app":{self._app},"traits":{_json(identity.wire_traits())},{self._rest},"device":{_json(device)}'
+        return f'{{"app":{self._app},"traits":{traits},{self._library},{self._rest},"device":{_json(device)}'
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
@@ -14,7 +14,10 @@ from svctoolkit.sdk.events.options import Options
 
 
 class Call(NamedTuple):
-    """One event as it was called. `body` is the JSON of its properties or traits; `identity` that of a request."""
+    """One event as it was called. `body` is the JSON of its properties or traits; `identity` that of a request.
+
+    `context` is JSON, or empty. An event that `is_past` happened at a time that the call told.
+    """
 
     kind: str
     at: float
@@ -22,13 +25,16 @@ class Call(NamedTuple):
     body: str
     options: Options
     identity: Identity | None
+    message_id: str
+    context: str = ""
+    is_past: bool = False
 
 
 class EventText:
     """Renders calls. `options` hold for every event unless its call says otherwise."""
 
-    def __init__(self, context: Context, options: Options, new_id: Callable[[], str]) -> None:
-        self._context, self._options, self._new_id = context, options, new_id
+    def __init__(self, context: Context, options: Options) -> None:
+        self._context, self._options = context, options
         self._integrations = _integrations(options.integrations)
         self._second = (-1, "")
 
@@ -38,15 +44,18 @@ class EventText:
         if self._options.external_ids or call.options.external_ids:
             ids = {**self._options.external_ids, **ids, **call.options.external_ids}
         context = self._context.text(identity, session, ids)
+        if call.context:
+            context = _merge(context, call.context)
         integrations = self._integrations
         if call.options.integrations:
             integrations = _integrations(call.options.integrations)
+        anonymous = f'"anonymousId":{quoted(identity.anonymous_id)},' if identity.anonymous_id else ""
+        channel = "mobile" if identity.visitor is None else "server"
         user = f'"userId":{quoted(identity.user_id)},' if identity.user_id else ""
         return (
-            f'{{"messageId":{quoted(self._new_id())},"channel":"mobile","context":{context},'
+            f'{{"messageId":{quoted(call.message_id)},"channel":"{channel}","context":{context},'
             f'"type":"{call.kind}","originalTimestamp":"{self._time(call.at)}",'
-            f'"anonymousId":{quoted(identity.anonymous_id)},'
-            f"{user}{_head(call)}{integrations}{_tail(call, identity, previous)}}}"
+            f"{anonymous}{user}{_head(call)}{integrations}{_tail(call, identity, previous)}}}"
         ).encode()
 
     def _time(self, at: float) -> str:
@@ -71,12 +80,22 @@ def _tail(call: Call, identity: Identity, previous: str) -> str:
     if call.kind == "alias":
         return f',"previousId":{quoted(previous)}'
     if call.kind == "group":
-        traits = {"anonymousId": identity.anonymous_id, **json.loads(call.body or "{}")}
+        ids = {"anonymousId": identity.anonymous_id} if identity.anonymous_id else {}
+        traits = {**ids, **json.loads(call.body or "{}")}
         text = json.dumps(traits, ensure_ascii=False, separators=(",", ":"))
         return f',"traits":{text},"groupId":{quoted(call.name)}'
     return ""
 
 
-def _integrations(choice: Mapping[str, bool]) -> str:
+def _merge(context: str, own: str) -> str:
+    """The call's own members over those that every event has; objects member by member."""
+    merged = json.loads(context)
+    for name, value in json.loads(own).items():
+        both = isinstance(value, dict) and isinstance(merged.get(name), dict)
+        merged[name] = {**merged[name], **value} if both else value
+    return json.dumps(merged, ensure_ascii=False, separators=(",", ":"))
+
+
+def _integrations(choice: Mapping[str, object]) -> str:
     with_default = dict(choice) | ({} if "All" in choice else {"All": True})
     return f'"integrations":{json.dumps(with_default, separators=(",", ":"))}'

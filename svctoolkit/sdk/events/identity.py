@@ -25,6 +25,8 @@ class Identity:
     advertising_id: str = ""
     device_token: str = ""
     opted_out: bool = False  # of one request only; the installation's is stored apart
+    #: of a visitor of a server: what describes the request. None: the user of this very machine
+    visitor: Mapping[str, object] | None = None
 
     def take(self, other: Identity) -> None:
         """Become `other`'s user."""
@@ -49,7 +51,7 @@ class Identity:
 
     def wire_traits(self) -> dict[str, Any]:
         """`context.traits` as the mobile SDKs send them: with the IDs, which win over traits of that name."""
-        ids = {"anonymousId": self.anonymous_id}
+        ids = {"anonymousId": self.anonymous_id} if self.anonymous_id else {}
         if self.user_id:
             ids |= {"userId": self.user_id, "id": self.user_id}
         return {**ids, **self.traits, **ids}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from svctoolkit.errors import InvalidCall, did_you_mean
 
@@ -14,23 +14,33 @@ _SPELLINGS = {
 }
 
 
+class CallOptions(TypedDict, total=False):
+    """The `options` of `initialize` and of every event call."""
+
+    #: the user's IDs elsewhere, by type
+    externalIds: Mapping[str, str | int] | None
+    external_ids: Mapping[str, str | int] | None
+    #: whether a destination, by its display name, gets the event; "All" is for those that are not named
+    integrations: Mapping[str, bool] | None
+
+
 class Options(NamedTuple):
     """Checked options. An empty `integrations` says nothing, so the initial one holds."""
 
     external_ids: Mapping[str, str | int] = {}
-    integrations: Mapping[str, bool] = {}
+    integrations: Mapping[str, object] = {}
 
 
 NONE = Options()
 
 
-def options(call: str, given: Mapping[str, Any] | None) -> Options:
+def checked_options(call: str, given: object) -> Options:
     """`given`, checked and copied. Raises `InvalidCall`, which names the call and the member."""
     if given is None:
         return NONE
     if not isinstance(given, Mapping):
         raise InvalidCall(f"{call}: options must be a mapping, got {type(given).__name__}")
-    members: dict[str, Any] = {}
+    members: dict[str, dict[object, object]] = {}
     for key, value in given.items():
         name = _SPELLINGS.get(key)
         if name is None:
@@ -38,23 +48,38 @@ def options(call: str, given: Mapping[str, Any] | None) -> Options:
         if not isinstance(value, Mapping | None):
             raise InvalidCall(f"{call}: options.{key} must be a mapping, got {type(value).__name__}")
         members[name] = dict(value or {})
-    for kind, id in members.get("externalIds", {}).items():
-        _check_name(call, "externalIds", kind)
+    integrations = checked_integrations(call, "options.integrations", members.get("integrations", {}), objects=False)
+    return Options(_external_ids(call, members.get("externalIds", {})), integrations)
+
+
+def checked_integrations(call: str, where: str, given: object, *, objects: bool) -> dict[str, object]:
+    """Flags by display name; with `objects` a destination's settings may stand for true. Raises `InvalidCall`."""
+    if not isinstance(given, Mapping):
+        raise InvalidCall(f"{call}: {where} must be a mapping, got {type(given).__name__}")
+    for destination, flag in given.items():
+        _check_name(call, where, destination)
+        if not isinstance(flag, bool) and not (objects and isinstance(flag, Mapping)):
+            raise InvalidCall(f"{call}: {where}.{destination} must be true or false, got {_excerpt(flag)}")
+    return dict(given)
+
+
+def _external_ids(call: str, given: Mapping[object, object]) -> dict[str, str | int]:
+    ids: dict[str, str | int] = {}
+    for kind, id in given.items():
+        name = _check_name(call, "options.externalIds", kind)
         if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
             raise InvalidCall(
-                f"{call}: options.externalIds.{kind} must be a text or a whole number, got {_excerpt(id)}"
+                f"{call}: options.externalIds.{name} must be a text or a whole number, got {_excerpt(id)}"
             )
-    for destination, flag in members.get("integrations", {}).items():
-        _check_name(call, "integrations", destination)
-        if not isinstance(flag, bool):
-            raise InvalidCall(f"{call}: options.integrations.{destination} must be true or false, got {_excerpt(flag)}")
-    return Options(members.get("externalIds", {}), members.get("integrations", {}))
+        ids[name] = id
+    return ids
 
 
-def _check_name(call: str, member: str, name: Any) -> None:
+def _check_name(call: str, where: str, name: object) -> str:
     if not isinstance(name, str) or not name.strip():
-        raise InvalidCall(f"{call}: every key of options.{member} must be a text that is not blank")
+        raise InvalidCall(f"{call}: every key of {where} must be a text that is not blank")
+    return name
 
 
-def _excerpt(value: Any) -> str:
+def _excerpt(value: object) -> str:
     return repr(value) if value == "" else type(value).__name__

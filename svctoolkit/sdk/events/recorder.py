@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from copy import copy
 
+from svctoolkit.errors import EventError
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel, Settings
+from svctoolkit.sdk.base.values import json_text
 from svctoolkit.sdk.events import lifecycle
 from svctoolkit.sdk.events.context import Context
 from svctoolkit.sdk.events.event_text import Call, EventText
@@ -33,7 +35,7 @@ class Recorder:
         self._session_saved = self._session.last
         self._unsaved = self._opt_out_unsaved = False
         self._context = Context(settings, device_id)
-        self._text = EventText(self._context, options, settings.new_id)
+        self._text = EventText(self._context, options)
         if settings.track_lifecycle_events:
             self._session.resume()
 
@@ -44,11 +46,14 @@ class Recorder:
             self._reporter.drop("opted out", [], 1, unstored=True)
             return
         changed, previous = self._identity_after(call, identity)
-        body = self._text.render(call, changed, previous, "" if call.identity else self._session.context())
+        rendered = self._text.render(call, changed, previous, "" if call.identity else self._session.context())
+        body = self._inspect(rendered)
+        if body is None:
+            return
         if len(body) > EVENT_BYTES:
             self._reporter.drop("too large", [body], unstored=True)
             return
-        if call.identity is None and self._session.id:
+        if call.identity is None and self._session.id and not call.is_past:
             self._session.touch(call.at)
         if changed is not identity:
             self._context.forget(changed)
@@ -57,9 +62,25 @@ class Recorder:
         self._queue.add(body, call.at, for_devices=bool(self._settings.factories))
         self._reporter.log(LogLevel.VERBOSE, "%s stored, %d bytes", call.kind, len(body))
 
+    def _inspect(self, body: bytes) -> bytes | None:
+        """What `before_send` makes of the event; None if there is none any more. What it fails at stays as it is."""
+        change = self._settings.before_send
+        if change is None:
+            return body
+        try:
+            event = change(json.loads(body))
+            changed = None if event is None else json_text(event, "event", self._reporter.error).encode()
+        except Exception as error:  # noqa: BLE001 - the host's code
+            text = f"before_send failed: {type(error).__name__}: {error}; the event goes as it was"
+            self._reporter.error(EventError(text), topic="before_send")
+            return body
+        if changed is None:
+            self._reporter.drop("before_send", [body], unstored=True)
+        return changed
+
     def record_lifecycle(self, name: str, properties: Mapping[str, object] | None = None) -> None:
         body = "" if properties is None else json.dumps(properties, ensure_ascii=True, separators=(",", ":"))
-        self.record(Call("track", self._settings.clock(), name, body, Options(), None))
+        self.record(Call("track", self._settings.clock(), name, body, Options(), None, self._settings.new_id()))
 
     def record_launch(self) -> None:
         """The events of the application's start. Its version is remembered even if nobody wants them."""

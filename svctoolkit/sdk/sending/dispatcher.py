@@ -34,6 +34,7 @@ class Dispatcher:
         on_config: Callable[[SourceConfig], None],
     ) -> None:
         self.ready = Ready()
+        self.config_answer = ""  # what came of the last question for the source configuration
         self.pause = Pause(settings.probe_after, settings.clock)
         self.configs = SourceConfigs(queue, transport, settings, write_key)
         self._queue, self._settings, self._reporter = queue, settings, reporter
@@ -41,6 +42,16 @@ class Dispatcher:
         self._sender = Sender(queue, transport, reporter, settings, write_key, self.pause)
         self._refresh, self._quiet = Alarm(settings.clock), Alarm(settings.clock)
         self._quiet.set(settings.sleep_timeout)
+
+    @property
+    def url(self) -> str:
+        """Where events go."""
+        return self._sender.where
+
+    @property
+    def last_answer(self) -> str:
+        """What the data plane said last."""
+        return self._sender.last_answer
 
     def use_cache(self) -> None:
         """What the control plane said the last time holds until it says something else."""
@@ -99,7 +110,9 @@ class Dispatcher:
         self._refresh.set(self._settings.config_refresh_interval * 3600.0)
         try:
             self._use(self.configs.fetch())
+            self.config_answer = "fetched"
         except DeliveryError as error:
+            self.config_answer = str(error)
             self._refresh.set(_CONFIG_RETRY_SECONDS)
             self._reporter.log(LogLevel.WARN, "%s", error)
             if error.code == "EKEY":

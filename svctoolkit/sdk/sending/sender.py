@@ -59,6 +59,7 @@ class Sender:
         self.retry = Alarm(settings.clock)
         self.asked_to_wait = False
         self.anonymous_id = ""
+        self.last_answer = ""
         self._queue, self._transport, self._reporter = queue, transport, reporter
         self._settings, self._key, self._pause = settings, write_key, pause
         self._failures = 0
@@ -146,7 +147,7 @@ class Sender:
             self.asked_to_wait = answer.retry_after is not None
             self.retry.set(wait)
             self._pause.lift()  # whoever answers something else has got over what the pause was for
-            text = f"{self._where} did not take {left} event(s): {answer.text}; next attempt in {wait:.1f} s"
+            text = f"{self.where} did not take {left} event(s): {answer.text}; next attempt in {wait:.1f} s"
             error = DeliveryError(text, code="ERETRY", status=answer.status or 500)
             self._reporter.error(error, LogLevel.WARN, topic="not taken")
             return Step.LATER
@@ -155,7 +156,7 @@ class Sender:
 
     def pause_for(self, cause: Cause, why: str, status: int) -> None:
         """Send nothing for now. The events are kept."""
-        text = f"{cause.value}, says {self._where} ({why})"
+        text = f"{cause.value}, says {self.where} ({why})"
         if self._pause.begin(cause, text):
             error = DeliveryError(
                 f"{text}; looking again in {self._pause.remaining:.0f} s", code="EPAUSED", status=status
@@ -163,13 +164,14 @@ class Sender:
             self._reporter.error(error, topic=cause.value)
 
     @property
-    def _where(self) -> str:
+    def where(self) -> str:
+        """The data plane's URL, without credentials."""
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
     def _tell_parked(self, body: bytes, answer: Answer) -> None:
         id = json.loads(body).get("messageId", "")
-        text = f"{self._where} refuses event {id} ({answer.text}); it is parked"
+        text = f"{self.where} refuses event {id} ({answer.text}); it is parked"
         error = DeliveryError(text, code="EREFUSED", status=answer.status)
         self._reporter.error(error, LogLevel.WARN, topic="refused")
 
@@ -195,10 +197,12 @@ class Sender:
         try:
             response = answering()
         except Exception as error:  # noqa: BLE001 - whatever a transport raises, there was no answer
-            return Answer(Verdict.LATER, 0, str(error) or type(error).__name__, None)
+            self.last_answer = str(error) or type(error).__name__
+            return Answer(Verdict.LATER, 0, self.last_answer, None)
+        self.last_answer = describe(response)
         wait = retry_after(response.headers, self._settings.clock())
         self._reporter.log(LogLevel.VERBOSE, "answer %d", response.status)
-        return Answer(verdict(response), response.status, describe(response), wait)
+        return Answer(verdict(response), response.status, self.last_answer, wait)
 
 
 def _envelope(events: list[bytes], now: float) -> bytes:

@@ -1,0 +1,171 @@
+"""From a client's calls to its engine: calls before `initialize`, faults that must not reach the host, the end."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from svctoolkit.errors import DeliveryError, InvalidCall
+from svctoolkit.sdk.base import process
+from svctoolkit.sdk.base.gate import Gate
+from svctoolkit.sdk.base.ready import Ready
+from svctoolkit.sdk.base.reporter import DROPPED, Reporter, Stats
+from svctoolkit.sdk.base.settings import Settings, new_id
+from svctoolkit.sdk.engine import Engine
+from svctoolkit.sdk.events.options import Options
+from svctoolkit.sdk.queue.contents import Numbers
+
+if TYPE_CHECKING:
+    from svctoolkit.sdk.client import ServiceClient
+
+_EARLY_CALLS = 1000
+_EXIT_SECONDS = 5.0
+_T = TypeVar("_T")
+
+
+class _Early(NamedTuple):
+    """A call made before `initialize`."""
+
+    is_event: bool
+    opt_out: bool | None
+    work: Callable[[Engine], None]
+
+
+class Runtime:
+    """The engine of a client, as soon as there is one. Nothing here raises, but `start` for a call within itself."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.engine: Engine | None = None
+        self._reporter = reporter
+        self._starting = Gate()
+        self._origin = new_id()
+        self._carried = 0
+        self._early: deque[_Early] = deque()
+        self._launched = False
+        process.at_exit(self, Runtime._at_exit)
+        process.at_fork(self, child=Runtime._after_fork)
+
+    def start(self, client: ServiceClient, settings: Settings, key: str, options: Options) -> Ready:
+        """Put a new engine in the place of the old one, do what was called early, let it run."""
+        if not self._starting.enter():
+            raise InvalidCall("initialize: it is under way in this very thread")
+        try:
+            engine = self._replace(client, settings, key, options)
+        finally:
+            self._starting.leave()
+        self._catch_up(engine)
+        self._safely(engine, Engine.start)
+        self._reporter.publish()
+        return engine.dispatcher.ready
+
+    def _replace(self, client: ServiceClient, settings: Settings, key: str, options: Options) -> Engine:
+        before, self.engine = self.engine, None
+        if before is not None:
+            before.close(1.0)
+        engine = Engine(client, settings, key, options, self._reporter, self._origin, before)
+        numbers, counts = engine.queue.numbers()
+        self._carried += numbers.waiting + numbers.parked - _remaining(counts, self._carried)
+        early = [self._early.popleft() for _ in range(len(self._early))]
+        first_event = next((place for place, call in enumerate(early) if call.is_event), len(early))
+        opted_out = [call.opt_out for call in early if call.opt_out is not None]
+        for call in early[:first_event]:
+            self._safely(engine, call.work)
+        # The application starts now: after an early opt-out, of which it is not to tell.
+        if not self._launched and not (opted_out and opted_out[-1]):
+            self._safely(engine, lambda engine: engine.recorder.record_launch())
+        self._launched = True
+        for call in early[first_event:]:
+            self._safely(engine, call.work)
+        self.engine = engine
+        return engine
+
+    def do(self, work: Callable[[Engine], None], *, is_event: bool = False, opt_out: bool | None = None) -> None:
+        """Do it with the engine; if there is none yet, when there is. `opt_out` is what it sets, if it does."""
+        engine = self.engine
+        if engine is None:
+            self._postpone(_Early(is_event, opt_out, work))
+        else:
+            self._run(engine, work)
+        self._reporter.publish()
+
+    def ask(self, otherwise: _T, question: Callable[[Engine], _T]) -> _T:
+        """The engine's answer; `otherwise` without an engine, and if it fails."""
+        engine = self.engine
+        if engine is None:
+            return otherwise
+        try:
+            return question(engine)
+        except Exception as error:  # noqa: BLE001 - the host application must not suffer from a fault of ours
+            self.tell_fault(error)
+            return otherwise
+        finally:
+            self._reporter.publish()
+
+    def stats(self) -> Stats:
+        engine, early = self.engine, sum(call.is_event for call in list(self._early))
+        nothing = (Numbers(0, 0, 0), self._reporter.tally.totals())
+        numbers, counts = nothing if engine is None else engine.queue.numbers()
+        return Stats(
+            recorded=counts.get("recorded", 0) + early,
+            carried=self._carried,
+            delivered=counts.get("delivered", 0),
+            retried=counts.get("retried", 0),
+            refused_fields=counts.get("refused_fields", 0),
+            missed=counts.get("missed", 0),
+            dropped={name.removeprefix(DROPPED): n for name, n in counts.items() if name.startswith(DROPPED)},
+            waiting=numbers.waiting + early,
+            parked=numbers.parked,
+            in_memory=numbers.in_memory,
+            paused="" if engine is None else engine.dispatcher.pause.cause.value,
+            last_error=self._reporter.last_error,
+        )
+
+    def shutdown(self, timeout: float, *, patient: bool = True) -> bool:
+        """Flush, stop, close; whether everything was delivered."""
+        delivered = self.ask(self.engine is None, lambda engine: engine.flush(timeout, patient=patient))
+        self.ask(None, lambda engine: engine.close(1.0))
+        return delivered
+
+    def tell_fault(self, error: Exception) -> None:
+        self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
+
+    def _run(self, engine: Engine, work: Callable[[Engine], None]) -> None:
+        engine.turnstile.run(lambda: self._safely(engine, work))
+        self._safely(engine, Engine.deliver_embedded)
+
+    def _postpone(self, call: _Early) -> None:
+        if len(self._early) < _EARLY_CALLS:
+            self._early.append(call)
+        elif call.is_event:
+            self._reporter.drop("too many before initialize", [], 1, unstored=True)
+        engine = self.engine
+        if engine is not None:  # `initialize` was faster
+            self._catch_up(engine)
+
+    def _catch_up(self, engine: Engine) -> None:
+        """What was called in the middle of `initialize`."""
+        with suppress(IndexError):
+            while self._early:
+                self._run(engine, self._early.popleft().work)
+
+    def _safely(self, engine: Engine, work: Callable[[Engine], None]) -> None:
+        try:
+            work(engine)
+        except Exception as error:  # noqa: BLE001 - as in `ask`
+            self.tell_fault(error)
+
+    def _at_exit(self) -> None:
+        engine = self.engine
+        if engine is not None and engine.worker.alive:
+            self.shutdown(_EXIT_SECONDS, patient=False)
+
+    def _after_fork(self) -> None:
+        self._starting = Gate()
+
+
+def _remaining(counts: Mapping[str, int], carried: int) -> int:
+    """How many events have to be in the queue, as far as the client knows."""
+    gone = sum(number for name, number in counts.items() if name.startswith(DROPPED) or name == "delivered")
+    return counts.get("recorded", 0) + carried - gone

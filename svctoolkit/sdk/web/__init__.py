@@ -1,0 +1,1 @@
+"""Web applications: who visits, from where, and which pages are seen."""

@@ -1,0 +1,121 @@
+"""What a request tells of its visitor, as the members of an event's `context` that a browser would send."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote
+
+_CAMPAIGN = {"utm_campaign": "name", "utm_source": "source", "utm_medium": "medium"}
+_LONGEST = 2000
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class WebRequest(NamedTuple):
+    """A request, as ASGI or WSGI has it. Header names are in lower case; `path` is decoded, `query` as it came."""
+
+    method: str
+    scheme: str
+    peer: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+
+
+def networks(addresses: Sequence[str]) -> tuple[Network, ...]:
+    """Addresses and networks of proxies. Raises `ValueError` for what is none."""
+    return tuple(ipaddress.ip_network(address, strict=False) for address in addresses)
+
+
+def page(request: WebRequest, trusted: Sequence[Network]) -> dict[str, str]:
+    """The page that was asked for: path, referrer, search, url; without what is empty."""
+    behind_proxy = _is_trusted(request.peer, trusted)
+    host = (behind_proxy and _last(request.headers.get("x-forwarded-host", ""))) or request.headers.get("host", "")
+    scheme = (behind_proxy and _last(request.headers.get("x-forwarded-proto", ""))) or request.scheme
+    search = f"?{request.query}" if request.query else ""
+    url = f"{scheme}://{host}{quote(request.path)}{search}" if host else ""
+    properties = {
+        "path": request.path or "/",
+        "referrer": request.headers.get("referer", ""),
+        "search": search,
+        "url": url,
+    }
+    return {name: text[:_LONGEST] for name, text in properties.items() if text}
+
+
+def describe(request: WebRequest, trusted: Sequence[Network]) -> dict[str, object]:
+    """`ip`, `userAgent`, `locale`, `page` and `campaign`, as far as the request tells them."""
+    members: dict[str, object] = {
+        "ip": client_address(request, trusted),
+        "userAgent": request.headers.get("user-agent", "")[:_LONGEST],
+        "locale": _locale(request.headers.get("accept-language", "")),
+        "page": page(request, trusted),
+        "campaign": _campaign(request.query),
+    }
+    return {name: value for name, value in members.items() if value}
+
+
+def client_address(request: WebRequest, trusted: Sequence[Network]) -> str:
+    """The visitor's address: of those that a trusted proxy passes on, the last that is not itself a trusted proxy.
+
+    What stands further in front was written by the visitor, and may be anything.
+    """
+    chain = [*(hop.strip() for hop in request.headers.get("x-forwarded-for", "").split(",")), request.peer]
+    address = ""
+    for hop in reversed(chain):
+        if not _address(hop):
+            break
+        address = _address(hop)
+        if not _is_trusted(hop, trusted):
+            break
+    return address
+
+
+def _is_trusted(hop: str, trusted: Sequence[Network]) -> bool:
+    address = _address(hop)
+    return bool(address) and any(ipaddress.ip_address(address) in network for network in trusted)
+
+
+def _address(hop: str) -> str:
+    """The address without port and brackets; empty if it is none."""
+    text = hop.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        return ""
+
+
+def _last(listed: str) -> str:
+    return listed.rpartition(",")[2].strip()
+
+
+def _locale(header: str) -> str:
+    """The language that the visitor prefers most."""
+    best, weight = "", 0.0
+    for entry in header[:_LONGEST].split(","):
+        tag, _, quality = entry.partition(";")
+        try:
+            number = float(quality.strip().removeprefix("q=")) if quality else 1.0
+        except ValueError:
+            continue
+        if tag.strip() not in ("", "*") and number > weight:
+            best, weight = tag.strip(), number
+    return best[:35]
+
+
+def _campaign(query: str) -> dict[str, str]:
+    """`utm_source` and the like, with the names that events have for them."""
+    try:
+        pairs = parse_qsl(query[:_LONGEST], max_num_fields=100)
+    except ValueError:
+        return {}
+    return {
+        _CAMPAIGN.get(key, key.removeprefix("utm_")): value[:_LONGEST]
+        for key, value in pairs
+        if key.startswith("utm_") and len(key) > len("utm_")
+    }

@@ -1,0 +1,77 @@
+"""WSGI: Flask, Django's wsgi.py, Bottle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import copy_context
+from typing import Any, Unpack
+
+from svctoolkit.sdk.client import ServiceClient
+from svctoolkit.sdk.web.request import WebRequest
+from svctoolkit.sdk.web.tracking import Tracking, TrackingSettings
+
+_Headers = list[tuple[str, str]]
+
+
+class TrackingWSGI:
+    """WSGI middleware. The body is streamed inside the request's identity too."""
+
+    def __init__(
+        self, app: Callable[..., Iterable[bytes]], client: ServiceClient, **settings: Unpack[TrackingSettings]
+    ) -> None:
+        self._app, self._tracking = app, Tracking(client, **settings)
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        tracking, request = self._tracking, _request(environ)
+        visitor = tracking.visitor(request, environ)
+
+        def start_tracked(status: str, headers: _Headers, *error: Any) -> Any:
+            kind = next((value for name, value in headers if name.lower() == "content-type"), "")
+            if visitor.is_new:
+                headers = [*headers, tracking.set_cookie(visitor.anonymous_id, secure=request.scheme == "https")]
+            tracking.record(request, int(status[:3]), kind)
+            return start_response(status, headers, *error)
+
+        context = copy_context()
+        context.run(
+            tracking.client.enter_scope,
+            anonymous_id=visitor.anonymous_id,
+            user_id=visitor.user_id,
+            context=visitor.context,
+        )
+        return _InContext(context.run, context.run(self._app, environ, start_tracked))
+
+
+class _InContext:
+    """The body of an answer, made inside the request's identity."""
+
+    def __init__(self, run: Callable[..., Any], body: Iterable[bytes]) -> None:
+        self._run, self._body = run, body
+
+    def __iter__(self) -> Iterator[bytes]:
+        chunks = self._run(iter, self._body)
+        end = object()
+        while (chunk := self._run(next, chunks, end)) is not end:
+            yield chunk
+
+    def close(self) -> None:
+        if hasattr(self._body, "close"):
+            self._run(self._body.close)
+
+
+def _request(environ: Mapping[str, Any]) -> WebRequest:
+    path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+    headers = {
+        name.removeprefix("HTTP_").replace("_", "-").lower(): value
+        for name, value in environ.items()
+        if name.startswith("HTTP_") and isinstance(value, str)
+    }
+    headers.setdefault("host", environ.get("SERVER_NAME", ""))
+    return WebRequest(
+        environ.get("REQUEST_METHOD", ""),
+        environ.get("wsgi.url_scheme", "http"),
+        environ.get("REMOTE_ADDR", ""),
+        path.encode("latin-1").decode("utf-8", "replace"),
+        environ.get("QUERY_STRING", ""),
+        headers,
+    )
