@@ -19,6 +19,7 @@ from svctoolkit.cli import main
 from svctoolkit.destinations import DestinationType, Rows, Settings, Tags, definitions
 from svctoolkit.destinations._own import definition
 from svctoolkit.errors import MappingError
+from svctoolkit.widgets import DestinationExplorer
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -55,6 +56,20 @@ def test_a_handler_of_a_notebook_maps_and_refuses(notebook: dict[str, Any]) -> N
     with pytest.raises(MappingError, match=r"properties\.internal") as refused:
         notebook["harbor"].payloads({**track, "properties": {"internal": True}}, {"apiKey": "s3cr3t"})
     assert refused.value.field == "properties.internal"
+
+
+def test_its_quirks_are_shown(notebook: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """What the service does otherwise than the destination's documentation stands in the command, view and explorer."""
+    settings, quirk = notebook["HarborSettings"], "Visits without an end last <forever>."
+    CATALOGUE.add("QUAY", DestinationType("Quay", settings, quirks=[quirk]))
+    CATALOGUE["QUAY"].on("page")(notebook["send_visit"])
+
+    assert main(["definitions", "QUAY"]) == 0
+    explorer = DestinationExplorer(destination="QUAY")
+
+    assert f"quirk    {quirk}" in capsys.readouterr().out
+    for view in (CATALOGUE["QUAY"]._repr_mimebundle_()["text/html"], explorer._about.value):
+        assert "Visits without an end last &lt;forever&gt;." in view
 
 
 def test_its_definition_is_what_its_settings_say(notebook: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from svctoolkit.errors import UnknownName
@@ -180,18 +180,16 @@ _SAMPLES["track"] = _SAMPLES["order completed"]
 def sample(name: str, *, at: datetime | None = None) -> dict[str, Any]:
     """A copy of one sample event, by event type or by the lower-case name of a track event.
 
-    Its times are always the same ones; with `at` it happened then, for destinations that take no old events. Raises
-    `UnknownName`.
+    It happened at `at`, by default a second ago: several destinations take no old events. Raises `UnknownName`.
     """
     if name.lower() not in _SAMPLES:
         raise UnknownName("sample event", name, _SAMPLES)
     event = deepcopy(_SAMPLES[name.lower()])
-    if at is not None:
-        later = at - datetime.fromisoformat(event["originalTimestamp"])
-        event |= {member: iso(datetime.fromisoformat(event[member]) + later) for member in _TIMES}
+    later = (at or datetime.now(UTC) - timedelta(seconds=1)) - datetime.fromisoformat(event["originalTimestamp"])
+    event |= {member: iso(datetime.fromisoformat(event[member]) + later) for member in _TIMES}
     return event
 
 
-def samples() -> dict[str, dict[str, Any]]:
-    """A copy of every sample event, by name."""
-    return deepcopy(_SAMPLES)
+def samples(*, at: datetime | None = None) -> dict[str, dict[str, Any]]:
+    """A copy of every sample event, by name; they happened at `at`, by default a second ago."""
+    return {name: sample(name, at=at) for name in _SAMPLES}

@@ -1,0 +1,82 @@
+"""Sample events at every destination type, with a small and with a large configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from svctoolkit import errors, events
+from svctoolkit.destinations import CATALOGUE, examples
+from svctoolkit.destinations import definitions as defs
+from svctoolkit.events import ROOTS
+
+TYPES = CATALOGUE.names()
+
+
+def configurations(name: str) -> list[dict[str, Any]]:
+    """The smallest and the largest configuration among the examples of a type that send something."""
+    sending = sorted((example.config for example in examples(name) if example.payloads), key=len)
+    return [sending[0], sending[-1]]
+
+
+def lookup(name: str) -> Any:
+    """Answers as those of the type's examples, and an empty object to any other question."""
+    answers = {(item.method, item.url): (item.status, item.body) for e in examples(name) for item in e.lookups}
+
+    def answer(request: Mapping[str, Any]) -> tuple[int, Any]:
+        return answers.get((request.get("method", "GET"), str(request.get("url"))), (200, {}))
+
+    return answer
+
+
+def refusals(name: str) -> list[errors.EventError]:
+    """What a type says to the samples that it does not take."""
+    out: list[errors.EventError] = []
+    for config in configurations(name):
+        mapping = CATALOGUE[name].prepare(config)
+        for event in events.samples().values():
+            try:
+                mapping.payloads(event, lookup=lookup(name))
+            except errors.EventError as error:
+                out.append(error)
+    return out
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_refusal_of_a_sample_says_what_would_help(name: str) -> None:
+    """A realistic event is never too old and never trips a mapping up.
+
+    A refusal names a field of the event or a variable of the configuration, or says what the destination answered.
+    """
+    taken = CATALOGUE[name].handlers
+    for error in refusals(name):
+        if isinstance(error, errors.UnsupportedEvent):
+            assert f"only {', '.join(taken)}" in str(error)
+            continue
+        words = re.findall(r"[\w.]+", str(error).replace("$.", ""))
+        roots, variables = {word.split(".")[0] for word in words}, {*defs.variables(name), "metadata"}
+        assert "mapping failed" not in str(error)
+        assert " takes the last " not in str(error)
+        assert roots & ROOTS or set(words) & variables or error.field or "answer" in str(error), str(error)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_type_refuses_no_sample_for_its_type_alone(name: str) -> None:
+    """An event type that has a handler is not refused as unsupported, whatever the configuration."""
+    unsupported = [error for error in refusals(name) if isinstance(error, errors.UnsupportedEvent)]
+    others = {event["type"] for event in events.samples().values()} - set(CATALOGUE[name].handlers)
+
+    assert len(unsupported) == 2 * sum(event["type"] in others for event in events.samples().values())
+
+
+def test_samples_happened_a_moment_ago() -> None:
+    """Several destinations take no old events; the times of one event keep their distances."""
+    before = datetime.now(UTC)
+    for event in [events.sample("track"), *events.samples().values()]:
+        when = datetime.fromisoformat(event["originalTimestamp"])
+        assert before - timedelta(seconds=30) < when < datetime.now(UTC)
+        assert datetime.fromisoformat(event["receivedAt"]) - when == timedelta(milliseconds=490)
