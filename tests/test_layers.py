@@ -64,6 +64,10 @@ ROOMS = {
     "server": (
         "demo_workspace web test_api store worker ingest inspect admin application serving plane banner foreground"
     ),
+    "transformations": (
+        "_display _contract callables _types _channel _frames _layers _requests _process _probe _worker _forking "
+        "_program _pool _load worker"
+    ),
     "runner": "expect suite coverage planes attempts report record run",
 }
 

@@ -240,6 +240,29 @@ def test_a_worker_that_dies_is_replaced(language: str, pools: dict[str, Pool]) -
     assert pools[language].workers == 1
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_code_that_hangs_leaves_workers_to_other_code(language: str, pools: dict[str, Pool]) -> None:
+    """Also where several transformations hang, each in several calls, other code runs before any of them is ended."""
+    loop = {
+        "javascript": "export const transformEvent = () => {{ while (true) {{}} }} // {}",
+        "python": "def transformEvent(e, m):\n    while True: pass  # {}",
+    }[language]
+    hanging = [
+        transformations.load(loop.format(n), language, workers=pools[language], limits=Limits(time=4)) for n in range(2)
+    ]
+    calls = [threading.Thread(target=each.run, args=([{}], [{}])) for each in hanging * 2]
+    for call in calls:
+        call.start()
+    outputs = run(SAME[language], language, [{}], workers=pools[language])
+    busy = [call.is_alive() for call in calls]
+    for call in calls:
+        call.join()
+
+    assert kinds(outputs) == ["fine"]
+    assert busy == [True] * 4
+    assert pools[language].workers <= 2
+
+
 @linux
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_worker_that_dies_while_it_starts_is_started_again(

@@ -77,7 +77,11 @@ class ForkingWorker(Worker):
                 self._next = None
             number = next(self._numbers)
             self._tell(b"L", number, content)
-            answer = decode(self._hear(b"L", number), LoadAnswer, ANY_SIZE)
+            try:
+                answer = decode(self._hear(b"L", number, limits.time), LoadAnswer, ANY_SIZE)
+            except TimeoutError:  # there is code that takes CPython for ever to compile
+                self.end()
+                raise timeout(limits) from None
         if answer.error is None:
             answer.error = self._call(b"C", b"", limits, _no_replies).error
         return answer
@@ -113,7 +117,7 @@ class ForkingWorker(Worker):
         """Talks to the parent, which runs no user code: when that fails, the worker is of no use any more."""
         try:
             yield
-        except (ClosedError, TimeoutError):
+        except (ClosedError, TimeoutError, OSError):
             death = self.death()
             raise TransformationError(death.message, kind="memory" if death.kind == "memory" else "sandbox") from None
         except TransformationError:
@@ -124,13 +128,13 @@ class ForkingWorker(Worker):
         self.channel.send(number, letter, content, time.monotonic() + _CONTROL_SECONDS, attached)
         self._expected.append((letter, number))
 
-    def _hear(self, letter: bytes, number: int) -> bytes:
+    def _hear(self, letter: bytes, number: int, seconds: float = _CONTROL_SECONDS) -> bytes:
         """The parent's answer to this. It answers in order: what comes before is kept, if it is about another child."""
         while (letter, number) not in self._answers:
-            asked = self._expected.popleft()
-            frame = self.channel.receive(asked[1], time.monotonic() + _CONTROL_SECONDS, _LARGEST)
-            if asked[0] == b"F" or asked == (letter, number):
-                self._answers[asked] = frame
+            question = self._expected.popleft()
+            frame = self.channel.receive(question[1], time.monotonic() + seconds, _LARGEST)
+            if question[0] == b"F" or question == (letter, number):
+                self._answers[question] = frame
         return self._answers.pop((letter, number))
 
     def _fork(self) -> _Child:

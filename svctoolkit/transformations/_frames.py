@@ -65,10 +65,10 @@ class Unit(msgspec.Struct):
 
 
 class EntryPoint(msgspec.Struct):
-    """The function that a program has; where `name` is empty, `found` says what it has instead."""
+    """The function that a program has; where `name` is empty, `problem` says what is wrong."""
 
     name: str = ""
-    found: str = ""
+    problem: str = ""
 
 
 class LoadAnswer(msgspec.Struct):

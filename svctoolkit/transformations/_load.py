@@ -27,6 +27,7 @@ from svctoolkit.transformations._requests import Requests
 from svctoolkit.transformations._worker import CallError
 
 LANGUAGES = ("javascript", "python")
+_LEVELS = {"info", "debug", "warn", "error"}
 _WORKER_GONE = {"memory", "crash", "sandbox"}  # breaches that others may have brought about
 _BREACHES = 3  # events of one call that may exceed a limit before the rest is given up
 
@@ -155,7 +156,7 @@ class SandboxedTransformation:
             return worker.run(content, self.program.limits, replies)
 
     def _output(self, result: Result, event: Mapping[str, Any]) -> Output:
-        logs = _logs(result) if result.logs else ()
+        logs = _logs(result, self.program.limits) if result.logs or result.dropped else ()
         if result.events is None:
             return Output(error=_of_event(self.program.error(result.error), event), logs=logs)
         try:
@@ -193,10 +194,18 @@ def _of_event(error: TransformationError, event: Mapping[str, Any]) -> Transform
     )
 
 
-def _logs(result: Result) -> tuple[Log, ...]:
-    lines = [Log(text, level) for level, text in result.logs]
-    if result.dropped:
-        lines.append(Log(f"{result.dropped} more lines left out: the limit for one event is reached", "warn"))
+def _logs(result: Result, limits: Limits) -> tuple[Log, ...]:
+    """The lines of an event, within its limits also where the worker says otherwise."""
+    lines: list[Log] = []
+    size, left_out = 0, result.dropped
+    for level, text in result.logs:
+        if size >= limits.log_bytes:
+            left_out += 1
+            continue
+        lines.append(Log(text[: limits.log_line + 1], level if level in _LEVELS else "info"))
+        size += len(text) + 1
+    if left_out:
+        lines.append(Log(f"{left_out} more lines left out: the limit for one event is reached", "warn"))
     return tuple(lines)
 
 

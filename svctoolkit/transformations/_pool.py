@@ -24,12 +24,13 @@ class Pool:
     """Workers that are kept between calls. Nothing runs until the first call asks for one.
 
     A worker keeps the program it has; one that is free changes to another program of the same scope, or is replaced by
-    a new process. No transformation has more than half of the workers at once.
+    a new process. Code that hangs leaves workers to other code: no transformation has the last two, and one that gets
+    none while all are busy gets an extra one, up to as many again.
     """
 
     def __init__(self, language: str, size: int, without: Collection[str] = ()) -> None:
         self.language, self.size, self._without = language, size, without
-        self._most_of_one = max(1, size // 2)
+        self._most_of_one = max(1, size - 2)
         self._free: list[Worker] = []  # the longest unused first
         self._busy: dict[int, str] = {}  # the programs of the others
         self._count = 0
@@ -79,7 +80,8 @@ class Pool:
                 if worker is None and same >= self._most_of_one:
                     self._changed.wait(_PATIENCE)  # code that hangs must leave workers to other code
                     continue
-                if worker is None and self._count < self.size:
+                most = 2 * self.size if not same and time.monotonic() > patience else self.size
+                if worker is None and self._count < most and (most == self.size or not self._free):
                     self._count += 1
                     return None
                 # one that is busy with this very program is free sooner than another is made ready for it
@@ -138,6 +140,8 @@ class Pool:
     def _give_back(self, worker: Worker | None) -> None:
         with self._changed:
             self._busy.pop(id(worker), None)
+            if worker is not None and self._count > self.size:
+                worker.end()  # an extra one
             if worker is not None and not worker.ended:
                 self._free.append(worker)
             else:

@@ -51,7 +51,11 @@ class Process:
     def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
         self.language, self.memory = language, memory
         self.ended = False
-        self._start(without)
+        try:
+            self._start(without)
+        except OSError as error:  # no descriptors, processes or memory left
+            text = f"the sandbox for {language} did not start: {error.strerror or error}"
+            raise TransformationError(text, kind="sandbox") from None
         try:
             self.layers = self._ready()
             self._verify()

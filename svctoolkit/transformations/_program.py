@@ -12,6 +12,7 @@ from svctoolkit.transformations._contract import Library, Limits
 from svctoolkit.transformations._frames import Failure, LoadAnswer, Place, Unit
 from svctoolkit.transformations._worker import Worker
 
+_LONGEST, _LONGEST_STACK = 2000, 4000  # characters of an error
 _SYNTAX = re.compile(r"([^\n]*):(\d+): (\w+): ([^\n]*)(?:\n[^\n]*\n([^\n^]*)\^)?")
 
 
@@ -68,7 +69,7 @@ class Program:
 
     def _refusal(self, answer: LoadAnswer) -> TransformationError | None:
         if answer.unknown_import:
-            module = answer.unknown_import
+            module = answer.unknown_import[:200]
             meant = did_you_mean(module, self._libraries)
             return self._error("Error", f"import from {module} failed. Module not found.{meant}", answer.at)
         if answer.syntax:
@@ -78,7 +79,7 @@ class Program:
             error.kind = "syntax" if error.name == "SyntaxError" else "error"
             return error
         if answer.entry_point is not None and not answer.entry_point.name:
-            text, file = answer.entry_point.found[:500], next(iter(self._sources))
+            text, file = answer.entry_point.problem[:500], next(iter(self._sources))
             return TransformationError(text, name="Error", where=file, kind="syntax")
         return None
 
@@ -99,7 +100,7 @@ class Program:
                 message = "Unexpected token '}'"
         elif line == 1:
             column -= self._head(file)
-        return self._error(name, message, (file, line, max(1, column)))
+        return self._error(name, message[:_LONGEST], (file, line, max(1, column)))
 
     def _head(self, file: str) -> int:
         return next((unit.head for unit in self.units if unit.file == file), 0)
@@ -112,11 +113,11 @@ class Program:
         """The error in a worker's words, with its place in the user's files."""
         if failure is None:
             return TransformationError("the transformation failed", name="Error")
-        message = failure.message
+        message = failure.message[:_LONGEST]
         if failure.plain:
             message = f"{message or '(nothing)'} (thrown as it is; throw an Error to see where)"
-        where, line = self._place(failure.at or self._first_frame(failure.stack))
-        return TransformationError(message, name=failure.name or "Error", where=where, source_line=line)
+        where, line = self._place(failure.at or self._first_frame(failure.stack[:_LONGEST_STACK]))
+        return TransformationError(message, name=failure.name[:100] or "Error", where=where, source_line=line)
 
     def _first_frame(self, stack: str) -> Place | None:
         for line in stack.split("\n")[:40]:

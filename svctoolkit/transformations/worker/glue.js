@@ -225,7 +225,7 @@
     const batch = owns(run.exports, 'transformBatch') && typeof run.exports.transformBatch === 'function';
     const name = each && batch ? 'transformEvent,transformBatch' : each ? 'transformEvent' : batch ? 'transformBatch' : '';
     if (each !== batch) return { __proto__: null, name, call: run.exports[name] };
-    return { __proto__: null, name: '', found: 'Expected one of transformEvent,transformBatch. Found ' + name };
+    return { __proto__: null, name: '', problem: 'Expected one of transformEvent,transformBatch. Found ' + name };
   };
 
   // ------------------------------------------------------------------ running
@@ -278,8 +278,8 @@
     run.left = 0;
   };
   const ready = (legacy) => {
-    const { name, call, found } = entryPoint(legacy);
-    if (name === '') return failAll(failure(new TypeFailure(found)));
+    const { name, call, problem } = entryPoint(legacy);
+    if (name === '') return failAll(failure(new TypeFailure(problem)));
     run.legacy = name === 'transform';
     if (name === 'transformEvent') return startAll(call);
     enter(0);
@@ -307,7 +307,7 @@
       if (run.entry === undefined && run.thrown === undefined) run.entry = entryPoint();
     } catch { run.entry = { __proto__: null, name: 'unknown' } }
     const { entry, thrown } = run;
-    return stringify({ __proto__: null, entry_point: entry === undefined ? null : { __proto__: null, name: entry.name, found: entry.found },
+    return stringify({ __proto__: null, entry_point: entry === undefined ? null : { __proto__: null, name: entry.name, problem: entry.problem },
       error: thrown === undefined ? null : parse(thrown) });
   };
 

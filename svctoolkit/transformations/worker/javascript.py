@@ -41,9 +41,7 @@ class Engine:
         self._maker = (folder / "realm.js").read_text("utf-8")
         self._glue = (folder / "glue.js").read_bytes()
         # WebAssembly that compiles in the background would go on after its call
-        flags = (
-            f"--single-threaded --no-wasm-async-compilation --max-old-space-size={self._memory >> 20}"
-        )
+        flags = f"--single-threaded --no-wasm-async-compilation --max-old-space-size={self._memory >> 20}"
         self._v8 = v8.V8(config["engine"], flags=flags, without=config["without"])
         self._count = 0
         self._program: bytes = b""

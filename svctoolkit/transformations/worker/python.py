@@ -84,7 +84,8 @@ class Engine:
         files = [source["file"] for source in (message["main"], *message["libraries"])]
         self._program = None
         try:
-            self._program = program = programs.Program(message)
+            program = programs.Program(message)
+            lines = program.lines()
         except programs.NameClashError as clash:
             return _error({"name": "ImportError", "message": str(clash), "at": [clash.file, 1, 1]})
         except (SyntaxError, ValueError, RecursionError) as error:
@@ -92,7 +93,8 @@ class Engine:
         finally:
             gc.collect()
             gc.freeze()  # children then leave these pages alone
-        units = [{"file": file, "lines": lines} for file, lines in zip(program.files, program.lines(), strict=True)]
+        self._program = program
+        units = [{"file": file, "lines": numbers} for file, numbers in zip(program.files, lines, strict=True)]
         return json.dumps({"units": units}).encode()
 
     def serve(self, receive: channel.Receive, send: channel.Send) -> None:

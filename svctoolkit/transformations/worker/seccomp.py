@@ -96,16 +96,12 @@ _FOR_CHILDREN = {"dup3", "fork", "kill", "recvmsg", "seccomp", "wait4"}
 _CONDITIONAL = {"clone", "clone3", "ioctl", "mmap", "mprotect", "prctl", "prlimit64", "tgkill"}
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
-_ALLOW, _KILL = 0x7FFF0000, 0x80000000
+_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _ANY_BIT, _AT_LEAST, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 
 
-def _refuse(number: int) -> int:
-    return 0x00050000 | number
-
-
 class _Filter:
-    """A classic BPF program, put together step by step."""
+    """A classic BPF program, put together step by step. Rules end in a verdict."""
 
     def __init__(self) -> None:
         self.column = 0 if platform.machine() == "x86_64" else 1
@@ -118,7 +114,7 @@ class _Filter:
         self.add(_RETURN, verdict)
 
     def on(self, name: str, rule: Callable[[], None]) -> None:
-        """What happens to one system call: `rule` adds steps that end in a verdict."""
+        """What happens to one system call."""
         number = _CALLS[name][self.column]
         if number is None:
             return
@@ -131,6 +127,39 @@ class _Filter:
         """Loads the low half of an argument of the call."""
         self.add(_LOAD, 16 + 8 * index)
 
+    def allow(self) -> None:
+        self.end(_ALLOW)
+
+    def refuse(self, number: int = errno.EPERM) -> None:
+        self.end(_ERROR | number)
+
+    def allow_unless_bits(self, index: int, bits: int) -> None:
+        """Refuses when an argument has any of these bits."""
+        self.argument(index)
+        self.add(_ANY_BIT, bits, 0, 1)
+        self.refuse()
+        self.allow()
+
+    def allow_if_bits(self, index: int, bits: int) -> None:
+        self.argument(index)
+        self.add(_ANY_BIT, bits, 1, 0)
+        self.refuse()
+        self.allow()
+
+    def allow_if(self, index: int, value: int) -> None:
+        self.argument(index)
+        self.add(_EQUAL, value, 0, 1)
+        self.allow()
+        self.refuse()
+
+    def allow_if_null(self, index: int) -> None:
+        """For a pointer: both of its halves are nothing."""
+        for half in (16 + 8 * index, 20 + 8 * index):
+            self.add(_LOAD, half)
+            self.add(_EQUAL, 0, 1, 0)
+            self.refuse()
+        self.allow()
+
     def bytes(self) -> bytes:
         return b"".join(self._program)
 
@@ -142,41 +171,8 @@ def is_known() -> bool:
 
 def program(kind: str) -> bytes:
     """The filter for `jit`, `parent` or `child`. The one for a child has a gap for the child's own ID."""
-    f = _Filter()
-
-    def refuse() -> None:
-        f.end(_refuse(errno.EPERM))
-
-    def allow() -> None:
-        f.end(_ALLOW)
-
-    def unless_any_bit(index: int, bits: int) -> None:
-        f.argument(index)
-        f.add(_ANY_BIT, bits, 0, 1)
-        refuse()
-        allow()
-
-    def if_equal(index: int, *values: int) -> None:
-        f.argument(index)
-        for value in values:
-            f.add(_EQUAL, value, 0, 1)
-            allow()
-        refuse()
-
-    def if_reading() -> None:
-        for half in (32, 36):  # both halves of the pointer to the new limits
-            f.add(_LOAD, half)
-            f.add(_EQUAL, 0, 1, 0)
-            refuse()
-        allow()
-
-    def if_thread() -> None:
-        f.argument(0)
-        f.add(_ANY_BIT, _CLONE_THREAD, 1, 0)
-        refuse()
-        allow()
-
     jit, parent = kind == "jit", kind == "parent"
+    f = _Filter()
     f.add(_LOAD, 4)
     f.add(_EQUAL, _AUDIT_ARCH[platform.machine()], 1, 0)
     f.end(_KILL)
@@ -185,21 +181,21 @@ def program(kind: str) -> bytes:
         f.add(_AT_LEAST, 0x40000000, 0, 1)
         f.end(_KILL)
     for name in _CALLS.keys() - _CONDITIONAL - (set() if jit else _FOR_JIT) - (set() if parent else _FOR_CHILDREN):
-        f.on(name, allow)
+        f.on(name, f.allow)
     for name in ("mmap", "mprotect"):
-        f.on(name, allow if jit else lambda: unless_any_bit(2, _PROT_EXEC))
-    f.on("tgkill", allow if parent else lambda: if_equal(0, os.getpid() if jit else _OWN_ID))
-    # a child lowers limits of its own before its filter
-    f.on("prlimit64", (lambda: if_equal(0, 0)) if parent else if_reading)
-    f.on("ioctl", lambda: f.end(_refuse(errno.ENOTTY)))
-    f.on("clone3", lambda: f.end(_refuse(errno.ENOSYS)))  # its flags are in memory: libc then uses clone
+        f.on(name, f.allow if jit else lambda: f.allow_unless_bits(2, _PROT_EXEC))
+    f.on("tgkill", f.allow if parent else lambda: f.allow_if(0, os.getpid() if jit else _OWN_ID))
+    # a child lowers limits of its own before its filter; afterwards they can be read
+    f.on("prlimit64", (lambda: f.allow_if(0, 0)) if parent else lambda: f.allow_if_null(2))
+    f.on("ioctl", lambda: f.refuse(errno.ENOTTY))
+    f.on("clone3", lambda: f.refuse(errno.ENOSYS))  # its flags are in memory: libc then uses clone
     if jit:
-        f.on("clone", if_thread)
-        f.on("prctl", lambda: if_equal(0, _PR_SET_VMA))
+        f.on("clone", lambda: f.allow_if_bits(0, _CLONE_THREAD))
+        f.on("prctl", lambda: f.allow_if(0, _PR_SET_VMA))
     if parent:
-        f.on("clone", lambda: unless_any_bit(0, ~_FORK_FLAGS))
-        f.on("prctl", lambda: if_equal(0, _PR_SET_PDEATHSIG))
-    refuse()
+        f.on("clone", lambda: f.allow_unless_bits(0, ~_FORK_FLAGS))
+        f.on("prctl", lambda: f.allow_if(0, _PR_SET_PDEATHSIG))
+    f.refuse()
     return f.bytes()
 
 
