@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from svctoolkit.errors import InvalidCall, ToolkitError
 from svctoolkit.sdk._display import mime_bundle
@@ -206,6 +206,34 @@ class ServiceClient:
     putAdvertisingId = put_advertising_id  # noqa: N815
     putDeviceToken = put_device_token  # noqa: N815
 
+    def record(
+        self,
+        kind: Literal["identify", "track", "group", "screen", "page", "alias"],
+        name: str = "",
+        content: _Values = None,
+        *,
+        category: str = "",
+        **details: Unpack[CallDetails],
+    ) -> str:
+        """One event as other SDKs' calls make them: about the user of `details`, and nobody else's state.
+
+        `name` is what the call's first argument is (of identify and alias the user's ID); it may be empty where those
+        SDKs let it be. Nothing of it is kept: a later event of that user is told again whose it is.
+        """
+        given = {"name": name, "category": category}
+        texts = {key: text(kind, key, value) for key, value in given.items() if value}
+        try:
+            checked, options = checked_details(kind, details, NONE, self._refuse_field)
+        except InvalidCall as error:
+            self._refuse_call(error)
+            return ""
+        call = self._call(kind, texts.get("name", ""), "properties", content, options, checked)
+        identity = call.identity or Identity(checked.anonymous_id, checked.user_id, visitor={})
+        if self._settings.enabled:
+            full = call._replace(identity=identity, category=texts.get("category", ""))
+            self._runtime.do(lambda engine: engine.record(full), is_event=True)
+        return call.message_id
+
     # What every event carries
 
     def register(self, properties: Mapping[str, object]) -> None:
@@ -368,8 +396,10 @@ class ServiceClient:
     def _call(self, kind: str, name: str, member: str, content: _Values, options: Options, details: Details) -> Call:
         if self._properties and kind in _WITH_PROPERTIES:
             content = {**self._properties, **(content or {})}
-        if kind == "screen":
+        if kind == "screen" and name:
             content = {**(content or {}), "name": name}
+        if kind == "page":
+            content = content or {}
         body = "" if content is None else json_text(content, member, self._refuse_field)
         identity = self._scope.get()
         if details.names_user:

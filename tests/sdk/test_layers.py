@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "factories": "",
     "web": "base client",
     "middleware": "web",
+    "compat": "base events client",
 }
 MODULES = [file for file in sorted(SDK.rglob("*.py")) if file != SDK / "__init__.py"]
 

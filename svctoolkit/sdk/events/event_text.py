@@ -28,6 +28,7 @@ class Call(NamedTuple):
     message_id: str
     context: str = ""
     is_past: bool = False
+    category: str = ""
 
 
 class EventText:
@@ -51,11 +52,12 @@ class EventText:
             integrations = _integrations(call.options.integrations)
         anonymous = f'"anonymousId":{quoted(identity.anonymous_id)},' if identity.anonymous_id else ""
         channel = "mobile" if identity.visitor is None else "server"
+        category = f'"category":{quoted(call.category)},' if call.category else ""
         user = f'"userId":{quoted(identity.user_id)},' if identity.user_id else ""
         return (
             f'{{"messageId":{quoted(call.message_id)},"channel":"{channel}","context":{context},'
             f'"type":"{call.kind}","originalTimestamp":"{self._time(call.at)}",'
-            f"{anonymous}{user}{_head(call)}{integrations}{_tail(call, identity, previous)}}}"
+            f"{anonymous}{user}{category}{_head(call)}{integrations}{_tail(call, identity, previous)}}}"
         ).encode()
 
     def _time(self, at: float) -> str:
@@ -72,7 +74,8 @@ def _head(call: Call) -> str:
         properties = f'"properties":{call.body},' if call.body else ""
         return f'"event":{quoted(call.name)},{properties}'
     if call.kind == "page":
-        return f'"name":{quoted(call.name)},"properties":{call.body},'
+        name = f'"name":{quoted(call.name)},' if call.name else ""
+        return f'{name}"properties":{call.body},'
     return ""
 
 

@@ -1,0 +1,228 @@
+"""The `Client` of the RudderStack and Segment SDKs for Python, over `ServiceClient`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from svctoolkit.sdk.base.settings import Configuration, LogLevel
+from svctoolkit.sdk.client import ServiceClient
+from svctoolkit.sdk.events.details import CallDetails
+
+_Id = str | int | float | None
+_Members = Mapping[str, Any] | None
+#: whether the event was taken, and what is known of it
+Outcome = tuple[bool, dict[str, Any]]
+_Kind = Literal["identify", "track", "group", "screen", "page", "alias"]
+_LONGEST_FLUSH = 600.0
+
+
+class Client:
+    """Calls name their user, and leave nothing behind. Settings that only a queue in memory needs are taken and do
+    nothing: `max_retries`, `timeout`, `proxies` (HTTPS_PROXY in the environment counts), `thread`.
+
+    Raises `AssertionError` where those SDKs do: for a wrong write key, a user without an ID, a wrong type.
+    """
+
+    def __init__(
+        self,
+        write_key: str | None = None,
+        host: str | None = None,
+        debug: bool = False,
+        max_queue_size: int = 10_000,
+        send: bool = True,
+        on_error: Callable[[Exception, list[Any]], object] | None = None,
+        gzip: bool = False,
+        max_retries: int = 10,
+        sync_mode: bool = False,
+        timeout: float = 15,
+        proxies: Mapping[str, str] | None = None,
+        thread: int = 1,
+        upload_size: int = 100,
+        upload_interval: float = 0.5,
+    ) -> None:
+        del max_retries, timeout, proxies, thread
+        key = _require("write_key", write_key, str)
+        settings: Configuration = {
+            "db_threshold_count": max(1, max_queue_size),
+            "flush_queue_size": min(max(1, upload_size), 100),
+            "sleep_timeout": max(1, round(upload_interval)),
+            "track_lifecycle_events": False,
+            "gzip": gzip,
+            "enabled": send,
+            "log_level": LogLevel.DEBUG if debug else LogLevel.NONE,
+        }
+        if host:
+            settings["data_plane_url"] = host.rstrip("/")
+        if on_error is not None:
+            settings["on_error"] = lambda error: on_error(error, [])
+        self.service = ServiceClient(**settings)
+        self._sync_mode = sync_mode
+        self.service.initialize(key)
+
+    def identify(
+        self,
+        user_id: _Id = None,
+        traits: _Members = None,
+        context: _Members = None,
+        timestamp: dt.datetime | None = None,
+        anonymous_id: _Id = None,
+        integrations: _Members = None,
+        message_id: _Id = None,
+    ) -> Outcome:
+        """What is known of a user."""
+        _require("traits", traits or {}, Mapping)
+        user = _require_user(user_id, anonymous_id)
+        details = _details(context, timestamp, integrations, message_id, **{**user, "user_id": None})
+        return self._record("identify", user["user_id"] or "", traits or {}, details)
+
+    def track(
+        self,
+        user_id: _Id = None,
+        event: str | None = None,
+        properties: _Members = None,
+        context: _Members = None,
+        timestamp: dt.datetime | None = None,
+        anonymous_id: _Id = None,
+        integrations: _Members = None,
+        message_id: _Id = None,
+    ) -> Outcome:
+        """A user did something."""
+        name = _require("event", event, str)
+        user = _require_user(user_id, anonymous_id)
+        return self._record(
+            "track", name, properties or {}, _details(context, timestamp, integrations, message_id, **user)
+        )
+
+    def alias(
+        self,
+        previous_id: _Id = None,
+        user_id: _Id = None,
+        context: _Members = None,
+        timestamp: dt.datetime | None = None,
+        integrations: _Members = None,
+        message_id: _Id = None,
+    ) -> Outcome:
+        """The user `previous_id` is `user_id` from now on."""
+        before, after = _require_id("previous_id", previous_id), _require_id("user_id", user_id)
+        details = _details(context, timestamp, integrations, message_id, user_id=before)
+        return self._record("alias", after, None, details)
+
+    def group(
+        self,
+        user_id: _Id = None,
+        group_id: _Id = None,
+        traits: _Members = None,
+        context: _Members = None,
+        timestamp: dt.datetime | None = None,
+        anonymous_id: _Id = None,
+        integrations: _Members = None,
+        message_id: _Id = None,
+    ) -> Outcome:
+        """A user belongs to an organisation."""
+        name, user = _require_id("group_id", group_id), _require_user(user_id, anonymous_id)
+        details = _details(context, timestamp, integrations, message_id, **user)
+        return self._record("group", name, traits or {}, details)
+
+    def page(
+        self,
+        user_id: _Id = None,
+        category: str | None = None,
+        name: str | None = None,
+        properties: _Members = None,
+        context: _Members = None,
+        timestamp: dt.datetime | None = None,
+        anonymous_id: _Id = None,
+        integrations: _Members = None,
+        message_id: _Id = None,
+    ) -> Outcome:
+        """A user saw a page of a web site."""
+        user = _require_user(user_id, anonymous_id)
+        details = _details(context, timestamp, integrations, message_id, **user)
+        return self._record("page", name or "", properties or {}, details, category or "")
+
+    def screen(
+        self,
+        user_id: _Id = None,
+        category: str | None = None,
+        name: str | None = None,
+        properties: _Members = None,
+        context: _Members = None,
+        timestamp: dt.datetime | None = None,
+        anonymous_id: _Id = None,
+        integrations: _Members = None,
+        message_id: _Id = None,
+    ) -> Outcome:
+        """A user saw a screen of an application."""
+        user = _require_user(user_id, anonymous_id)
+        details = _details(context, timestamp, integrations, message_id, **user)
+        return self._record("screen", name or "", properties or {}, details, category or "")
+
+    def flush(self) -> None:
+        """Send what waits, and wait for it; for ten minutes at most."""
+        self.service.flush(_LONGEST_FLUSH)
+
+    def join(self) -> None:
+        """End the client's threads. A later call starts them again."""
+        self.service.shutdown(0)
+
+    def shutdown(self) -> None:
+        """`flush`, then `join`."""
+        self.service.shutdown(_LONGEST_FLUSH)
+
+    def _record(self, kind: _Kind, name: str, content: _Members, details: CallDetails, category: str = "") -> Outcome:
+        _require("properties", content or {}, Mapping)
+        id = self.service.record(kind, name, content, category=category, **details)
+        if self._sync_mode:
+            self.service.flush()
+        return True, {**details, "type": kind, "messageId": id}
+
+
+def _details(
+    context: _Members,
+    timestamp: dt.datetime | None,
+    integrations: _Members,
+    message_id: _Id,
+    *,
+    user_id: str | None = None,
+    anonymous_id: str | None = None,
+) -> CallDetails:
+    _require("context", context or {}, Mapping)
+    _require("integrations", integrations or {}, Mapping)
+    if timestamp is not None:
+        _require("timestamp", timestamp, dt.datetime)
+    details: CallDetails = {}
+    if context:
+        details["context"] = context
+    if integrations:
+        details["integrations"] = integrations
+    if timestamp is not None:
+        details["timestamp"] = timestamp
+    if message_id is not None:
+        details["message_id"] = str(message_id)
+    if user_id:
+        details["user_id"] = user_id
+    if anonymous_id:
+        details["anonymous_id"] = anonymous_id
+    return details
+
+
+def _require_user(user_id: _Id, anonymous_id: _Id) -> dict[str, str | None]:
+    if not user_id and not anonymous_id:
+        raise AssertionError("user_id or anonymous_id must be a text or a number")
+    ids = {"user_id": user_id, "anonymous_id": anonymous_id}
+    return {name: _require_id(name, id) if id else None for name, id in ids.items()}
+
+
+def _require_id(name: str, id: object) -> str:
+    if isinstance(id, bool) or not isinstance(id, str | numbers.Number) or id == "":
+        raise AssertionError(f"{name} must be a text or a number, got {type(id).__name__}")
+    return str(id)
+
+
+def _require(name: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise AssertionError(f"{name} must be of type {kind.__name__}, got {type(value).__name__}")
+    return value

@@ -1,0 +1,64 @@
+"""What the modules of both SDKs do: settings as variables, and one client that is made at the first call."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from svctoolkit.sdk.compat.client import Client, Outcome
+
+_SETTINGS = (
+    "write_key", "debug", "max_queue_size", "send", "on_error", "gzip", "max_retries", "sync_mode", "timeout",
+    "upload_size", "upload_interval",
+)  # fmt: skip
+
+
+class Calls:
+    """The calls of a module, whose variables are in `module`. The client stays in its variable `default_client`."""
+
+    def __init__(self, module: MutableMapping[str, Any]) -> None:
+        self._module = module
+
+    def identify(self, *arguments: Any, **keywords: Any) -> Outcome:
+        """What is known of a user. See `Client.identify`."""
+        return self._client().identify(*arguments, **keywords)
+
+    def track(self, *arguments: Any, **keywords: Any) -> Outcome:
+        """A user did something. See `Client.track`."""
+        return self._client().track(*arguments, **keywords)
+
+    def alias(self, *arguments: Any, **keywords: Any) -> Outcome:
+        """A user has another ID. See `Client.alias`."""
+        return self._client().alias(*arguments, **keywords)
+
+    def group(self, *arguments: Any, **keywords: Any) -> Outcome:
+        """A user belongs to an organisation. See `Client.group`."""
+        return self._client().group(*arguments, **keywords)
+
+    def page(self, *arguments: Any, **keywords: Any) -> Outcome:
+        """A user saw a page. See `Client.page`."""
+        return self._client().page(*arguments, **keywords)
+
+    def screen(self, *arguments: Any, **keywords: Any) -> Outcome:
+        """A user saw a screen. See `Client.screen`."""
+        return self._client().screen(*arguments, **keywords)
+
+    def flush(self) -> None:
+        """Send what waits, and wait for it."""
+        self._client().flush()
+
+    def join(self) -> None:
+        """End the client's threads."""
+        self._client().join()
+
+    def shutdown(self) -> None:
+        """`flush`, then `join`."""
+        self._client().shutdown()
+
+    def _client(self) -> Client:
+        client = self._module.get("default_client")
+        if not isinstance(client, Client):
+            urls = (self._module.get(name) for name in ("dataPlaneUrl", "data_plane_url", "host"))
+            settings = {name: self._module[name] for name in _SETTINGS}
+            client = self._module["default_client"] = Client(host=next(filter(None, urls), None), **settings)
+        return client

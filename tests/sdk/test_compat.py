@@ -1,0 +1,142 @@
+"""Programs written for other SDKs run by changing the import."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.sdk.compat.client import Client
+
+from .gateway import KEY, Gateway
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import logging
+from svctoolkit.sdk.compat import {name} as analytics
+
+logging.basicConfig()
+analytics.write_key = "2RdemoWriteKey"
+analytics.{host} = {url!r}
+analytics.debug = False
+analytics.on_error = lambda error, items: print("error", error)
+
+analytics.track(user_id="user", event="simple_track", properties={{"key1": "val1"}})
+analytics.identify("user_id", {{"key1": "val1"}})
+analytics.page("user", category="Docs", name="Home", properties=None, context=None)
+analytics.screen(None, name="Start", anonymous_id="anonymous", properties={{"a": 1}})
+analytics.group(7, 70, {{"name": "Acme"}}, {{"ip": "203.0.113.9"}}, anonymous_id=None)
+analytics.alias("old", "new")
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "end"),
+    [
+        ("rudder", "dataPlaneUrl", "analytics.shutdown()"),
+        ("rudder", "data_plane_url", "analytics.flush()"),
+        ("rudder", "host", ""),
+        ("segment", "host", "analytics.shutdown()"),
+    ],
+)
+def test_a_program_runs_by_changing_its_import(gateway: Gateway, tmp_path: Path, name: str, host: str, end: str):
+    """Settings as variables, calls of the module, `shutdown`, `flush`, or nothing at the end: all six events arrive."""
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM.format(name=name, host=host, url=gateway.url + "/", end=end))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    result = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+
+    track, identify, page, screen, group, alias = gateway.events
+    assert [event["type"] for event in gateway.events] == ["track", "identify", "page", "screen", "group", "alias"]
+    assert (track["event"], track["userId"], track["properties"]) == ("simple_track", "user", {"key1": "val1"})
+    assert identify["context"]["traits"] == {"userId": "user_id", "id": "user_id", "key1": "val1"}
+    assert (page["category"], page["name"], page["properties"]) == ("Docs", "Home", {})
+    assert (screen["anonymousId"], screen["properties"]) == ("anonymous", {"a": 1, "name": "Start"})
+    assert (group["userId"], group["groupId"], group["context"]["ip"]) == ("7", "70", "203.0.113.9")
+    assert group["traits"] == {"name": "Acme"}
+    assert (alias["previousId"], alias["userId"]) == ("old", "new")
+    assert {event["channel"] for event in gateway.events} == {"server"}
+    assert "anonymousId" not in track
+
+
+@pytest.fixture
+def client(gateway: Gateway) -> Iterator[Client]:
+    made = Client(KEY, host=gateway.url, sync_mode=True)
+    yield made
+    made.service.shutdown(0.2)
+
+
+def test_every_argument_of_a_call_counts(client: Client, gateway: Gateway):
+    """Time, context, integrations, anonymous ID and message ID; `sync_mode` sends before the call returns."""
+    taken, message = client.track(
+        "u-1",
+        "Paid",
+        {"revenue": 1},
+        {"ip": "203.0.113.9"},
+        dt.datetime(2026, 1, 2, tzinfo=dt.UTC),
+        "a-1",
+        {"All": False, "Slack": {"channel": "#x"}},
+        "m-1",
+    )
+
+    (event,) = gateway.events
+    assert (taken, message["messageId"]) == (True, "m-1")
+    assert (event["userId"], event["anonymousId"], event["messageId"]) == ("u-1", "a-1", "m-1")
+    assert (event["originalTimestamp"], event["context"]["ip"]) == ("2026-01-02T00:00:00.000Z", "203.0.113.9")
+    assert event["integrations"] == {"All": False, "Slack": {"channel": "#x"}}
+
+
+def test_calls_leave_nothing_behind(client: Client, gateway: Gateway):
+    """As in those SDKs, a user's traits are not in the next event, and an anonymous user may have traits."""
+    client.identify(anonymous_id="a-1", traits={"plan": "pro"})
+    client.track("u-2", "Paid")
+
+    identify, track = gateway.events
+    assert identify["context"]["traits"] == {"anonymousId": "a-1", "plan": "pro"}
+    assert "userId" not in identify
+    assert track["context"]["traits"] == {"userId": "u-2", "id": "u-2"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client: client.track(None, "Paid"),
+        lambda client: client.track("u-1", None),
+        lambda client: client.track("u-1", "Paid", ["no mapping"]),
+        lambda client: client.track("u-1", "Paid", context="no mapping"),
+        lambda client: client.track("u-1", "Paid", timestamp="2026-01-02"),
+        lambda client: client.identify(),
+        lambda client: client.group("u-1", None),
+        lambda client: client.alias(None, "u-1"),
+        lambda client: Client(None),
+    ],
+)
+def test_wrong_arguments_raise_as_there(client: Client, call):
+    """`AssertionError`, as programs that catch it expect."""
+    with pytest.raises(AssertionError):
+        call(client)
+
+
+def test_send_false_records_nothing(gateway: Gateway):
+    """The switch for tests."""
+    client = Client(KEY, host=gateway.url, send=False)
+    assert client.track("u-1", "Paid")[0]
+    client.shutdown()
+
+    assert gateway.requests == []
+
+
+@pytest.mark.parametrize("name", ["rudder", "segment"])
+def test_the_modules_name_what_they_have(name: str):
+    """Every call of `__all__` exists and says what it does."""
+    module = importlib.import_module(f"svctoolkit.sdk.compat.{name}")
+
+    assert all(getattr(module, call).__doc__ for call in module.__all__)
