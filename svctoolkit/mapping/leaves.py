@@ -55,7 +55,7 @@ def first(*leaves: Leaf) -> Source:
     return Source(paths, shared=frozenset().union(*(s.shared for s in sources)))
 
 
-def _shared(*paths: str) -> Source:
+def _common(*paths: str) -> Source:
     return Source(paths, shared=frozenset(paths))
 
 
@@ -64,7 +64,7 @@ def trait(*names: str) -> Source:
 
     Without `traits.firstName` the service takes `traits.first_name` before `context.traits.firstName`.
     """
-    return _shared(*(f"{at}.{name}" for at in ("traits", "context.traits") for name in names))
+    return _common(*(f"{at}.{name}" for at in ("traits", "context.traits") for name in names))
 
 
 def required(leaf: Leaf) -> Source:
@@ -219,14 +219,14 @@ def string(value: Any) -> str:
 
 
 #: Who the event is about. `anonymousId` is not among them: `ANY_ID` takes it last.
-USER_ID = _shared("userId", "traits.userId", "traits.id", "context.traits.userId", "context.traits.id")
-ANY_ID = _shared(*USER_ID.paths, "anonymousId")
-EMAIL = _shared("traits.email", "context.traits.email", "properties.email")
+USER_ID = _common("userId", "traits.userId", "traits.id", "context.traits.userId", "context.traits.id")
+ANY_ID = _common(*USER_ID.paths, "anonymousId")
+EMAIL = _common("traits.email", "context.traits.email", "properties.email")
 #: As many types have it: the first external ID stands in for an e-mail address that is not there.
-EMAIL_OR_EXTERNAL_ID = _shared(*EMAIL.paths, "context.externalId.0.id")
-PHONE = _shared("traits.phone", "context.traits.phone", "properties.phone")
+EMAIL_OR_EXTERNAL_ID = _common(*EMAIL.paths, "context.externalId.0.id")
+PHONE = _common("traits.phone", "context.traits.phone", "properties.phone")
 #: When it happened: the corrected time, else that of the client's clock.
-TIME = _shared("timestamp", "originalTimestamp")
+TIME = _common("timestamp", "originalTimestamp")
 #: The same, but that of the client's clock goes first.
-CLIENT_TIME = _shared("originalTimestamp", "timestamp")
-IP = _shared("context.ip", "request_ip")
+CLIENT_TIME = _common("originalTimestamp", "timestamp")
+IP = _common("context.ip", "request_ip")

@@ -30,11 +30,8 @@ from svctoolkit.destinations.am._tables import (
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
-    Table,
-    as_it_is,
     as_object,
     compact,
-    const,
     event_name,
     fill_from,
     in_words,
@@ -97,8 +94,8 @@ destination = DestinationType(
 )
 destination.batch(batch)
 
-MAP = Table({"global_user_id": as_it_is("userId"), "user_id": as_it_is("previousId")})
-UNMAP = Table({"user_id": as_it_is("userId"), "unmap": const(True)})
+_MAP = {"global_user_id": "userId", "user_id": "previousId"}
+_UNMAP = {"user_id": "userId"}
 
 
 @destination.on("identify")
@@ -166,9 +163,12 @@ def send_group(event: Event, settings: AmplitudeSettings) -> Iterator[Payload]:
 @destination.on("alias")
 def send_alias(event: Event, settings: AmplitudeSettings) -> Payload:
     """`previousId` becomes an id of the global user `userId`; with the option `unmap` that is undone."""
-    ids = UNMAP(event) if destination.options(event).get("unmap") else MAP(event)
+    unmap = bool(destination.options(event).get("unmap"))
+    fields = (_UNMAP if unmap else _MAP).items()
+    ids = {field: event.raw[member] for field, member in fields if member in event.raw}
+    mark = {"unmap": True} if unmap else {}
     about = _user_set(settings, _origin(event))
-    return _form(settings, "/usermap", "mapping", {**ids, **_event_id(event), "user_properties": about})
+    return _form(settings, "/usermap", "mapping", {**ids, **mark, **_event_id(event), "user_properties": about})
 
 
 def _warehouse_id(event: Event) -> Mapping[str, Any]:

@@ -166,8 +166,8 @@ def send_page(event: Event, settings: CustomerioSettings) -> Payload:
 @destination.on("screen")
 def send_screen(event: Event, settings: CustomerioSettings) -> Payload:
     name = event.raw.get("event") or event.properties.get("name") or event.raw.get("name")
-    known = name and _who(event, WHO)
-    return _event(event, settings, "event", name if known else _text(name), "Viewed {} Screen")
+    who = name and _who(event, WHO)
+    return _event(event, settings, "event", name if who else _text(name), "Viewed {} Screen")
 
 
 @destination.on("group")

@@ -115,15 +115,15 @@ def _object(event: Event, rows: Sequence[BodyRow | NameRow]) -> dict[str, Any]:
 
 
 def _endpoint(event: Event, settings: HttpSettings) -> str:
-    parts = [_url_part(event, row.path) for row in settings.path_params if row.path.written]
-    parts = [part for part in parts if part]
-    if not parts:
+    segments = [_segment(event, row.path) for row in settings.path_params if row.path.written]
+    segments = [in_url(segment) for segment in segments if segment]
+    if not segments:
         return settings.api_url
     address, mark, query = settings.api_url.partition("?")
-    return "/".join([address.rstrip("/"), *map(in_url, parts)]) + mark + query
+    return "/".join([address.rstrip("/"), *segments]) + mark + query
 
 
-def _url_part(event: Event, path: Value) -> str:
+def _segment(event: Event, path: Value) -> str:
     value = path.of(event.raw)
     if value is NOTHING or value is None:
         raise MappingError(f"pathParams: needs a value at {path.written}", field=path.written)

@@ -111,11 +111,11 @@ def _steps(written: str) -> tuple[Step, ...]:
     steps: list[Step] = []
     at = 0
     while at < len(rest):
-        found = _STEP.match(rest, at)
-        if found is None:
+        match = _STEP.match(rest, at)
+        if match is None:
             raise ValueError(f"{written!r} cannot be read from {rest[at:]!r} on; the paths known here are {_KNOWN}")
-        steps.append(_step(str(found.lastgroup), found[str(found.lastgroup)]))
-        at = found.end()
+        steps.append(_step(str(match.lastgroup), match[str(match.lastgroup)]))
+        at = match.end()
     return tuple(steps)
 
 

@@ -156,17 +156,17 @@ def send_group(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
     if not settings.group_key_settings:
         raise MappingError("groups need their keys: set groupKeySettings in the configuration (such as `company`)")
     members = as_object(event.raw.get("traits"))
-    found = False
+    any_group = False
     for key in settings.group_key_settings:
         value = (key == "groupId" and event.raw.get("groupId")) or path(key)(members)
         if not value and value != {}:
             continue
-        found, groups = True, value if isinstance(value, list) else [value]
+        any_group, groups = True, value if isinstance(value, list) else [value]
         yield _profile(event, settings, {"$set": {key: groups}}, ADDRESS(event))
         for group in groups:
             body = {"$token": settings.token, "$group_key": key, "$group_id": group, "$set": members}
             yield _post(settings, "/groups/", {"verbose": 2}, body)
-    if not found:
+    if not any_group:
         keys = " or ".join(f"traits.{key}" for key in settings.group_key_settings)
         raise MappingError(f"needs a value at {keys}: the group keys of the configuration", field=keys)
 
@@ -217,8 +217,8 @@ def _event(
             del built[key]
     if message_id:  # Mixpanel takes 36 characters, and some SDKs put a time in front
         built["$insert_id"] = message_id[-36:] if event.type == "track" else message_id
-    if settings.identity_merge_api == "simplified" and event.raw.get("anonymousId"):
-        built["$device_id"] = in_words(event.raw["anonymousId"])
+    if settings.identity_merge_api == "simplified" and "anonymousId" in event.raw:
+        built["$device_id"] = _id_text(event.raw["anonymousId"])
     return _import(settings, name, built)
 
 
@@ -279,8 +279,8 @@ def _device(event: Event) -> dict[str, Any]:
 def _browser(event: Event) -> dict[str, Any]:
     if event.raw.get("channel") != "web" or not event.context.get("userAgent"):
         return {}
-    found = agent(event.context["userAgent"])
-    return {"$browser": found.browser, "$browser_version": found.browser_version}
+    client = agent(event.context["userAgent"])
+    return {"$browser": client.browser, "$browser_version": client.browser_version}
 
 
 def _profile_meta(event: Event) -> dict[str, Any]:
@@ -307,10 +307,15 @@ def _distinct_id(event: Event, settings: MixpanelSettings) -> dict[str, Any]:
     user, anonymous = event.raw.get("userId"), event.raw.get("anonymousId")
     if user:
         return {"distinct_id": in_words(user)}
-    prefix = "$device:" if settings.identity_merge_api == "simplified" else ""
     if not anonymous:
         return {"distinct_id": anonymous} if "anonymousId" in event.raw else {}
+    prefix = "$device:" if settings.identity_merge_api == "simplified" else ""
     return {"distinct_id": prefix + in_words(anonymous)}
+
+
+def _id_text(value: Any) -> Any:
+    """An ID as text; null and an empty text as they are."""
+    return in_words(value) if value else value
 
 
 def _profile(
