@@ -1,0 +1,147 @@
+"""Blueshift: customers, the groups that they are in, and what they do.
+
+identify writes the customer, who needs an e-mail address; track is an event with its properties, group one called
+identify with the traits of the group.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    ANY_ID,
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    PHONE,
+    Table,
+    as_object,
+    custom_traits,
+    first,
+    required,
+    trait,
+)
+from svctoolkit.secrets import Secret
+
+_HOSTS = {"standard": "https://api.getblueshift.com", "eu": "https://api.eu.getblueshift.com"}
+
+
+class BlueshiftSettings(Settings, frozen=True, kw_only=True):
+    event_api_key: Secret | None = None
+    users_api_key: Secret | None = None
+    data_center: Literal["standard", "eu"] = "standard"
+
+
+destination = DestinationType(
+    "Blueshift",
+    BlueshiftSettings,
+    docs="https://developer.blueshift.com/reference/post_api-v1-event",
+    quirks=[
+        "Traits without a field of their own come from the event's context before those of the event itself.",
+        "The key is sent as Basic authorization without the colon that follows a user's name.",
+    ],
+    answers=[
+        Answer("success", 200, {"status": "ok"}),
+        Answer("bad key", 401, {"error": "Not authorized"}),
+        Answer("rate limit", 429, {"error": "Too many requests"}),
+        Answer("invalid field", 400, {"errors": ["email is invalid"]}),
+    ],
+)
+
+CUSTOMER = Table(
+    {
+        "email": required(EMAIL),
+        "customer_id": ANY_ID,
+        "phone_number": PHONE,
+        "firstname": FIRST_NAME,
+        "lastname": LAST_NAME,
+        "gender": trait("gender"),
+    }
+)
+_NOT_CUSTOM = frozenset(
+    {"email", "firstname", "firstName", "first_name", "gender", "lastName", "last_name", "lastname", "phone"}
+)
+ACTION = Table(
+    {
+        "customer_id": ANY_ID,
+        "email": EMAIL,
+        "device_type": "context.device.type",
+        "device_token": "context.device.token",
+        "device_id": "context.device.id",
+        "device_idfa": first("context.idfa", "context.device.advertisingId"),
+        "device_idfv": first("context.idfv", "context.device.id"),
+        "device_manufacturer": "context.device.manufacturer",
+        "os_name": "context.os.name",
+        "network_carrier": "context.network.carrier",
+        "ip": first("context.ip", "request_ip"),
+        "latitude": first("context.address.latitude", "context.location.latitude"),
+        "longitude": first("context.address.longitude", "context.location.longitude"),
+        "event_uuid": "messageId",
+    }
+)
+NAME = Table({"event": required("event")})
+GROUP = Table({"group_id": required(first("groupId", "traits.groupId"))})
+#: What Blueshift has recommendations and attribution for.
+NAMES = {
+    "Product Viewed": "view",
+    "Products Searched": "search",
+    "Product Added": "add_to_cart",
+    "Product Removed": "remove_from_cart",
+    "Checkout Step Viewed": "checkout",
+    "Order Completed": "purchase",
+}
+
+
+@destination.on("identify")
+def send_customer(event: Event, settings: BlueshiftSettings) -> Payload:
+    """The customer, with every trait."""
+    body = {**CUSTOMER(event), **(custom_traits(event, _NOT_CUSTOM) or {})}
+    return _send(settings, "customers", body)
+
+
+@destination.on("track")
+def send_action(event: Event, settings: BlueshiftSettings) -> Payload:
+    """What the customer did, under Blueshift's name where it has one."""
+    name = action_name(NAME(event)["event"])
+    return _send(settings, "event", {**ACTION(event), "event": name, **event.properties})
+
+
+@destination.on("group")
+def send_group(event: Event, settings: BlueshiftSettings) -> Payload:
+    """An event that says which group the customer is in."""
+    body = {**GROUP(event), **ACTION(event), "event": "identify", **as_object(event.raw.get("traits"))}
+    return _send(settings, "event", body)
+
+
+def action_name(name: Any) -> str:
+    """Blueshift's name, which has no spaces, digits or full stops.
+
+    >>> action_name("Order Completed"), action_name("Cart  Shared")
+    ('purchase', 'Cart_Shared')
+    """
+    if not isinstance(name, str):
+        raise MappingError("expected text", field="event")
+    known = NAMES.get(name.strip())
+    if known is None and (len(name) > 64 or re.search(r"[0-9.]", name)):
+        raise MappingError("takes at most 64 characters, without digits or full stops", field="event")
+    return known or re.sub(r"\s+", "_", name)
+
+
+def _send(settings: BlueshiftSettings, kind: str, body: Mapping[str, Any]) -> Payload:
+    name, key = (
+        ("usersApiKey", settings.users_api_key) if kind == "customers" else ("eventApiKey", settings.event_api_key)
+    )
+    if not key:
+        raise MappingError(f"the configuration has no {name}")
+    credentials = b64encode(key.reveal().encode()).decode()
+    return Payload(
+        endpoint=f"{_HOSTS[settings.data_center]}/api/v1/{kind}",
+        headers={"Content-Type": "application/json", "Authorization": f"Basic {credentials}"},
+        json=body,
+    )

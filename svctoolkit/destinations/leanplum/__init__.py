@@ -1,0 +1,155 @@
+"""Leanplum: users, their sessions and what they do in them.
+
+identify sets a user's attributes; track, page and screen begin a session and then send the event, or the state that
+the user is in. Leanplum's attributes are the traits as they are: those of the event, else those of its context.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Table, converter, first, moment, required, trait
+from svctoolkit.secrets import Secret
+
+ENDPOINT = "https://api.leanplum.com/api"
+
+
+class LeanplumSettings(Settings, frozen=True, kw_only=True):
+    application_id: str
+    client_key: Secret
+    is_develop: bool = False
+
+
+destination = DestinationType(
+    "Leanplum",
+    LeanplumSettings,
+    docs="https://docs.leanplum.com/reference/get_api-action-setuserattributes",
+    quirks=[
+        "When a user was created is the trait createAt: createdAt is an attribute like any other.",
+        "A user of identify is known by its anonymousId, and the user ID becomes its new name.",
+        "An app without a version is sent as version 1.",
+    ],
+    answers=[
+        Answer("success", 200, {"response": [{"success": True}]}),
+        Answer("bad key", 403, {"response": [{"success": False, "error": {"message": "Invalid API key"}}]}),
+        Answer("rate limit", 429, {"response": [{"success": False, "error": {"message": "Too many requests"}}]}),
+        Answer("invalid field", 400, {"response": [{"success": False, "error": {"message": "Invalid attributes"}}]}),
+    ],
+)
+
+
+@converter
+def nearest_second(value: Any) -> int:
+    """Seconds since 1970, to the nearest; a number is milliseconds."""
+    when = moment(int(value) if isinstance(value, bool) else value)
+    if when is None:
+        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+    return math.floor(when.timestamp() + 0.5)
+
+
+@converter
+def maybe_second(value: Any) -> int | None:
+    """As `nearest_second`, and nothing for what is no time: a trait of this name may be the user's own."""
+    try:
+        return nearest_second.of(value)
+    except ValueError:
+        return None
+
+
+WHERE: dict[str, Any] = {
+    "locale": "context.locale",
+    "timezone": "context.timezone",
+    "country": trait("address.country", "country"),
+    "city": trait("address.city", "city"),
+    "time": nearest_second(TIME),
+}
+ATTRIBUTES = first("traits", "context.traits")
+USER = Table(
+    {
+        "userId": required("anonymousId"),
+        "newUserId": USER_ID,
+        "deviceId": "context.device.id",
+        "userAttributes": ATTRIBUTES,
+        "created": maybe_second(trait("createAt")),
+        **WHERE,
+    }
+)
+SESSION = Table(
+    {
+        "userId": required(ANY_ID),
+        "deviceId": "context.device.id",
+        "appVersion": "context.app.version",
+        "systemName": "context.os.name",
+        "systemVersion": "context.os.version",
+        "browserName": "context.browser.name",
+        "browserVersion": "context.browser.version",
+        "deviceName": "context.device.name",
+        "deviceModel": "context.device.model",
+        "userAttributes": ATTRIBUTES,
+        **WHERE,
+    }
+)
+_SAME: dict[str, Any] = {"userId": ANY_ID, "deviceId": "context.device.id", "time": nearest_second(TIME)}
+ACTION = Table(
+    {
+        "event": required("event"),
+        "value": "properties.total",
+        "currencyCode": "properties.currency",
+        "params": "properties",
+        **_SAME,
+    }
+)
+PAGE = Table({"state": required(first("name", "properties.name")), **_SAME})
+PAGE_PARAMS = Table(
+    {
+        "path": "properties.path",
+        "referrer": "properties.referrer",
+        "search": "properties.search",
+        "title": "properties.title",
+        "url": "properties.url",
+    }
+)
+SCREEN = Table({"state": required(first("properties.name", "event")), **_SAME})
+
+
+@destination.on("identify")
+def set_attributes(event: Event, settings: LeanplumSettings) -> Payload:
+    """The user's attributes, and its name."""
+    return _send(settings, "setUserAttributes", USER(event))
+
+
+@destination.on("track")
+def track(event: Event, settings: LeanplumSettings) -> list[Payload]:
+    """The session, and an event in it with its properties."""
+    return _in_session(event, settings, "track", ACTION(event))
+
+
+@destination.on("page", "screen")
+def advance(event: Event, settings: LeanplumSettings) -> list[Payload]:
+    """The session, and its next state: the name of the page or screen."""
+    if event.type == "screen":
+        return _in_session(event, settings, "advance", SCREEN(event))
+    params = PAGE_PARAMS(event)
+    body = {**PAGE(event), "params": params} if params else PAGE(event)
+    return _in_session(event, settings, "advance", body)
+
+
+def _in_session(event: Event, settings: LeanplumSettings, action: str, body: Mapping[str, Any]) -> list[Payload]:
+    session: dict[str, Any] = SESSION(event)
+    if event.context.get("app"):
+        session.setdefault("appVersion", "1")
+    return [_send(settings, "start", session), _send(settings, action, body)]
+
+
+def _send(settings: LeanplumSettings, action: str, body: Mapping[str, Any]) -> Payload:
+    app = {"appId": settings.application_id, "clientKey": settings.client_key.reveal(), "apiVersion": "1.0.6"}
+    return Payload(
+        endpoint=ENDPOINT,
+        headers={"Content-Type": "application/json"},
+        params={"action": action},
+        json={**app, **body, "devMode": True} if settings.is_develop else {**app, **body},
+    )
