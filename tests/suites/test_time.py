@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svctoolkit import Workspace, runner
+from svctoolkit.errors import InvalidSuite
 
 WORKSPACE = """
 destinations:
@@ -75,3 +76,61 @@ def test_attempts_are_records(recorder: str, expect: str, said: str) -> None:
     assert bool(explanations([outcome])) == bool(said), explanations([outcome])
     assert outcome.milliseconds < 5000
     assert said in "".join(explanations([outcome]))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        ("send: {type: track, event: A, userId: u1, originalTimestamp: $(now-1h)}, "
+         "freeze: {time: '2026-01-01T12:00:00Z'}, "
+         "expect: {delivered: [{body: {originalTimestamp: '2026-01-01T11:00:00.000Z'}}]}", ""),
+        ("send: {type: track, event: A, userId: u1, originalTimestamp: $(now)}, "
+         "expect: {delivered: [{body: {originalTimestamp: {$gte: $(now-5s), $lte: $(now+1d)}}}]}", ""),
+        ("send: {type: track, event: A, userId: $(uuid), messageId: $(uuid:m)}, "
+         "expect: {delivered: [{body: {userId: $(uuid), messageId: {$all: [$(uuid:m), {$not: $(uuid)}]}}}]}", ""),
+        ("send: {type: track, event: $$(now), userId: u1}, expect: {delivered: [{body: {event: $$(now)}}]}", ""),
+        ("vars: {who: u7, id: $(who)-x}, send: {type: track, event: A, userId: $(id)}, "
+         "expect: {delivered: [{body: {userId: u7-x}}]}", ""),
+        ("vars: {who: $(whom)}, send: {type: track, event: A, userId: $(who)}, expect: {delivered: [{}]}",
+         "no variable is called 'whom'"),
+        ("destination: hook, destinationConfig: {webhookUrl: https://other.example/x}, send: {type: track, event: A, "
+         "userId: u1}, expect: {delivered: [{url: https://other.example/x}]}", ""),
+        ("destinationConfig: {webhookUrl: https://other.example/x}, send: {type: track, event: A, userId: u1}, "
+         "expect: {delivered: [{}]}", "whose? Name the `destination`, too"),
+        ("limit: 0.000001, send: {type: track, event: A, userId: u1}, expect: {delivered: [{}]}",
+         "it takes longer than its limit of 1e-06 s"),
+        ("limit: 60s, send: {type: track, event: A, userId: u1}, expect: {delivered: [{}]}", ""),
+    ],
+)  # fmt: skip
+def test_what_a_scenario_says_of_itself(scenario: str, said: str) -> None:
+    """Its own variables, times and ids, configuration and limit."""
+    try:
+        explained = "".join(explanations(outcomes(f"  - {{name: a, {scenario}}}\n")))
+    except InvalidSuite as error:
+        explained = str(error)
+
+    assert bool(explained) == bool(said), explained
+    assert said in explained
+
+
+def test_a_configuration_of_its_own_is_not_the_next_ones() -> None:
+    """Each row has its own, and the scenario after them the workspace's again."""
+    rows = (
+        "  - {name: a, matrix: {n: [1, 2, 3]}, destination: hook, "
+        "destinationConfig: {webhookUrl: https://o$(n).example/}, "
+        f"{SEND}, expect: {{delivered: [{{url: https://o$(n).example/}}]}}}}\n"
+        f"  - {{name: b, destination: hook, {SEND}, expect: {{delivered: [{{url: https://hook.example/in}}]}}}}\n"
+    )
+
+    assert explanations(outcomes(rows)) == []
+
+
+def test_variables_in_an_inline_workspace() -> None:
+    """`$(name)` of the suite's variables works in inline configuration; the environment's do as ever."""
+    head = (
+        WORKSPACE.replace("hook.example", "$(host).example").replace("/in", "/$(env:NO_SUCH:-in)")
+        + "vars: {host: mine}\n"
+    )
+    expect = "expect: {delivered: [{url: https://$(host).example/in}]}"
+
+    assert explanations(outcomes(f"  - {{name: a, {SEND}, {expect}}}\n", head)) == []

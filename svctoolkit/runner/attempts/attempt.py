@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from svctoolkit.errors import ToolkitError
+from svctoolkit.errors import StillWaiting, ToolkitError
 from svctoolkit.runner.attempts import verify as _verify
 from svctoolkit.runner.attempts.causes import causes, unexpected_failures
 from svctoolkit.runner.attempts.invariants import broken_invariants
@@ -40,7 +40,8 @@ def attempt(
     reason = ""
     try:
         with planes.open(scenario) as plane:
-            _Attempt(scenario, plane, run, snapshots or Snapshots(), clock, outcomes).run_all()
+            limit = planes.limit if scenario.limit is None else scenario.limit
+            _Attempt(scenario, plane, run, snapshots or Snapshots(), clock, outcomes, limit).run_all()
     except ToolkitError as error:
         reason = str(error)
     except Exception as error:  # noqa: BLE001 - one scenario that breaks the data plane is no reason to lose the others
@@ -86,10 +87,12 @@ class _Attempt:
     snapshots: Snapshots
     clock: Callable[[], float]
     outcomes: list[StepOutcome]
+    limit: float
     captured: dict[str, Any] = field(default_factory=dict)
     requests: dict[str, int] = field(default_factory=dict)
 
     def run_all(self) -> None:
+        began = self.clock()
         try:
             if not self._hooks("setup", self.scenario.setup):
                 return  # the rest would only show what a failed setup leads to
@@ -97,7 +100,7 @@ class _Attempt:
                 self.plane.script(self.scenario.recorder)
             if self._steps():
                 self._poll()
-                self._add([*self._unused_answers(), *self._unused_ignores()])
+                self._add([*self._slowness(began), *self._unused_answers(), *self._unused_ignores()])
         finally:
             self._hooks("teardown", self.scenario.teardown)
 
@@ -128,7 +131,10 @@ class _Attempt:
             step = step.complete(self.captured)
         except msgspec.ValidationError as error:
             return StepOutcome(step, {}, [Difference((), (), "a captured value that fits", str(error))])
-        result = _send_or_verify(self.scenario, step, self.plane, run)
+        try:
+            result = _send_or_verify(self.scenario, step, self.plane, run, self.limit)
+        except StillWaiting as error:
+            return StepOutcome(step, {}, [self._too_long(str(error))])
         spent = (self.clock() - began) * 1000
         for key, count in result.request_counts().items():
             self.requests[key] = self.requests.get(key, 0) + count
@@ -154,6 +160,12 @@ class _Attempt:
             value = exact_part(value, wanted, name) if exact else value
             yield from comparison.member(name, exact=exact).differences(wanted, value)
         yield from broken_invariants(self.scenario, step, result.everywhere, results)
+
+    def _too_long(self, why: str) -> Difference:
+        text = f"it takes longer than its limit of {self.limit:g} s: {why}"
+        return Difference(
+            (), ("limit",), f"{self.limit:g} s", "more", text=text, place=(*self.scenario.written, "limit")
+        )
 
     def _capture(self, step: Step, results: dict[str, Any], everything: dict[str, Any]) -> list[Difference]:
         """Keeps what a step captures for those after it; what is not there is a difference."""
@@ -183,6 +195,12 @@ class _Attempt:
             last = self.outcomes[-1]
             self.outcomes[-1] = replace(last, differences=[*last.differences, *differing])
 
+    def _slowness(self, began: float) -> Iterator[Difference]:
+        """Only a scenario that names its limit is measured: a busy machine is no fault of the others."""
+        spent = self.clock() - began
+        if self.scenario.limit is not None and spent > self.limit:
+            yield self._too_long(f"{spent:.2f} s")
+
     def _unused_ignores(self) -> Iterator[Difference]:
         """A path to ignore that is nowhere is misspelt, or what it was written for is gone."""
         for index, rule in enumerate(self.scenario.own_ignores):
@@ -201,9 +219,9 @@ class _Attempt:
                 yield Difference((), ("recorder", key), f"{answers} requests", str(count), text=text, place=place)
 
 
-def _send_or_verify(scenario: Scenario, step: Step, plane: Plane, run: str) -> Result:
+def _send_or_verify(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> Result:
     if step.kind != "send":
-        return _verify.perform(scenario, step, plane, run)
+        return _verify.perform(scenario, step, plane, run, limit)
     from svctoolkit.runner.attempts import send  # many suites only verify
 
-    return send.perform(scenario, step, plane, run)
+    return send.perform(scenario, step, plane, run, limit)

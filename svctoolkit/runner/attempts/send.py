@@ -49,7 +49,7 @@ class SendResult:
         return {} if self.answer is None or "response" in expected else {"response": {"status": 200}}
 
 
-def perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> SendResult:
+def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> SendResult:
     """Send, wait until nothing of it is under way, and look what became of it."""
     spec, workspace = step.spec, scenario.suite.workspace
     assert spec.source is not UNSET  # noqa: S101 - checked when the suite was loaded
@@ -66,10 +66,10 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> SendResul
         _make_calls(spec.calls, source.write_key, plane, run)
     keys = [d.key for d in workspace.destinations_of(source)]
     if spec.destination is UNSET:
-        everywhere = plane.run_results(run, keys)
+        everywhere = plane.run_results(run, keys, limit)
         return SendResult(answer, everywhere, everywhere)
-    chosen = workspace.destination(spec.destination).key
-    everywhere = plane.run_results(run, sorted(keys, key=lambda key: key != chosen))  # what is looked at comes first
+    chosen = workspace.destination(spec.destination).key  # what is looked at comes first, in causes too
+    everywhere = plane.run_results(run, sorted(keys, key=lambda key: key != chosen), limit)
     return SendResult(answer, _at_destination(everywhere, chosen), everywhere)
 
 

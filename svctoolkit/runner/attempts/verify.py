@@ -71,14 +71,16 @@ class TransformationResult:
         return {} if "error" in expected else {"error": {"$absent": True}}
 
 
-def perform(scenario: Scenario, step: Step, plane: Plane, run: str) -> VerifyResult | TransformationResult:
+def perform(
+    scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
+) -> VerifyResult | TransformationResult:
     """What the data plane answers to a step."""
     spec, workspace = step.spec, scenario.suite.workspace
     if step.kind == "request":
         answer = _raw(scenario, step, plane, run)
         keys = _reachable_keys(scenario, step)
         looks_further = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys() or scenario.scripted
-        return VerifyResult(scenario, answer, plane.run_results(run, keys) if looks_further else None)
+        return VerifyResult(scenario, answer, plane.run_results(run, keys, limit) if looks_further else None)
     if step.kind == "transformation":
         return _transform(step, plane)
     if spec.destination is not UNSET:

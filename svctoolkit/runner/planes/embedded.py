@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,19 +53,19 @@ class Planes:
     what a scenario does.
     """
 
-    def __init__(self, *, live: bool = False, coverage: bool = False) -> None:
-        self.live, self._coverage = live, coverage
+    def __init__(self, *, live: bool = False, coverage: bool = False, limit: float = 10.0) -> None:
+        self.live, self.limit, self._coverage = live, limit, coverage
         self._lines = Lines()
         self._loops: Loops | None = None
         self._planes: dict[int, tuple[Suite, EmbeddedPlane]] = {}
-        self._free: dict[int, list[EmbeddedPlane]] = {}
+        self._free: dict[tuple[int, str], list[EmbeddedPlane]] = {}
         self._lent: list[tuple[Suite, EmbeddedPlane]] = []
         self._lock = threading.Lock()
 
     @contextmanager
     def open(self, scenario: Scenario) -> Iterator[Plane]:
         """The data plane for one run of a scenario."""
-        if not (scenario.freeze or scenario.recorder or scenario.live):
+        if not (scenario.freeze or scenario.recorder or scenario.live or scenario.overrides):
             yield self._shared_plane(scenario.suite)
             return
         if self._coverage:
@@ -75,17 +76,16 @@ class Planes:
         finally:
             if plane.reset() and not scenario.live:
                 with self._lock:
-                    self._free[id(scenario.suite.workspace)].append(plane)
+                    self._free[_pool(scenario)].append(plane)
 
     def _borrow(self, scenario: Scenario) -> EmbeddedPlane:
         """A plane for this scenario alone: a free or a new one. A live one really sends: it is not used again."""
-        workspace = scenario.suite.workspace
         with self._lock:
-            free = self._free.setdefault(id(workspace), [])
+            free = self._free.setdefault(_pool(scenario), [])
             plane = free.pop() if free and not scenario.live else None
         if plane is None:
-            live = scenario if scenario.live else None
-            plane = EmbeddedPlane(workspace, self._start_loops, live, times=Times(), coverage=self._coverage)
+            workspace = scenario.suite.workspace
+            plane = EmbeddedPlane(workspace, self._start_loops, scenario, times=Times(), coverage=self._coverage)
             with self._lock:
                 self._lent.append((scenario.suite, plane))
         plane.begin(scenario)
@@ -130,6 +130,11 @@ class Planes:
         if self._loops is not None:
             self._loops.close()
             self._loops = None
+
+
+def _pool(scenario: Scenario) -> tuple[int, str]:
+    """What scenarios have in common that may use the same plane: workspace and configuration."""
+    return id(scenario.suite.workspace), json.dumps(scenario.overrides, sort_keys=True) if scenario.overrides else ""
 
 
 class EmbeddedPlane:
@@ -200,10 +205,10 @@ class EmbeddedPlane:
         got = ask(self._pipeline, path, body)
         return post(self, path, body) if got is None else Answer(got.status, got.headers, parse_body(got.body))
 
-    def run_results(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+    def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Any]:
         from svctoolkit.runner.planes.fates import run_results
 
-        self._plane.drain(_DRAIN_SECONDS, run=run)
+        self._plane.drain(limit, run=run)
         self._under_way.discard(run)
         return run_results(self._plane.of_run(run), keys)
 
@@ -286,6 +291,9 @@ def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) 
         id = transformation_id(key)
         config = {"webhookUrl": "https://transformation.invalid/"}
         recording.destinations[id] = Destination(id, id, key, "WEBHOOK", config=config, transformation=key)
+    for key, override in (scenario.overrides if scenario else {}).items():
+        destination = recording.destinations[key]
+        recording.destinations[key] = replace(destination, config={**destination.config, **override})
     if live and live.destination:
         chosen = workspace.destination(live.destination).key
         recording.sources = {

@@ -37,10 +37,10 @@ class Plane(Protocol):
         """What its Test API answers to a POST of this JSON."""
         ...
 
-    def run_results(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+    def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Any]:
         """What became at the destinations `keys` of what was sent as `run`, once nothing of it is under way.
 
-        As `shape.shape_results` takes it. Raises `ToolkitError` if it takes too long.
+        As `shape.shape_results` takes it. Raises `StillWaiting` if that takes more than `limit` seconds.
         """
         ...
 

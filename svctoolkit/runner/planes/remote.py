@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
-from svctoolkit.errors import DeliveryError, ToolkitError, UsageError
+from svctoolkit.errors import DeliveryError, StillWaiting, ToolkitError, UsageError
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.fates import results_of_records
 from svctoolkit.runner.planes.plane import Answer, Plane, basic, parse_body, post
 from svctoolkit.runner.suite.model import Scenario
 
 _SECONDS = 60.0
-_DRAIN_SECONDS = 20
 
 
 def remote_planes(base_url: str, email: str, token: str, *, live: bool = False) -> Planes:
@@ -45,6 +44,8 @@ class _Remote(Planes):
 
     def unable(self, scenario: Scenario) -> str:
         """What a service elsewhere does not let us do: freeze its clock, script its destinations, run loose code."""
+        if scenario.overrides:
+            return "--base-url: the configuration of a service elsewhere stays as it is"
         if scenario.freeze:
             return "--base-url: the clock of a service elsewhere cannot be frozen"
         if any(key in scenario.recorder for key in scenario.destinations()):
@@ -81,11 +82,11 @@ class RemotePlane:
     def test(self, path: str, body: bytes) -> Answer:
         return post(self, path, body)
 
-    def run_results(self, run: str, keys: Sequence[str]) -> Mapping[str, Any]:
+    def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Any]:
         """What the data plane there tells under `/inspect`. Raises `ToolkitError` where there is no such thing."""
-        waited = self._inspect("wait", run=run, timeout=_DRAIN_SECONDS)
+        waited = self._inspect("wait", run=run, timeout=limit)
         if waited.status == 504:
-            raise ToolkitError(str(waited.body.get("message", "there are still events under way")))
+            raise StillWaiting(str(waited.body.get("message", "there are still events under way")))
         events = {record["number"]: record["event"] for record in self._list("events", run)}
         records = [{**record, "event": events.get(record["number"])} for record in self._list("fates", run)]
         fates = [record for record in records if record["destination"] in keys]

@@ -173,7 +173,9 @@ def _send(spec: _format.Step) -> Places:
         yield (), "who sends? Name the `source`, or give all scenarios one with `defaults: {source: ...}`"
     if spec.transformation is not UNSET:
         yield ("transformation",), "a transformation alone is tested with an `event`"
-    for other in ("stages", "destinationConfig", "force"):
+    if spec.destinationConfig is not UNSET and spec.destination is UNSET:
+        yield ("destinationConfig",), "whose? Name the `destination`, too"
+    for other in ("stages", "force"):
         if getattr(spec, other) not in (UNSET, False):
             yield (other,), f"{other!r} belongs to the Test API; what is sent goes through all stages"
     if key == "send":

@@ -122,6 +122,9 @@ RecorderScript: TypeAlias = Annotated[
 ]
 
 
+Limit: TypeAlias = Annotated[
+    Duration | UnsetType, Meta(description="how long it may take, waiting for deliveries included; 10s by default")
+]
 Exact: TypeAlias = Annotated[
     bool | list[Literal["user_transform", "dest_transform", "send_to_destination", "delivered"]],
     Meta(
@@ -207,6 +210,8 @@ class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: Text
     id: Id | UnsetType = UNSET
     tags: list[Tag] = []
+    vars: Annotated[dict[str, Any], Meta(description="variables of this scenario, before those of the suite")] = {}
+    limit: Limit = UNSET
     steps: Annotated[
         Annotated[list[Step], Meta(min_length=1)] | UnsetType, Meta(description="several that share what they capture")
     ] = UNSET
@@ -264,6 +269,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     setup: list[dict[str, Any]] = []
     teardown: list[dict[str, Any]] = []
     ignore: list[Text] = []
+    limit: Limit = UNSET
     exact: Exact = False
     never: Never = []
     always: Always = {}

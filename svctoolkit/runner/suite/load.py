@@ -6,7 +6,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
 from svctoolkit.runner.suite.fixtures import Fixtures
 from svctoolkit.runner.suite.model import Invariant, Live, Place, Scenario, Step, Suite
-from svctoolkit.runner.suite.variables import NAME, Environment, Variables, names_in
+from svctoolkit.runner.suite.moments import Moments
+from svctoolkit.runner.suite.variables import NAME, Environment, Variables, names_in, with_names
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document
 
@@ -54,7 +57,9 @@ def load(
     with yamlfile.without_collector():
         document = yamlfile.load(path, error=InvalidSuite)
         yamlfile.check(document, _format.schema(), InvalidSuite)
-        workspace, files = _workspace(path, document, {} if workspaces is None else workspaces, environment)
+        workspace, files = _workspace(
+            path, document, {} if workspaces is None else workspaces, environment, variables or {}
+        )
         suite = Suite(path, document.data.get("suite") or path.name.partition(".suite.")[0], document, workspace)
         suite.files, suite.environment = files, environment
         _fill(suite, variables or {})
@@ -77,7 +82,7 @@ def loads(text: str, workspace: Workspace, *, name: str = "suite") -> Suite:
     path, environment = Path("suite.suite.yaml"), Environment()
     files: list[Path] = []
     if document.data.keys() & {"workspace", *_format.WORKSPACE_KEYS}:
-        workspace, files = _workspace(path, document, {}, environment)
+        workspace, files = _workspace(path, document, {}, environment, {})
     suite = Suite(path, document.data.get("suite") or name, document, workspace, files=files, environment=environment)
     return _fill(suite, {})
 
@@ -91,12 +96,17 @@ def _fill(suite: Suite, variables: Mapping[str, Any]) -> Suite:
 
 
 def _workspace(
-    path: Path, document: Document, scope: dict[Path, Workspace], environment: Environment
+    path: Path,
+    document: Document,
+    scope: dict[Path, Workspace],
+    environment: Environment,
+    variables: Mapping[str, Any],
 ) -> tuple[Workspace, list[Path]]:
     """The workspace, and the files that it was read from."""
     written = document.data.get("workspace")
     inline = {key: document.data[key] for key in _format.WORKSPACE_KEYS if key in document.data}
     if written is None:
+        inline = with_names(inline, _values(document.data.get("vars", {}), variables, environment))
         workspace = Workspace.of(document.part(inline), folder=path.parent, environ=environment.values)
         return workspace, _code_files(workspace)
     if inline:
@@ -116,6 +126,14 @@ def _code_files(workspace: Workspace) -> list[Path]:
     files = [transformation.file for transformation in workspace.transformations.values()]
     files += [library.file for library in workspace.libraries.values()]
     return [folder / file for file in files if file is not None]
+
+
+def _values(written: Mapping[str, Any], variables: Mapping[str, Any], environment: Environment) -> dict[str, Any]:
+    """The suite's variables as far as an inline workspace may use them: without fixtures."""
+    scope = Variables({}, environment)
+    for name, value in written.items():
+        scope = scope.extend({name: variables[name] if name in variables else scope.apply(value)})
+    return dict(scope.values)
 
 
 @dataclass
@@ -142,7 +160,7 @@ class _Loader:
 
     def _variables(self, spec: Mapping[str, Any]) -> Variables:
         """The suite's variables; each may use those above it."""
-        scope = Variables({}, self.suite.environment)
+        scope = Variables({}, self.suite.environment, moments=Moments(datetime.now(UTC)))
         for name, written in self.data.get("vars", {}).items():
             if not NAME.fullmatch(name):
                 message = f"{name!r} cannot be a variable's name"
@@ -189,6 +207,7 @@ class _Loader:
     ) -> Scenario | None:
         """One scenario; None where there is a problem. `place` is where it is written, `at` where it is its own row."""
         try:
+            variables = self._own_variables(place, raw, id, variables)
             values, steps = self._steps(place, raw, variables)
             spec = msgspec.convert(values, _format.Scenario)
             steps = steps or (Step(spec, values.get("expect", {}), place),)
@@ -202,6 +221,23 @@ class _Loader:
         wrong = list(scenario_problems(scenario, spec))
         self.problems += wrong
         return None if wrong else scenario
+
+    def _own_variables(self, place: Place, raw: Mapping[str, Any], id: str, variables: Variables) -> Variables:
+        """The variables of one scenario: the suite's, its row's, its own, and its times and ids."""
+        freeze = variables.apply(raw.get("freeze") or self.data.get("freeze") or {})
+        time, ids = freeze.get("time"), freeze.get("ids")
+        now = datetime.now(UTC)
+        with suppress(ValueError, TypeError):  # a time that is none is told with its place
+            now = datetime.fromisoformat(time) if time else now
+        seed = f"{self.suite.name}::{id}" if ids == "sequence" else ""
+        variables = variables.with_moments(Moments(now if now.tzinfo else now.replace(tzinfo=UTC), seed))
+        for name, value in raw.get("vars", {}).items():
+            if not NAME.fullmatch(name):
+                message = f"{name!r} cannot be a variable's name"
+                self.problems.append(self.document.problem([*place, "vars", name], message, key=True))
+            self._check_names(value, variables, (*place, "vars", name))
+            variables = variables.extend({name: variables.apply(value)})
+        return variables
 
     def _build(
         self,
@@ -236,9 +272,14 @@ class _Loader:
             "" if spec.serial is UNSET else spec.serial,
             self._exact(spec),
             self._invariants(place, raw, variables),
+            self._limit(spec),
             tuple(tuple(path.split(".")) for path in spec.ignore),
             tuple(raw.get("recorder") or ()),
         )
+
+    def _limit(self, spec: _format.Scenario) -> float | None:
+        limit = spec.limit if spec.limit is not UNSET else self.data.get("limit")
+        return None if limit is None else _format.seconds(limit)
 
     def _exact(self, spec: _format.Scenario) -> frozenset[str]:
         """What is exact: all, or what the scenario or else the suite says."""

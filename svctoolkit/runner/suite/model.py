@@ -148,6 +148,7 @@ class Scenario:
     serial: str = ""
     exact: frozenset[str] = frozenset()  # the results in which nothing may be that is not expected
     invariants: tuple[Invariant, ...] = ()
+    limit: float | None = None  # seconds
     own_ignores: tuple[tuple[str, ...], ...] = ()  # of `ignore` those that the suite does not say for all
     scripted: tuple[str, ...] = ()  # the destinations whose answers it writes itself, not the suite
 
@@ -175,6 +176,13 @@ class Scenario:
         for step in self.steps:
             if not kinds or step.kind in kinds:
                 yield from self.destinations_of(step)
+
+    @property
+    def overrides(self) -> Mapping[str, Mapping[str, Any]]:
+        """Configuration by destination that its steps send with instead of the workspace's own."""
+        sent = [s.spec for s in self.steps if s.kind == "send" and s.spec.destinationConfig is not UNSET]
+        workspace = self.suite.workspace
+        return {workspace.destination(s.destination).key: s.destinationConfig for s in sent}  # type: ignore[misc,arg-type]
 
     def destinations_of(self, step: Step) -> Iterator[str]:
         """The keys of the destinations that a step reaches, or looks at where it names one."""

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svctoolkit.errors import Problem, did_you_mean
+from svctoolkit.runner.suite.moments import PATTERN, Moments
 from svctoolkit.yamlfile import Document
 
 Path = tuple[str | int, ...]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_REFERENCE = re.compile(rf"\$(\$?)\(((?:env|secret):[^():]+(?::-[^()]*)?|{NAME.pattern})\)")
+_REFERENCE = re.compile(rf"\$(\$?)\(((?:env|secret):[^():]+(?::-[^()]*)?|(?:{PATTERN})(?=\))|{NAME.pattern})\)")
 
 
 @dataclass(slots=True)
@@ -45,16 +46,24 @@ class Variables:
     """
 
     def __init__(
-        self, values: Mapping[str, Any], environment: Environment, later: frozenset[str] = frozenset()
+        self,
+        values: Mapping[str, Any],
+        environment: Environment,
+        later: frozenset[str] = frozenset(),
+        moments: Moments | None = None,
     ) -> None:
-        self.values, self.environment, self.later = values, environment, later
+        self.values, self.environment, self.later, self.moments = values, environment, later, moments
 
     def extend(self, values: Mapping[str, Any]) -> Variables:
         """These and more; the new ones rule."""
-        return Variables({**self.values, **values}, self.environment, self.later - values.keys())
+        return Variables({**self.values, **values}, self.environment, self.later - values.keys(), self.moments)
 
     def with_later(self, names: frozenset[str]) -> Variables:
-        return Variables(self.values, self.environment, names)
+        return Variables(self.values, self.environment, names, self.moments)
+
+    def with_moments(self, moments: Moments) -> Variables:
+        """These, with times and ids of a scenario of its own."""
+        return Variables(self.values, self.environment, self.later, moments)
 
     def apply(self, value: Any) -> Any:
         """`value` with every reference replaced; itself where it has none, for most values do not.
@@ -89,7 +98,10 @@ class Variables:
             return otherwise if value is None else value
         if name in self.later:
             return otherwise
-        return self.values.get(name, otherwise)
+        if name in self.values:
+            return self.values[name]
+        moment = self.moments.value(name) if self.moments else None
+        return otherwise if moment is None else moment
 
     def pending(self, value: Any) -> bool:
         """Whether `value` has a reference to a name that gets its value later."""
@@ -119,10 +131,24 @@ class Variables:
                 return ""
             default = "" if name.startswith("secret:") else f", or write $({name}:-default)"
             return f"the environment variable {variable} is not set: set it{default}"
-        if name in self.values or name in self.later:
+        if name in self.values or name in self.later or (self.moments and self.moments.value(name)):
             return ""
         hint = did_you_mean(name, [*self.values, *self.later]) or f" Write $$({name}) for the text itself."
         return f"no variable is called {name!r}.{hint}"
+
+
+def with_names(value: Any, values: Mapping[str, Any]) -> Any:
+    """`value` with the plain names in it replaced: what stands for the environment is the workspace's own to read."""
+    if isinstance(value, dict):
+        return {key: with_names(inner, values) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [with_names(inner, values) for inner in value]
+    if not isinstance(value, str) or "$(" not in value:
+        return value
+    alone = _REFERENCE.fullmatch(value)
+    if alone and not alone[1] and alone[2] in values:
+        return values[alone[2]]
+    return _REFERENCE.sub(lambda match: str(values[match[2]]) if match[2] in values else match[0], value)
 
 
 def names_in(text: str) -> str:

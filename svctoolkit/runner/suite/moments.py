@@ -1,0 +1,41 @@
+"""`$(now)`, `$(now-1h)`, `$(uuid)`: times and ids that a scenario needs and nobody wants to write."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import UTC, datetime, timedelta
+
+PATTERN = r"now(?:[+-][0-9]+(?:ms|s|m|h|d))?|uuid(?::[A-Za-z0-9_-]+)?"
+_TIME = re.compile(r"now(?:([+-][0-9]+)(ms|s|m|h|d))?")
+_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+class Moments:
+    """The times and ids of one scenario. `now` is the time that it freezes, or when the suite was read.
+
+    `$(uuid)` is one id wherever the scenario says it, `$(uuid:order)` another. They are the same in every run where
+    `seed` is given.
+
+    >>> moments = Moments(datetime(2026, 1, 1, 12, tzinfo=UTC), "suite::a")
+    >>> moments.value("now"), moments.value("now-1h"), moments.value("now+250ms")
+    ('2026-01-01T12:00:00.000Z', '2026-01-01T11:00:00.000Z', '2026-01-01T12:00:00.250Z')
+    >>> moments.value("uuid") == moments.value("uuid") != moments.value("uuid:order")
+    True
+    """
+
+    def __init__(self, now: datetime, seed: str = "") -> None:
+        self._now, self._seed = now, seed
+        self._ids: dict[str, str] = {}
+
+    def value(self, name: str) -> str | None:
+        """What the name stands for; None for other names."""
+        if name.startswith("uuid") and re.fullmatch(PATTERN, name):
+            made = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._seed} {name}") if self._seed else uuid.uuid4()
+            return self._ids.setdefault(name, str(made))
+        match = _TIME.fullmatch(name)
+        if match is None:
+            return None
+        shift = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match[1] else timedelta()
+        text = (self._now + shift).astimezone(UTC).isoformat(timespec="milliseconds")
+        return text.replace("+00:00", "Z")
