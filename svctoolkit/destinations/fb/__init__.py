@@ -1,0 +1,254 @@
+"""Facebook App Events: what people do in an app, by the application activities; JSON texts in a form.
+
+track sends the shop's events under the names of Facebook's SDK and others under their own, screen and page what was
+viewed. The device says whether it is an app of Android or of Apple, and events of others are refused. Properties go
+along, those that Facebook knows under its names. https://developers.facebook.com/docs/marketing-api/app-event-api
+
+Decisions. Traits that are numbers are hashed as their text, where the service fails or sends them as they are. A day of
+birth that is none is left out, where it hashes `NaN`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations._facebook_errors import judge_graph_answer
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    IP,
+    Table,
+    as_object,
+    converter,
+    hash_lower,
+    json_text,
+    leading_number,
+    moment,
+    sha256,
+    string,
+    text,
+)
+from svctoolkit.mapping.facebook import hash_gender
+from svctoolkit.mapping.table import getter
+from svctoolkit.mapping.times import microseconds
+
+#: by the event's name, with its capitals
+_EVENTS = {
+    "Application Installed": "MOBILE_APP_INSTALL",
+    "Application Opened": "fb_mobile_activate_app",
+    "Checkout Started": "fb_mobile_initiated_checkout",
+    "Order Completed": "fb_mobile_purchase",
+    "Payment Info Entered": "fb_mobile_add_payment_info",
+    "Product Added": "fb_mobile_add_to_cart",
+    "Product Added to Wishlist": "fb_mobile_add_to_wishlist",
+    "Product Viewed": "fb_mobile_content_view",
+    "Products Searched": "fb_mobile_search",
+}
+#: what a property is called at Facebook, and of what kind it has to be
+_KNOWN: Mapping[str, tuple[str, tuple[type, ...], str]] = {
+    "revenue": ("_valueToSum", (int, float), "a number"),
+    "currency": ("fb_currency", (str,), "a text"),
+    "category": ("fb_content_type", (str,), "a text"),
+    "name": ("fb_description", (str,), "a text"),
+    "quantity": ("fb_num_items", (int, float), "a number"),
+    "query": ("fb_search_string", (str,), "a text"),
+}
+_NAME = re.compile(r"[0-9a-zA-Z_][0-9a-zA-Z _-]{0,39}")
+#: how Facebook calls the app's system, by the type of the device in lower case
+_SYSTEMS = {"android": "a2", "ios": "i2", "ipados": "i2", "tvos": "i2", "watchos": "i2"}
+
+
+class FacebookAppSettings(Settings, frozen=True, kw_only=True):
+    app_id: str = msgspec.field(name="appID")
+
+
+destination = DestinationType(
+    "Facebook App Events",
+    FacebookAppSettings,
+    docs="https://developers.facebook.com/docs/marketing-api/app-event-api",
+    names=("fb",),
+    quirks=[
+        "Zip codes are sent as they are, where Facebook wants them hashed.",
+        "Days of birth are hashed with a nought before months and days above 9, and none before others, where Facebook "
+        "wants two digits: of days such as 31 October it finds none.",
+        "An event without a time has none (`null`), although Facebook needs one.",
+        "application_tracking_enabled is always 0.",
+    ],
+    answers=[
+        Answer("success", 200, {"success": True}),
+        Answer("bad key", 400, {"error": {"message": "Unsupported post request", "code": 100, "error_subcode": 33}}),
+        Answer("rate limit", 400, {"error": {"message": "Application request limit reached", "code": 17}}),
+        Answer("invalid field", 400, {"error": {"message": "Invalid parameter", "code": 100}}),
+    ],
+)
+
+
+@converter
+def hash_phone_digits(value: Any) -> str:
+    """SHA-256 of the digits, without the noughts that they begin with."""
+    return sha256(re.sub(r"\D", "", string.of(value)).lstrip("0"))
+
+
+@converter
+def hash_day(value: Any) -> str:
+    """SHA-256 of a day as the service writes it: 31 January 2026 is 20261031."""
+    when = moment(value)
+    return sha256(f"{when.year}{_part(when.month)}{_part(when.day)}") if when else ""
+
+
+def _part(number: int) -> str:
+    return str(number) if number < 10 else f"0{number}"
+
+
+@converter
+def as_flag(value: Any) -> str:
+    return "1" if value is True else "0"
+
+
+USER = Table(
+    {
+        "app_user_id": "userId",
+        "advertiser_id": "context.device.advertisingId",
+        "ud[em]": hash_lower("context.traits.email"),
+        "ud[fn]": hash_lower("context.traits.firstName"),
+        "ud[ln]": hash_lower("context.traits.lastName"),
+        "ud[ph]": hash_phone_digits("context.traits.phone"),
+        "ud[ge]": hash_gender("context.traits.gender"),
+        "ud[db]": hash_day("context.traits.birthDate"),
+        "ud[ct]": hash_lower("context.traits.city"),
+        "ud[st]": hash_lower("context.traits.state"),
+        "ud[zp]": "context.traits.zip",
+    }
+)
+#: of somebody who is not known otherwise
+ANYBODY = Table({"anon_id": "anonymousId"})
+DEVICE = Table(
+    {
+        "package": "context.app.namespace",
+        "build": "context.app.build",
+        "version": "context.app.version",
+        "system": "context.os.version",
+        "model": "context.device.model",
+        "locale": "context.locale",
+        "short_timezone": "context.abv_timezone",
+        "carrier": "context.network.carrier",
+        "timezone": "context.timezone",
+    }
+)
+_time, _ip, _tracking = getter("timestamp"), getter(IP), getter(as_flag("context.device.adTrackingEnabled"))
+
+
+@destination.on("track")
+def send_event(event: Event, settings: FacebookAppSettings) -> Payload:
+    name = event.raw.get("event")
+    return _payload(event, settings, None if name is None else _EVENTS.get(text(name), text(name)))
+
+
+@destination.on("page")
+def send_page(event: Event, settings: FacebookAppSettings) -> Payload:
+    return _payload(event, settings, "Viewed Page")
+
+
+@destination.on("screen")
+def send_screen(event: Event, settings: FacebookAppSettings) -> Payload:
+    """`Viewed Contact Screen`; without the name where Facebook would not take it."""
+    name = event.properties.get("name")
+    title = f"Viewed {name} Screen"
+    return _payload(event, settings, title if name and _NAME.fullmatch(title) else "Viewed Screen")
+
+
+def _payload(event: Event, settings: FacebookAppSettings, name: str | None) -> Payload:
+    if name is not None and not _NAME.fullmatch(name):
+        raise MappingError(
+            f"event: Facebook takes up to 40 letters, digits, spaces, _ and -, and not {name!r}", field="event"
+        )
+    person = USER(event) or ANYBODY(event)
+    form = {
+        "extinfo": json_text(_device(event)),
+        "custom_events": json_text([_event(event, name)]),
+        **person,
+        "advertiser_tracking_enabled": _tracking(event.raw) or "0",
+        "application_tracking_enabled": "0",
+        "event": "CUSTOM_APP_EVENTS",
+    }
+    ip = _ip(event.raw)
+    return Payload(
+        endpoint=f"https://graph.facebook.com/v25.0/{settings.app_id}/activities",
+        headers={"x-forwarded-for": ip} if ip else {},
+        form=form,
+    )
+
+
+def _device(event: Event) -> list[Any]:
+    """`extinfo`: sixteen things about app and device, by their place alone."""
+    kind = as_object(event.context.get("device")).get("type")
+    system = _SYSTEMS.get(kind.lower()) if isinstance(kind, str) else None
+    if system is None:
+        where = "context.device.type"
+        raise MappingError(f"{where}: Facebook takes events of Android and Apple devices, not {kind!r}", field=where)
+    known = DEVICE(event)
+    context, screen = event.context, as_object(event.context.get("screen"))
+    density = _number(screen.get("density"))
+    return [
+        system,
+        *(
+            known.get(key, "")
+            for key in ("package", "build", "version", "system", "model", "locale", "short_timezone", "carrier")
+        ),
+        int(_number(screen.get("width"))),
+        int(_number(screen.get("height"))),
+        f"{density:.2f}" if density else "",
+        0,
+        int(_number(context.get("ext_storage_size"))),
+        int(_number(context.get("avl_storage_size"))),
+        known.get("timezone", ""),
+    ]
+
+
+def _number(value: Any) -> float:
+    """The number that a value begins with; 0 without one."""
+    return leading_number(value) or 0
+
+
+def _event(event: Event, name: str | None) -> dict[str, Any]:
+    """The event with its properties; those that Facebook has names for under these, and first its time and name."""
+    when = moment(_time(event.raw))
+    found: dict[str, Any] = {"_logTime": microseconds(when) // 1000 if when else None}
+    if name is not None:
+        found["_eventName"] = name
+    properties = event.properties
+    if "revenue" in properties and not properties.get("currency"):
+        raise MappingError("properties.currency: Facebook needs one beside revenue", field="properties.currency")
+    for key in ("revenue", "currency"):
+        if key in properties:
+            found[_KNOWN[key][0]] = _known(key, properties[key])
+    for key, value in properties.items():
+        if key == "products":
+            found["fb_content_id"] = _product_ids(value)
+        elif key in _KNOWN:
+            found.setdefault(_KNOWN[key][0], _known(key, value))
+        else:
+            found[key] = value
+    return found
+
+
+def _known(key: str, value: Any) -> Any:
+    _, kinds, wanted = _KNOWN[key]
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        raise MappingError(f"properties.{key}: expected {wanted}, got {value!r}", field=f"properties.{key}")
+    return value
+
+
+def _product_ids(products: Any) -> list[Any]:
+    ids = [as_object(product).get("product_id") for product in products] if isinstance(products, list) else []
+    if not all(isinstance(found, str) for found in ids):
+        raise MappingError("properties.products: expected a product_id of text in each", field="properties.products")
+    return ids
+
+
+destination.judge(judge_graph_answer)
