@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import svctoolkit
 from svctoolkit import CATALOGUE, Pipeline, Workspace, __version__, events, server
 from svctoolkit.cli import COMMANDS, Command, Exit, _terminal, main
 from svctoolkit.cli._result import report
@@ -453,13 +454,15 @@ def test_examples_of_a_definition(run: Run) -> None:
 
 
 def test_definitions_as_markdown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--markdown prints a table of the types that can be tested: the README has it."""
+    """--markdown prints the page of the types that can be tested, and the package has it as it is now."""
     monkeypatch.setattr(CATALOGUE, "_added", {})  # what other tests register is not the package's
+    page = (Path(svctoolkit.__file__).parent / "docs" / "catalogue.md").read_text(encoding="utf-8")
 
-    table = run("definitions", "--markdown").out
+    text = run("definitions", "--markdown").out
 
-    assert "| ATTENTIVE_TAG | [Attentive Tag](https://docs.attentive.com/reference) | identify, track | " in table
-    assert table in (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    assert "| ATTENTIVE_TAG | [Attentive Tag](https://docs.attentive.com/reference) | identify, track | " in text
+    assert "| PINTEREST_TAG | " in text
+    assert text == page, "run `svctoolkit definitions --markdown > svctoolkit/docs/catalogue.md`"
 
 
 @pytest.mark.parametrize("name", [(), ("WEBHOOK",)])

@@ -8,6 +8,7 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -42,6 +43,16 @@ def test_what_a_package_says_it_has_is_there(module: str) -> None:
 
     assert len(names) == len(set(names))
     assert [name for name in names if not hasattr(import_module(module), name)] == []
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if "_HOME" in source(m)])
+def test_no_lazy_name_is_a_module_too(module: str) -> None:
+    """`server.banner` would be the module once it was imported, and the function before."""
+    package = import_module(module)
+    lazy = getattr(package, "_HOME", {})
+    modules = {m.name for m in pkgutil.iter_modules(getattr(package, "__path__", []))}
+
+    assert [n for n in lazy if n in modules and not isinstance(getattr(package, n), ModuleType)] == []
 
 
 def test_a_misspelt_name_is_an_attribute_error() -> None:

@@ -62,7 +62,8 @@ ROOMS = {
     "replay": "records formats inputs tally engine results options api",
     "pipeline": "route outside stages run api",
     "server": (
-        "demo_workspace web test_api store worker ingest inspect admin application serving plane banner foreground"
+        "demo_workspace web test_api store worker ingest inspect admin application serving plane announcement "
+        "foreground"
     ),
     "transformations": (
         "_display _contract callables _types _channel _frames _layers _requests _process _probe _worker _forking "

@@ -121,16 +121,31 @@ def _examples(name: str, text: str) -> Iterator[str]:
 
 
 def _markdown() -> Iterator[str]:
-    """The types that can be tested: what they are called, the events that they take, how many examples show them."""
+    """The page of the types that can be tested: the events that they take, which events share a request, quirks."""
     from svctoolkit.destinations import CATALOGUE, examples
 
-    yield "| type | name | events | examples |"
-    yield "|---|---|---|---:|"
-    for name in CATALOGUE.names():
-        kind = CATALOGUE[name]
+    types = [(name, CATALOGUE[name]) for name in CATALOGUE.names()]
+    yield "# Destination types"
+    yield ""
+    yield "Made by `svctoolkit definitions --markdown`. `svctoolkit definitions NAME` shows one with its variables."
+    yield ""
+    yield "| type | name | events | shares requests | judges answers | examples |"
+    yield "|---|---|---|---|---|---:|"
+    for name, kind in types:
         title = f"[{kind.title}]({kind.docs})" if kind.docs else kind.title
         event_types = ", ".join(event for event in EVENT_TYPES if event in kind.handlers)
-        yield f"| {name} | {title} | {event_types} | {len(examples(name))} |"
+        judges = "yes" if kind.judges else ""
+        yield f"| {name} | {title} | {event_types} | {kind.sharing} | {judges} | {len(examples(name))} |"
+    yield ""
+    yield "## Quirks"
+    yield ""
+    yield "Where the service does something else than the destination's documentation asks for, or than users expect."
+    for name, kind in types:
+        if kind.quirks:
+            yield ""
+            yield f"**{name}**"
+            yield ""
+            yield from (f"- {quirk}" for quirk in kind.quirks)
 
 
 def _event_types(definition: Definition) -> Iterator[str]:

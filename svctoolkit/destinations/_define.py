@@ -48,7 +48,9 @@ class DestinationType:
         self.answers, self.earlier, self.quirks = tuple(answers), tuple(earlier), tuple(quirks)
         self._names = frozenset(name.lower() for name in (title, *names))
         self.handlers: dict[str, Handler] = {}
-        self._batching: Batching = lambda jobs, _: merge(jobs, merges)
+        self._merges = tuple(merges)
+        self._batching: Batching = lambda jobs, _: merge(jobs, self._merges)
+        self._shares_by_function = False
         self._judge: Judge | None = None
 
     def __repr__(self) -> str:
@@ -107,13 +109,25 @@ class DestinationType:
 
     def batch(self, function: Batching) -> Batching:
         """Register the function that puts jobs of one configuration together, where a `Merge` does not say it."""
-        self._batching = function
+        self._batching, self._shares_by_function = function, True
         return function
 
     def judge(self, function: Judge) -> Judge:
         """Register the function that says what answers mean; it gives None where the status alone decides."""
         self._judge = function
         return function
+
+    @property
+    def judges(self) -> bool:
+        """Whether it reads what answers say; without that their status alone decides."""
+        return self._judge is not None
+
+    @property
+    def sharing(self) -> str:
+        """Which events share a request, in a few words; empty where each has its own."""
+        if self._shares_by_function:
+            return "by rules of its own"
+        return ", ".join(f"up to {rule.limit:,}" if rule.limit else "by size" for rule in self._merges)
 
     def batches(
         self,

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from svctoolkit.server.banner import banner as banner
+    from svctoolkit.server.announcement import banner as banner
     from svctoolkit.server.demo_workspace import demo as demo
     from svctoolkit.server.foreground import serve as serve
     from svctoolkit.server.inspect.records import Delivery as Delivery
@@ -48,7 +48,7 @@ _HOME = {
     "View": "inspect.views",
     "app": "test_api.app",
     "ask": "test_api.event_tests",
-    "banner": "banner",
+    "banner": "announcement",
     "call": "web.in_process",
     "demo": "demo_workspace",
     "running": "serving",

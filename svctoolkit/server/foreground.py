@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 
-from svctoolkit.server.banner import banner
+from svctoolkit.server.announcement import banner
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.server.serving import check_sandbox
 from svctoolkit.workspace import Workspace

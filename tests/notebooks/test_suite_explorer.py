@@ -34,7 +34,7 @@ scenarios:
   - name: later
     skip: waits for the CRM
     event: {type: page}
-    expect: {dest_transform: {}}
+    expect: {dest_transform: [{}]}
 """
 REFUNDS = """\
 suite: Refunds

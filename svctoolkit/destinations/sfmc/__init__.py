@@ -46,9 +46,9 @@ class EventRow(msgspec.Struct, frozen=True):
 
 
 class SfmcSettings(Settings, frozen=True, kw_only=True):
-    client_id: str
+    client_id: Secret
     client_secret: Secret
-    sub_domain: str
+    sub_domain: Secret
     create_or_update_contacts: bool = False
     external_key: str = ""
     event_to_external_key: tuple[Rows, ...] = ()
@@ -196,16 +196,16 @@ class _Cloud:
     def __init__(self, settings: SfmcSettings, context: Context) -> None:
         body = {
             "grant_type": "client_credentials",
-            "client_id": settings.client_id,
+            "client_id": settings.client_id.reveal(),
             "client_secret": settings.client_secret.reveal(),
         }
-        url = f"https://{settings.sub_domain}.auth.marketingcloudapis.com/v2/token"
+        url = f"https://{settings.sub_domain.reveal()}.auth.marketingcloudapis.com/v2/token"
         headers = {"Content-Type": "application/json"}
         answer = as_object(context.ask({"method": "POST", "url": url, "headers": headers, "body": body}))
         if not answer.get("access_token"):
             raise MappingError("Marketing Cloud's answer to the log-in has no access_token")
         self._headers = {**headers, "Authorization": f"Bearer {answer['access_token']}"}
-        self._api = f"https://{settings.sub_domain}.rest.marketingcloudapis.com"
+        self._api = f"https://{settings.sub_domain.reveal()}.rest.marketingcloudapis.com"
 
     def send(self, method: Method, place: str, body: Mapping[str, Any]) -> Payload:
         return Payload(endpoint=self._api + place, method=method, headers=self._headers, json=body)
