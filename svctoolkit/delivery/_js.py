@@ -11,6 +11,8 @@ from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any, NoReturn
 
+import msgspec
+
 from svctoolkit.delivery._failures import failure
 
 _MAX_EXACT = 2**53  # JavaScript rounds greater integers
@@ -63,6 +65,40 @@ def json_text(value: Any) -> str:
     raise failure("ERR_INVALID_PAYLOAD", f"a {type(value).__name__} cannot be sent: it has no form in JSON")
 
 
+_ENCODE = msgspec.json.Encoder().encode
+
+
+class _NotPlain(Exception):
+    """A value that the fast encoder writes otherwise than JavaScript."""
+
+
+def json_bytes(value: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> bytes:
+    """`json_text` of an object or a list in UTF-8, several times as fast for nearly all of them."""
+    try:
+        return _ENCODE(_plain(value))
+    except (_NotPlain, TypeError, UnicodeEncodeError):
+        return utf8(json_text(value))
+
+
+def _plain(value: Any) -> Any:
+    """`value` of those types and numbers only whose JSON is the same everywhere, with whole numbers as integers."""
+    kind = type(value)
+    if kind is dict:
+        "".join(value)  # raises TypeError for a key that is no text
+        return {name: inner if type(inner) is str else _plain(inner) for name, inner in value.items()}
+    if kind is list or kind is tuple:
+        return [inner if type(inner) is str else _plain(inner) for inner in value]
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is int and -_MAX_EXACT <= value <= _MAX_EXACT:
+        return value
+    if kind is float and (1e-3 <= value < 1e15 or -1e15 < value <= -1e-3):  # no exponent in any language
+        return int(value) if value.is_integer() else value
+    if value == 0 and kind is float:
+        return 0
+    raise _NotPlain
+
+
 def _float(value: int) -> float:
     try:
         return float(value)
@@ -73,13 +109,16 @@ def _float(value: int) -> float:
 def parse(content: str) -> Any:
     """What `JSON.parse` gives. Raises `ValueError`, also for `NaN` and for what is nested too deeply."""
     try:
-        return json.loads(content, parse_constant=_no_constant)
+        return _DECODE(content)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODE = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 def utf8(content: str) -> bytes:
@@ -90,7 +129,7 @@ def utf8(content: str) -> bytes:
 def well_formed(value: Any) -> Any:
     """`value` (JSON) with U+FFFD for every half of a surrogate pair, which UTF-8 cannot hold."""
     if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):
         return {well_formed(k): well_formed(v) for k, v in value.items()}
     if isinstance(value, list):

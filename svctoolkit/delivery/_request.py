@@ -16,7 +16,7 @@ from svctoolkit import __version__
 from svctoolkit.delivery import _encode
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest
-from svctoolkit.delivery._js import json_text, parse, text, utf8, well_formed
+from svctoolkit.delivery._js import json_bytes, json_text, parse, text, well_formed
 from svctoolkit.delivery._url import Url
 
 USER_AGENT = f"svctoolkit/{__version__}"
@@ -188,4 +188,4 @@ def _object(content: Any, headers: _Headers) -> bytes:
     if _FORM in headers.get("Content-Type").lower():
         return _encode.form_of_object(content).encode()
     headers.add("Content-Type", "application/json")
-    return utf8(json_text(content))
+    return json_bytes(content)

@@ -80,6 +80,7 @@ def parse_body(body: bytes) -> Any:
     """The JSON value, or the text if it is no JSON. Always UTF-8, as the service reads it."""
     content = body.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
-        return well_formed(parse(content))
+        value = parse(content)
+        return well_formed(value) if "\\u" in content else value
     except ValueError:
         return content

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 from svctoolkit.delivery._failures import failure
@@ -16,6 +17,7 @@ _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
 _FORBIDDEN_IN_HOST = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")
 _PATH_SAFE = "!$%&'()*+,/:;=@[]^|"
 _QUERY_SAFE = "!$%&'()*+,/:;=?@[\\]^`{|}"
+_REMEMBERED = 500  # characters of a URL
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -35,6 +37,10 @@ class Url:
     @classmethod
     def parse(cls, text: str) -> Url:
         """Raises `DeliveryError` with code ERR_INVALID_URL. The text of the error shows no path, query or password."""
+        return _parse_again(text) if len(text) <= _REMEMBERED else cls._parse(text)
+
+    @classmethod
+    def _parse(cls, text: str) -> Url:
         cleaned = re.sub(r"[\t\r\n]", "", well_formed(text).strip(_C0_AND_SPACE))
         match = _HTTP.fullmatch(cleaned)
         if match is None:
@@ -53,6 +59,8 @@ class Url:
 
     def with_query(self, query: str) -> Url:
         """With `query` after the URL's own. The standard encodes an apostrophe in the own one, params keep theirs."""
+        if not query and "'" not in self.target:
+            return self
         path, mark, own = self.target.partition("?")
         own = own.replace("'", "%27")
         joined = f"{own}&{query}" if mark and query else own + query
@@ -66,6 +74,12 @@ class Url:
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.place}{self.target}"
+
+
+@lru_cache(512)
+def _parse_again(text: str) -> Url:
+    """Most endpoints come again and again."""
+    return Url._parse(text)
 
 
 def host(text: str) -> str:
