@@ -6,7 +6,6 @@ import base64
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, unquote, urlsplit
 
 from svctoolkit import __version__
 from svctoolkit.errors import DeliveryError
@@ -14,6 +13,7 @@ from svctoolkit.sdk.base.transport import Answering, Request, Response
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
+    from urllib.parse import SplitResult
 
 USER_AGENT = f"svctoolkit/{__version__} Python/{'.'.join(map(str, sys.version_info[:3]))}"
 _LONGEST_ANSWER = 4 << 20
@@ -37,6 +37,7 @@ class HttpTransport:
     def begin(self, request: Request) -> Answering:
         """Send the request, and do not wait for its answer. One request at a time is under way to a place."""
         from http.client import HTTPException
+        from urllib.parse import urlsplit
 
         address = urlsplit(request.url)
         place = (address.scheme, address.netloc)
@@ -105,6 +106,7 @@ class HttpTransport:
 
     def _connect(self, place: Place, timeout: float) -> HTTPConnection:
         from http.client import HTTPConnection, HTTPSConnection
+        from urllib.parse import urlsplit
         from urllib.request import getproxies, proxy_bypass
 
         scheme, netloc = place
@@ -135,6 +137,8 @@ class HttpTransport:
 
 
 def _proxy_authorization(proxy: SplitResult) -> dict[str, str]:
+    from urllib.parse import unquote
+
     if not proxy.username:
         return {}
     credentials = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
