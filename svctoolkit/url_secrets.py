@@ -1,4 +1,4 @@
-"""What is secret in a URL: a password, parameters that are called so, and URLs that are credentials as a whole.
+"""What is secret in HTTP wherever it goes: passwords and parameters of URLs, URLs that are credentials, headers.
 
 >>> mask_url("https://ann:pw@api.example/v1?token=abc123&page=2")
 'https://••••@api.example/v1?token=••••&page=2'
@@ -9,11 +9,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from urllib.parse import unquote, unquote_plus
 
-from svctoolkit.secrets import MASK
+from svctoolkit.secrets import MASK, Secret
 
+CREDENTIAL_HEADERS = frozenset(
+    {"authorization", "proxy-authorization", "cookie", "set-cookie", "www-authenticate", "x-auth-token", "x-api-key"}
+)
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?:(?P<userinfo>[^/?#\s\"'<>]*)@)?(?P<rest>[^\s\"'<>]*)")
 #: The whole of a parameter's name, or its last word: `api_key`, `access-token`, `X-Amz-Signature`, `sig`.
 _SECRET_NAME = re.compile(
@@ -55,9 +59,48 @@ def url_secrets(text: str) -> Iterator[str]:
                 yield unquote_plus(value)
 
 
+def config_url_secrets(value: Any) -> Iterator[str]:
+    """The secrets of the URLs in a configuration, wherever they stand in it."""
+    if isinstance(value, Secret):
+        yield from url_secrets(value.reveal())
+    elif isinstance(value, str):
+        yield from url_secrets(value)
+    elif isinstance(value, Mapping | list | tuple):
+        for member in value.values() if isinstance(value, Mapping) else value:
+            yield from config_url_secrets(member)
+
+
 def mask_url(text: str) -> str:
     """A text with what is secret in its URLs masked. Parameters keep their names."""
     return _URL.sub(_mask, text) if "://" in text else text
+
+
+def mask_headers(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """Headers with the values of those masked that hold credentials, whoever sends them."""
+    return {name: MASK if _is_credential(name) and value else value for name, value in headers.items()}
+
+
+def mask_http(value: Any) -> Any:
+    """JSON about requests and answers with what is secret by its place masked: members that are headers or URLs."""
+    if isinstance(value, list):
+        return [mask_http(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _mask_member(str(name).lower(), member) for name, member in value.items()}
+
+
+def _mask_member(name: str, member: Any) -> Any:
+    if name == "headers" and isinstance(member, Mapping):
+        return mask_headers(member)
+    if name in ("url", "endpoint") and isinstance(member, str):
+        return mask_url(member)
+    if name == "params" and isinstance(member, Mapping):
+        return {key: MASK if is_secret_name(str(key)) and value else value for key, value in member.items()}
+    return mask_http(member)
+
+
+def _is_credential(header: str) -> bool:
+    return header.lower() in CREDENTIAL_HEADERS or (header.lower() != "idempotency-key" and is_secret_name(header))
 
 
 def _mask(url: re.Match[str]) -> str:

@@ -22,34 +22,37 @@ MAY_IMPORT = {
     "sdk": "errors retries display events",
     "yamlfile": "errors",
     "mapping": "errors events",
-    "destinations": "errors secrets display registry events yamlfile mapping",
+    "destinations": "errors secrets url_secrets display registry events yamlfile mapping",
     "transformations": "errors display events",
-    "delivery": "errors secrets display registry",
-    "workspace": "errors secrets display events yamlfile destinations transformations delivery",
-    "results": "errors secrets display events transformations delivery",
-    "pipeline": "errors secrets display events destinations transformations delivery workspace results",
-    "client": "errors secrets retries display events destinations results pipeline",
-    "server": "errors secrets retries display events destinations transformations delivery workspace results pipeline",
+    "delivery": "errors secrets url_secrets display registry",
+    "workspace": "errors secrets url_secrets display events yamlfile destinations transformations delivery",
+    "results": "errors secrets url_secrets display events transformations delivery",
+    "pipeline": ("errors secrets url_secrets display events destinations transformations delivery workspace results"),
+    "client": "errors secrets url_secrets retries display events destinations results pipeline",
+    "server": (
+        "errors secrets url_secrets retries display events destinations transformations delivery workspace "
+        "results pipeline"
+    ),
     "runner": (
-        "errors secrets personal display registry events sdk yamlfile destinations delivery workspace results "
-        "pipeline server"
+        "errors secrets url_secrets personal display registry events sdk yamlfile destinations delivery "
+        "workspace results pipeline server"
     ),
     "replay": (
-        "errors secrets personal display registry events yamlfile destinations transformations delivery workspace "
-        "results pipeline server"
+        "errors secrets url_secrets personal display registry events yamlfile destinations transformations "
+        "delivery workspace results pipeline server"
     ),
     "accessor": "pipeline replay results workspace",
     "widgets": (
-        "errors secrets display registry events sdk yamlfile destinations transformations delivery workspace results "
-        "pipeline server runner replay"
+        "errors secrets url_secrets display registry events sdk yamlfile destinations transformations delivery "
+        "workspace results pipeline server runner replay"
     ),
     "magics": (
-        "errors secrets display registry events yamlfile destinations transformations delivery workspace results "
-        "pipeline runner accessor widgets"
+        "errors secrets url_secrets display registry events yamlfile destinations transformations delivery "
+        "workspace results pipeline runner accessor widgets"
     ),
     "cli": (
-        "errors secrets registry events yamlfile destinations transformations delivery workspace results pipeline "
-        "client server runner replay"
+        "errors secrets url_secrets registry events yamlfile destinations transformations delivery workspace "
+        "results pipeline client server runner replay"
     ),
     "pytest_plugin": "errors sdk transformations delivery workspace server runner",
     "__main__": "cli",
@@ -58,7 +61,7 @@ MAY_IMPORT = {
 
 #: package -> its rooms, from the ground up: a room may import those before it (a room may be one module)
 ROOMS = {
-    "widgets": "_base destination_explorer transformation_editor live_events sdk_playground suite_explorer",
+    "widgets": ("_base destination_explorer transformation_editor live_events sdk_playground suite_explorer"),
     "replay": "records formats inputs tally engine results options api",
     "pipeline": "route outside stages run api",
     "server": (

@@ -110,7 +110,7 @@ def test_references(shop: Workspace):
     assert token == Secret("Bearer t0ken-value")
     assert token.origin == "Bearer $(env:SVC_TOKEN)"
     assert key.reveal() == "none"
-    assert sorted(shop.secrets()) == ["Bearer t0ken-value", "none"]
+    assert set(shop.secrets()) == {"Bearer t0ken-value", "none"}
     assert "$(env:NOT_READ)" in shop.transformation("raw").code
 
 
@@ -126,15 +126,43 @@ def test_references(shop: Workspace):
         ("$$(env:A)", {}, "$(env:A)"),
         ("$$$(env:A) $(env:A)", {"A": "1"}, Secret("$$(env:A) 1")),
         ("$(name) ${A} $A", {}, "$(name) ${A} $A"),
+        ("$(var:A)", {"A": "x"}, "x"),
+        ("$(var:A:-d)/$(env:B)", {"B": "b"}, Secret("d/b")),
     ],
 )
 def test_reference_forms(written: str, environ: dict[str, str], value: str | Secret):
     """A default stands in for a variable that is not set or empty; a second dollar sign makes plain text."""
-    text = f"destinations: {{d: {{type: WEBHOOK, config: {{webhookUrl: x, headers: [{{from: a, to: '{written}'}}]}}}}}}"
+    text = f"destinations: {{d: {{type: WEBHOOK, config: {{webhookUrl: x, headers: [{{from: '{written}'}}]}}}}}}"
     workspace = Workspace.loads(text, environ=environ)
 
-    assert workspace.destination("d").config["headers"][0]["to"] == value
+    assert workspace.destination("d").config["headers"][0]["from"] == value
     assert Workspace.loads(workspace.dumps(), environ=environ) == workspace
+
+
+def test_secrets_in_the_clear_are_saved_as_references(tmp_path: Path) -> None:
+    """The file names a variable for each of them; `.env` has the values when asked, for its owner only, and is read."""
+    workspace = Workspace("shop")
+    for key, value in (("am", "s3cr3t-one"), ("am2", 'it\'s "two"\nlines')):
+        workspace.destination(key, "AM", config={"apiKey": "k", "apiSecret": value})
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://u:pa55word@hook.example/?token=abcdef"})
+    workspace.credentials["crm"] = "s3cr3t-crm"
+    (tmp_path / ".env").write_text("export OTHER=1\nAM_API_SECRET=old\n", encoding="utf-8")
+    workspace.save(tmp_path / "shop.yaml", env_file=True)
+    text = (tmp_path / "shop.yaml").read_text(encoding="utf-8")
+
+    assert "$(env:AM_API_SECRET)" in text
+    assert not re.search("s3cr3t|two|pa55word|abcdef", text)
+    assert "s3cr3t" not in repr(workspace.destination("am").config) + repr(workspace)
+    assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / ".env").read_text(encoding="utf-8").startswith("OTHER=1\n")
+    loaded = Workspace.load(tmp_path / "shop.yaml", environ={})
+    assert [loaded.destination(key).config["apiSecret"].reveal() for key in ("am", "am2")] == [
+        "s3cr3t-one",
+        'it\'s "two"\nlines',
+    ]
+    assert loaded.destination("hook").config["webhookUrl"].reveal().endswith("/?token=abcdef")
+    other = Workspace.load(tmp_path / "shop.yaml", environ={"AM_API_SECRET": "rules"})
+    assert other.destination("am").config["apiSecret"] == Secret("rules")
 
 
 def test_token_is_hashed(tmp_path: Path):
@@ -199,7 +227,6 @@ def test_save_where_nothing_can_be_written(folder: Path, path: str):
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        (Secret("s3cr3t-value"), r"d.config.webhookUrl: a secret is not written in clear text: Secret\(value, origin="),
         ({1, 2}, "d.config.webhookUrl: a set is no JSON value"),
         (float("nan"), "d.config.webhookUrl: nan is no number"),
         ({"a": [b"x"]}, r"d.config.webhookUrl.a.0: a bytes is no JSON value"),
@@ -492,10 +519,14 @@ def test_service_configuration_becomes_yaml():
     config = configuration()
     for source in config["sources"]:
         for destination in source["destinations"]:
-            destination["config"] = {"webhookUrl": "x", "headers": [{"from": "a", "to": "$(env:X)"}]}
+            destination["config"] = {"webhookUrl": "x", "headers": [{"from": "a", "to": "s3cr3t-$(env:X)"}]}
     found = Workspace.loads(json.dumps(config), environ={})
+    text = found.dumps()
 
-    assert Workspace.loads(found.dumps(), environ={}) == found
+    assert "s3cr3t" not in text
+    names = re.findall(r"\$\(env:(\w+)\)", text)
+    assert names
+    assert Workspace.loads(text, environ=dict.fromkeys(names, "s3cr3t-$(env:X)")) == found
 
 
 @pytest.mark.parametrize(

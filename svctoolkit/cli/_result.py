@@ -95,7 +95,7 @@ def _user_output(result: DestinationResult, entry: EventResult) -> Iterator[str]
         yield f"    {style('log', 'cyan')} {plain(result.masker.mask(log.text))}"
     event = entry.user_transformed_payload
     if event is not ABSENT and event and "error" not in event and not entry.dest_transformed_payload:
-        yield from ("", *_body(result.masker.mask(event)))
+        yield from ("", *_body(result.mask(event)))
 
 
 def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
             status = statuses[number] if number < len(statuses) else 0
             colour = "green" if 200 <= status < 300 else "red"
             yield "    " + style(f"answer {status}" if status else "answer", colour)
-            yield from _body(result.masker.mask(answers[number]))
+            yield from _body(result.mask(answers[number]))
 
 
 def _request(result: DestinationResult, payload: Any) -> Iterator[str]:
@@ -118,14 +118,14 @@ def _request(result: DestinationResult, payload: Any) -> Iterator[str]:
         request: HttpRequest = delivery.request(payload) if isinstance(payload, Mapping) else payload
     except ToolkitError as error:
         yield f"    {style(plain(result.masker.mask(str(error))), 'yellow')}"
-        yield from _body(result.masker.mask(payload))
+        yield from _body(result.mask(payload))
         return
-    masked = result.masker.mask
-    yield f"    {style(request.method, 'bold', 'cyan')} {style(plain(masked(request.url)), 'cyan')}"
-    for name, value in request.headers.items():
-        yield f"    {style(plain(name), 'dim')}: {plain(masked(value))}"
-    if request.body:
-        yield from _body(masked(_parse_payload(request.body)))
+    masked = delivery.mask_request(request, result.masker)
+    yield f"    {style(masked.method, 'bold', 'cyan')} {style(plain(masked.url), 'cyan')}"
+    for name, value in masked.headers.items():
+        yield f"    {style(plain(name), 'dim')}: {plain(value)}"
+    if masked.body:
+        yield from _body(_parse_payload(masked.body))
 
 
 def _parse_payload(body: bytes) -> Any:

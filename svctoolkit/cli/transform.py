@@ -14,6 +14,7 @@ from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from svctoolkit.secrets import Masker
     from svctoolkit.transformations import Output
     from svctoolkit.workspace import Transformation, Workspace
 
@@ -80,10 +81,12 @@ def _once(args: argparse.Namespace) -> int:
 
     sample = args.sample or (None if args.event else "track")
     event = _inputs.event(args.event, sample)
-    transformation = _transformation(_workspace(args.workspace), Path(args.file))
+    workspace = _workspace(args.workspace)
+    transformation = _transformation(workspace, Path(args.file))
     started = time.perf_counter()
     output = transformation.run(event)
-    _terminal.out(_report(output, event, (time.perf_counter() - started) * 1000))
+    spent = (time.perf_counter() - started) * 1000
+    _terminal.out(_report(output, event, spent, workspace.masker))
     return Exit.FAILED if output.error else Exit.OK
 
 
@@ -102,28 +105,29 @@ def _transformation(workspace: Workspace, file: Path) -> Transformation:
     return workspace.transformation(file.name, file=file, language=_LANGUAGES[file.suffix])  # type: ignore[arg-type]
 
 
-def _report(output: Output, event: dict[str, Any], milliseconds: float) -> str:
-    """Logs, what came out, and what is different from what went in."""
-    from svctoolkit.cli._terminal import style
+def _report(output: Output, event: dict[str, Any], milliseconds: float, masker: Masker) -> str:
+    """Logs, what came out, and what is different from what went in; without secrets and control characters."""
+    from svctoolkit.cli._terminal import plain, style
 
-    lines = [style(f"{log.level}: {log.text}", "dim") for log in output.logs]
+    lines = [style(plain(f"{log.level}: {log.text}"), "dim") for log in output.logs]
     if output.error is not None:
-        lines.append(style("failed", "red", "bold") + f"  {output.error}")
-        lines += [f"  {output.error.source_line.rstrip()}"] if output.error.source_line else []
+        lines.append(style("failed", "red", "bold") + f"  {plain(str(output.error))}")
+        lines += [f"  | {plain(output.error.source_line.rstrip())}"] if output.error.source_line else []
     elif not output.events:
         lines.append(style("dropped", "yellow", "bold") + "  the transformation returned no event")
     for number, new in enumerate(output.events, 1):
         of = f" {number} of {len(output.events)}" if len(output.events) > 1 else ""
-        lines += [style(f"event{of}", "bold"), json.dumps(new, indent=2, ensure_ascii=False), *_diff(event, new)]
+        text = json.dumps(masker.mask(new), indent=2, ensure_ascii=False)
+        lines += [style(f"event{of}", "bold"), *map(plain, text.split("\n")), *_diff(*map(masker.mask, (event, new)))]
     return "\n".join([*lines, style(f"{milliseconds:.1f} ms, with starting the sandbox", "dim")])
 
 
 def _diff(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    from svctoolkit.cli._terminal import style
+    from svctoolkit.cli._terminal import plain, style
     from svctoolkit.results.changes import changes
 
     colours = {"added": "green", "removed": "red", "changed": "yellow"}
-    lines = [style(f"  {change}", colours[change.kind]) for change in changes(before, after)]
+    lines = [style(plain(f"  {change}"), colours[change.kind]) for change in changes(before, after)]
     yield style("changes", "bold") if lines else "no changes"
     yield from lines
 

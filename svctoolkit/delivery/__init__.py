@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
+from svctoolkit.delivery._masking import mask_request, mask_response
 from svctoolkit.delivery._recorder import Answer, Recorded, Recorder
 from svctoolkit.delivery._request import request
 from svctoolkit.delivery._sender import Delivered, Sender
@@ -34,6 +35,8 @@ __all__ = [
     "Transport",
     "curl",
     "live",
+    "mask_request",
+    "mask_response",
     "policy",
     "request",
 ]

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
 from typing import TYPE_CHECKING
 
 from svctoolkit import display
+from svctoolkit.delivery._masking import mask_request, mask_response
 from svctoolkit.display import Html, pill
 from svctoolkit.secrets import MASK, Masker
+from svctoolkit.url_secrets import mask_url
 
 if TYPE_CHECKING:
     from svctoolkit.delivery._http import HttpRequest, HttpResponse
     from svctoolkit.delivery._recorder import Recorded, Recorder
 
 _SHOWN = 50  # requests of a recorder
-#: Headers that are secret, whoever sends them.
-CREDENTIALS = ("authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key", "api-key", "x-auth-token")
+#: A step of a path with digits and letters that nobody would make up: who knows it may come in.
+_KEY_IN_PATH = re.compile(r"(?<=[^/])/(?=[^/]*[A-Za-z])(?=[^/]*\d)[\w~-]{16,}(?=/|$)")
 
 
 def request(item: HttpRequest) -> Html:
@@ -51,34 +52,16 @@ def recorder(item: Recorder, masker: Masker) -> Html:
 
 
 def _exchange(item: Recorded, masker: Masker) -> Html:
-    question, answer = item.request, item.response
-    safe = replace(
-        question,
-        url=masker.mask(question.url),
-        headers=_headers(question.headers, masker),
-        body=_body(question.body, masker),
-    )
-    if answer is None:
-        return display.exchange(safe)
-    answered = replace(answer, headers=_headers(answer.headers, masker), body=_body(answer.body, masker))
-    return display.exchange(safe, answered)
-
-
-def _headers(headers: Mapping[str, str], masker: Masker) -> dict[str, str]:
-    return {name: MASK if name.lower() in CREDENTIALS else masker.mask(text) for name, text in headers.items()}
-
-
-def _body(body: bytes, masker: Masker) -> bytes:
-    try:
-        masked: str = masker.mask(body.decode())
-    except UnicodeDecodeError:
-        return body
-    return masked.encode()
+    request = mask_request(item.request, masker)
+    if item.response is None:
+        return display.exchange(request)
+    return display.exchange(request, mask_response(item.response, masker))
 
 
 def place(item: HttpRequest) -> str:
-    """The URL without its query, where keys stand."""
-    url, query, _ = item.url.partition("?")
+    """The URL without its query, where keys stand, and without what looks like a key in its path."""
+    url, query, _ = mask_url(item.url).partition("?")
+    url = _KEY_IN_PATH.sub(f"/{MASK}", url)
     return f"{url}?…" if query else url
 
 

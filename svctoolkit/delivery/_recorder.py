@@ -95,7 +95,7 @@ class Recorded:
         from svctoolkit import display
         from svctoolkit.delivery._display import request_with_answer
 
-        return display.bundle(request_with_answer(self, Masker(self._secrets())), repr(self))
+        return display.bundle(request_with_answer(self, Masker.of(self._secrets())), repr(self))
 
 
 def _unzip(body: bytes) -> bytes:
@@ -149,7 +149,7 @@ class Recorder:
         from svctoolkit import display
         from svctoolkit.delivery._display import recorder
 
-        return display.bundle(recorder(self, Masker(self._secrets())), repr(self))
+        return display.bundle(recorder(self, Masker.of(self._secrets())), repr(self))
 
     @property
     def forgotten(self) -> int:

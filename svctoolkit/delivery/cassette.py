@@ -15,13 +15,12 @@ from typing import Any
 
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
+from svctoolkit.delivery._masking import mask_request, mask_response
 from svctoolkit.delivery._url import Url
 from svctoolkit.errors import ConfigError, DeliveryError
-from svctoolkit.secrets import MASK, Masker
+from svctoolkit.secrets import Masker
 
 _VERSION = 1
-#: Headers of a request that often hold credentials which no configuration knows.
-_CREDENTIALS = ("authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 #: UUIDs, times as ISO 8601, and times since 1970 in seconds to microseconds.
 _GENERATED = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -61,7 +60,7 @@ class Cassette:
         return cls(path, None if Path(path).exists() else live, secrets=secrets)
 
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
-        masker = Masker(self._secrets())
+        masker = Masker.of(self._secrets())
         key = _key(request, masker)
         with self._lock:
             answers = self._answers.get(key)
@@ -97,9 +96,8 @@ def _key(request: HttpRequest, masker: Masker) -> str:
 
 
 def _request_entry(request: HttpRequest, masker: Masker) -> dict[str, Any]:
-    headers = {n: MASK if n.lower() in _CREDENTIALS else masker.mask(v) for n, v in request.headers.items()}
-    url = masker.mask(request.url)
-    return {"method": request.method, "url": url, "headers": headers, "body": masker.mask(_body(request.body))}
+    masked = mask_request(request, masker)
+    return {"method": masked.method, "url": masked.url, "headers": masked.headers, "body": _body(masked.body)}
 
 
 def _body(raw: bytes) -> Any:
@@ -116,9 +114,9 @@ def _body(raw: bytes) -> Any:
 
 
 def _response_entry(answer: HttpResponse, masker: Masker) -> dict[str, Any]:
-    headers = {n: v for n, v in answer.headers.items() if n not in _SECRET_ANSWERS}
-    body = masker.mask(_body(answer.body))
-    return {"status": answer.status, "headers": masker.mask(headers), "body": body}
+    masked = mask_response(answer, masker)
+    headers = {n: v for n, v in masked.headers.items() if n not in _SECRET_ANSWERS}
+    return {"status": masked.status, "headers": headers, "body": _body(masked.body)}
 
 
 def _response(written: Mapping[str, Any]) -> HttpResponse:

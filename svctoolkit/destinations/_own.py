@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, get_args
+
 import msgspec
 from msgspec import inspect
 
@@ -25,6 +29,30 @@ def definition(name: str, mapping: DestinationType) -> Definition:
         secret_keys=[key for key, variable in variables.items() if variable.secret],
         variables=variables,
     )
+
+
+@cache
+def secret_fields(settings: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The variables of a settings class that are secret, with those in its rows: `apiKey`, `headers.to`."""
+    return tuple(_secret_fields(settings, ""))
+
+
+def _secret_fields(struct: type[msgspec.Struct], prefix: str) -> Iterator[str]:
+    for field in msgspec.structs.fields(struct):
+        for inner in _types(field.type):
+            if inner is Secret:
+                yield f"{prefix}{field.encode_name}"
+            elif isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+                yield from _secret_fields(inner, f"{prefix}{field.encode_name}.")
+
+
+def _types(annotation: Any) -> Iterator[Any]:
+    """A type and the types that it is made of: those of a union, of the items of a list, of an annotated one."""
+    inner = get_args(annotation)
+    if not inner:
+        yield annotation
+    for part in inner:
+        yield from _types(part)
 
 
 def _variable(field: msgspec.structs.FieldInfo) -> Variable:

@@ -21,9 +21,10 @@ import msgspec
 
 from svctoolkit.destinations import CATALOGUE
 from svctoolkit.destinations._definition import Definition, Variable
-from svctoolkit.destinations._own import definition
+from svctoolkit.destinations._own import definition, secret_fields
 from svctoolkit.errors import InvalidConfig, Problem, UnknownName, Unsupported, did_you_mean
 from svctoolkit.secrets import Secret
+from svctoolkit.url_secrets import url_secrets
 
 __all__ = [
     "COMMON_VARIABLES",
@@ -34,6 +35,8 @@ __all__ = [
     "check_variables",
     "get",
     "names",
+    "protect",
+    "secret_keys",
     "secret_values",
     "unknown_variables",
     "variables",
@@ -140,10 +143,37 @@ def check_supported(type: str) -> None:
 
 
 def secret_values(type: str, config: Mapping[str, Any]) -> list[str]:
-    """The texts in `config` that the definition marks secret, for masking. Empty for a type that nobody knows."""
-    if type not in _raw_definitions() and type not in CATALOGUE:
-        return []
-    return [text for key in get(type).secret_keys for text in _texts(config, key.split("."))]
+    """The texts in `config` that the type calls secret, for masking. Empty for a type that nobody knows."""
+    return [text for key in secret_keys(type) for text in _texts(config, key.split("."))]
+
+
+def secret_keys(type: str) -> list[str]:
+    """What is secret in a configuration of this type: by its definition, and by the settings of its mapping.
+
+    Empty for a type that nobody knows. A key may point into rows (`headers.to`).
+    """
+    stored = _decode(type)
+    keys = stored.secret_keys if stored else []
+    if type in CATALOGUE:
+        keys = [*keys, *secret_fields(CATALOGUE[type].settings)]
+    return list(dict.fromkeys(keys))
+
+
+def protect(type: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of `config` in which every text is a `Secret` that the type calls so, or in which a URL is one."""
+    paths = [key.split(".") for key in secret_keys(type)]
+    return {name: _protect(value, [p[1:] for p in paths if p[0] == name]) for name, value in config.items()}
+
+
+def _protect(value: Any, below: list[list[str]]) -> Any:
+    if isinstance(value, list | tuple):
+        return [_protect(item, below) for item in value]
+    if isinstance(value, Mapping):
+        # an empty path says that all below is secret
+        inner = {key: [p[1:] if p else p for p in below if not p or p[0] == key] for key in value}
+        return {key: _protect(member, inner[key]) for key, member in value.items()}
+    is_secret = isinstance(value, str) and value and ([] in below or any(url_secrets(value)))
+    return Secret(value) if is_secret else value
 
 
 @cache

@@ -11,7 +11,7 @@ from svctoolkit import events
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import RequestError, ToolkitError
-from svctoolkit.pipeline.outside import lookup_through, secrets, transport_of
+from svctoolkit.pipeline.outside import lookup_through, transport_of
 from svctoolkit.pipeline.route import Route, Routes, route
 from svctoolkit.pipeline.run import Stages, run
 from svctoolkit.results import DestinationResult, SourceResult
@@ -39,7 +39,7 @@ class Pipeline:
         coverage: bool = False,
     ) -> None:
         self.workspace = workspace
-        self.recorder = Recorder(secrets=lambda: secrets(workspace))
+        self.recorder = Recorder(secrets=workspace.secrets)
         self.user_code = UserCode(workspace, self.recorder, transport=transport, loopback=loopback, coverage=coverage)
         given_context = context or Context()
         if given_context.lookup is Context().lookup:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from svctoolkit.delivery import HttpRequest, HttpResponse, Recorder, Sender, Transport
-from svctoolkit.destinations import Lookup, definitions
+from svctoolkit.destinations import Lookup
 from svctoolkit.pipeline.route import Route
-from svctoolkit.workspace import Workspace
-
-
-def secrets(workspace: Workspace) -> Iterator[str]:
-    """The text of every secret of a workspace: `Workspace.secrets`, and what its types' definitions call secret."""
-    yield from workspace.secrets()
-    for destination in workspace.destinations.values():
-        yield from definitions.secret_values(destination.type, destination.config)
 
 
 def transport_of(route: Route, transport: Transport) -> Transport:

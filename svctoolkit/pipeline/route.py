@@ -9,9 +9,9 @@ from typing import Any
 
 from svctoolkit.delivery import Answer
 from svctoolkit.destinations import CATALOGUE, DestinationMapping, DestinationType, definitions
-from svctoolkit.secrets import Masker, reveal, secret_texts
+from svctoolkit.secrets import Masker
 from svctoolkit.transformations import Runnable
-from svctoolkit.workspace import Destination, Transformation, UserCode, Workspace
+from svctoolkit.workspace import Destination, Transformation, UserCode, Workspace, config_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,6 @@ def route(
     kind = CATALOGUE[destination.type]
     mapping = kind.prepare(config)
     transformation = workspace.transformation(destination.transformation) if destination.transformation else None
-    secrets = {*mapping.secrets(), *secret_texts(config), *definitions.secret_values(destination.type, config)}
     return Route(
         workspace=workspace,
         destination=destination,
@@ -58,7 +57,7 @@ def route(
         mapping=mapping,
         transformation=transformation,
         code=user_code.runnable(transformation) if transformation else None,
-        masker=Masker({*secrets, *map(str, map(reveal, workspace.credentials.values()))}),
+        masker=Masker.of([*workspace.secrets(), *mapping.secrets(), *config_secrets(destination.type, config)]),
     )
 
 

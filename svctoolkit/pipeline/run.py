@@ -125,7 +125,7 @@ def _deliver(
         try:
             payloads = result.dest_transformed_payload = dest_transform.run(event, route, context)
         except EventError as error:
-            result.dest_transformed_payload = {"error": str(error)}
+            result.dest_transformed_payload = {"error": route.masker.text(str(error))}
         timer.stop("dest_transform", started)
     if not stages.send_to_destination:
         return

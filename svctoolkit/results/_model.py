@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from svctoolkit.results._types import ABSENT, DROPPED, NO_TRANSFORMATION, Absent, Payload, StageError, error_of
 from svctoolkit.secrets import Masker
+from svctoolkit.url_secrets import mask_http
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,9 +121,13 @@ class DestinationResult:
         }
 
     def to_masked_dict(self) -> dict[str, Any]:
-        """`to_dict()` with every secret of the destination's configuration masked: for people to see."""
-        shown: dict[str, Any] = self.masker.mask(self.to_dict())
-        return shown
+        """`to_dict()` with every secret masked: for people to see."""
+        masked: dict[str, Any] = self.mask(self.to_dict())
+        return masked
+
+    def mask(self, value: Any) -> Any:
+        """A copy of JSON about this result without the secrets of the workspace, of any URL and of any header."""
+        return mask_http(self.masker.mask(value))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], event: Mapping[str, Any]) -> DestinationResult:

@@ -110,7 +110,7 @@ def _row(result: DestinationResult, event: Mapping[str, Any], step: Step, spent:
         part=step.part,
         status=step.status,
         http_status=step.http_status,
-        error=result.masker.mask(step.error),
+        error=result.masker.text(step.error),
         milliseconds=spent,
-        output=result.masker.mask(step.output),
+        output=result.mask(step.output),
     )

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit import display
+from svctoolkit.delivery import mask_request
 from svctoolkit.display import Html
 from svctoolkit.events import Event
 from svctoolkit.results._model import DestinationResult, EventResult
 from svctoolkit.results._rows import STAGES, Row, Stage, rows
 from svctoolkit.results._types import ABSENT, error_of
-from svctoolkit.secrets import Masker
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import HttpRequest
@@ -73,7 +73,7 @@ def values(result: DestinationResult, entry: EventResult) -> dict[str, Any]:
         items = value if isinstance(value, list) and stage != "user_transform" else [value]
         for number, item in enumerate(items, 1):
             named[f"{stage} {number}" if len(items) > 1 else stage] = item
-    safe: dict[str, Any] = result.masker.mask(named)
+    safe: dict[str, Any] = {name: result.mask(value) for name, value in named.items()}
     return safe
 
 
@@ -81,21 +81,13 @@ def exchanges(result: DestinationResult, entry: EventResult) -> list[Html]:
     """Each request as it was sent, with its answer; none for a result that a remote service gave."""
     pairs = []
     for request, status, answer in zip(requests(result, entry), entry.statuses, entry.answers, strict=False):
-        pairs.append(display.exchange(request, Answered(status, {}, result.masker.mask(answer))))
+        pairs.append(display.exchange(request, Answered(status, {}, result.mask(answer))))
     return pairs
 
 
 def requests(result: DestinationResult, entry: EventResult) -> list[HttpRequest]:
     """The requests of an event, as `HttpRequest`."""
-    return [_mask_request(request, result.masker) for request in entry.requests]
-
-
-def _mask_request(request: HttpRequest, masker: Masker) -> HttpRequest:
-    try:
-        body = masker.mask(request.body.decode()).encode()
-    except UnicodeDecodeError:
-        body = request.body
-    return replace(request, url=masker.mask(request.url), headers=masker.mask(request.headers), body=body)
+    return [mask_request(request, result.masker) for request in entry.requests]
 
 
 def _result(result: DestinationResult, alone: bool) -> Html:

@@ -14,8 +14,11 @@ from svctoolkit.workspace._items import (
     Person,
     Source,
     Transformation,
+    config_secrets,
+    file_secrets,
 )
 from svctoolkit.workspace._model import Workspace
+from svctoolkit.workspace._output import mask_output
 
 __all__ = [
     "Connection",
@@ -28,6 +31,9 @@ __all__ = [
     "Transformation",
     "UserCode",
     "Workspace",
+    "config_secrets",
+    "file_secrets",
+    "mask_output",
     "schema",
 ]
 

@@ -21,6 +21,7 @@ from svctoolkit.transformations import (
     Output,
     Runnable,
 )
+from svctoolkit.workspace._output import MaskedCode
 
 if TYPE_CHECKING:
     from svctoolkit.transformations import SandboxedTransformation
@@ -56,6 +57,9 @@ class UserCode:
 
     def runnable(self, transformation: Transformation) -> Runnable:
         """Never raises: code that cannot be loaded gives its error for each event."""
+        return MaskedCode(self._runnable(transformation), lambda: self._workspace.masker)
+
+    def _runnable(self, transformation: Transformation) -> Runnable:
         if transformation.function is not None:
             return CallableTransformation(transformation.function)
         source = self.source(transformation)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from svctoolkit.destinations import definitions
+from svctoolkit.secrets import secret_texts
+from svctoolkit.url_secrets import config_url_secrets
 
 if TYPE_CHECKING:
     from svctoolkit.transformations import Output
@@ -68,9 +72,36 @@ class Source:
         return display.bundle(source(self), repr(self))
 
 
+def config_secrets(type: str, config: Mapping[str, Any]) -> Iterator[str]:
+    """The text of everything in a configuration of a destination type, or in overrides of one, that is secret."""
+    yield from secret_texts(config)
+    yield from definitions.secret_values(type, config)
+    yield from config_url_secrets(config)
+
+
+def file_secrets(data: Any) -> Iterator[str]:
+    """The secrets that stand in a file as it was written: tokens of people, credentials, passwords in URLs."""
+    workspace = (
+        data.get("workspace") if isinstance(data, Mapping) and isinstance(data.get("workspace"), Mapping) else data
+    )
+    if isinstance(workspace, Mapping):
+        people = workspace.get("people")
+        for person in people if isinstance(people, list) else ():
+            if isinstance(person, Mapping) and isinstance(person.get("token"), str):
+                yield person["token"]
+        credentials = workspace.get("credentials")
+        for value in credentials.values() if isinstance(credentials, Mapping) else ():
+            if isinstance(value, str):
+                yield value
+    yield from config_url_secrets(data)
+
+
 @dataclass(slots=True)
 class Destination:
-    """One configured instance of a destination type. `config` is as the service stores it, secrets as `Secret`."""
+    """One configured instance of a destination type. `config` is as the service stores it.
+
+    Whatever the type's definition calls secret becomes a `Secret` in it, which shows itself nowhere.
+    """
 
     key: str
     id: str
@@ -79,6 +110,15 @@ class Destination:
     enabled: bool = True
     config: dict[str, Any] = field(default_factory=dict, repr=False)
     transformation: str | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "config" and isinstance(value, Mapping):
+            value = definitions.protect(self.type, value)
+        object.__setattr__(self, name, value)
+
+    def secrets(self) -> Iterator[str]:
+        """The text of everything in the configuration that nobody should see, also of what was put there later."""
+        return config_secrets(self.type, self.config)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display

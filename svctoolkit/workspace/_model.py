@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName
-from svctoolkit.secrets import Secret, reveal, secret_texts
+from svctoolkit.secrets import Masker, Secret, reveal
 from svctoolkit.transformations import Limits, Scope
+from svctoolkit.url_secrets import config_url_secrets
 from svctoolkit.workspace._items import (
     LANGUAGES,
     Connection,
@@ -72,15 +73,18 @@ class Workspace:
         """The workspace in a YAML file, or in the service's workspace configuration (a JSON file).
 
         `$(env:NAME)` and `$(env:NAME:-default)` stand for environment variables in a configuration and as a token;
-        `$$(env:` is that text itself. Relative files start from the file's folder. Of the service's configuration,
+        `$$(env:` is that text itself. What is not in `environ` may stand in a file `.env` beside it. Relative
+        files start from the file's folder. Of the service's configuration,
         members without a meaning here are left out, and destination types are not checked.
 
         Raises `InvalidWorkspace` with every problem at once, each with file, line and column.
         """
         from svctoolkit import yamlfile
+        from svctoolkit.workspace._env_file import load_env
 
         path = Path(path)
-        return cls.of(yamlfile.load(path, error=InvalidWorkspace), folder=path.parent, environ=environ)
+        document = yamlfile.load(path, error=InvalidWorkspace)
+        return cls.of(document, folder=path.parent, environ=load_env(path.parent, environ))
 
     @classmethod
     def loads(
@@ -103,24 +107,27 @@ class Workspace:
     def dumps(self) -> str:
         """This workspace as YAML; `loads` gives it back. Members with their default value are left out.
 
-        Secrets are written as the reference that they came from, tokens as a reference or a hash.
+        Secrets are written as the reference that they came from. Those that came in the clear get one of their own:
+        `$(env:HOOK_API_KEY)` for `apiKey` of the destination `hook`. Tokens are written as a reference or a hash.
 
-        Raises `InvalidWorkspace` for what a file cannot hold: a Python function, a secret without a reference, a value
-        that is not JSON, code that differs from that in its `file`.
+        Raises `InvalidWorkspace` for what a file cannot hold: a Python function, a value that is not JSON, code that
+        differs from that in its `file`.
         """
         from svctoolkit.workspace._save import dump
 
         return dump(self, self.folder)
 
-    def save(self, path: Path | str) -> None:
+    def save(self, path: Path | str, *, env_file: bool = False) -> None:
         """Write this workspace to a YAML file, which is replaced as a whole or left as it is.
 
-        Code in other files stays there; their relative paths are written as seen from the new file. Raises
-        `InvalidWorkspace`: see `dumps`, or the file cannot be written.
+        Secrets are written as in `dumps`. With `env_file` the values of those that came in the clear are written to the
+        file `.env` beside it, which nobody but its owner may read; `load` knows it. Code in other files stays there;
+        their relative paths are written as seen from the new file. Raises `InvalidWorkspace`: see `dumps`, or the file
+        cannot be written.
         """
         from svctoolkit.workspace._save import save
 
-        save(self, Path(path))
+        save(self, Path(path), env_file=env_file)
 
     def problems(self) -> list[Problem]:
         """What does not hold together, each with its dotted path: the checks of `load`, for objects made in Python."""
@@ -258,10 +265,16 @@ class Workspace:
         return self.delivery_mode.sends(self.delivery_setting())
 
     def secrets(self) -> Iterator[str]:
-        """The text of every `Secret` in the destinations' configurations, and every credential, for masking."""
+        """The text of everything that nobody should see: what stands in configurations as secret, credentials."""
         for destination in self.destinations.values():
-            yield from secret_texts(destination.config)
+            yield from destination.secrets()
         yield from map(str, map(reveal, self.credentials.values()))
+        yield from config_url_secrets([*self.credentials.values(), self.delivery.geolocation])
+
+    @property
+    def masker(self) -> Masker:
+        """Hides every secret of the workspace as it is now. The same object as long as the secrets are the same."""
+        return Masker.of(self.secrets())
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display

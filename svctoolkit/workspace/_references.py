@@ -1,7 +1,8 @@
 """`$(env:NAME)` in a text: the value of an environment variable.
 
-`$(env:NAME:-default)` has a default for a variable that is not set, or empty, as in a shell. `$$(env:` is the text
-`$(env:` itself: one dollar sign goes.
+`$(env:NAME:-default)` has a default for a variable that is not set, or empty, as in a shell. What comes from there is
+secret; `$(var:NAME)` is the same for what anybody may see, such as a host. `$$(env:` is the text `$(env:` itself: one
+dollar sign goes.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from collections.abc import Mapping
 
 from svctoolkit.secrets import Secret
 
-_OPENING = re.compile(r"(\$+)\(env:")
-_REFERENCE = re.compile(r"\$\(env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^)]*))?\)")
+_OPENING = re.compile(r"(\$+)\((?:env|var):")
+_REFERENCE = re.compile(r"\$\((env|var):([A-Za-z_][A-Za-z0-9_]*)(?::-([^)]*))?\)")
 
 
 def resolve(text: str, environ: Mapping[str, str]) -> str | Secret:
-    """The text, or a `Secret` (with `text` as its origin) if there is a reference in it.
+    """The text, or a `Secret` (with `text` as its origin) if there is `$(env:NAME)` in it.
 
     Raises `ValueError` that says what is wrong with a reference.
     """
     texts: list[str] = []
-    end, referred = 0, False
+    end, is_secret = 0, False
     for opening in _OPENING.finditer(text):
         if opening.start() < end:
             continue
@@ -33,10 +34,10 @@ def resolve(text: str, environ: Mapping[str, str]) -> str | Secret:
         reference = _REFERENCE.match(text, opening.start())
         if reference is None:
             raise ValueError("this is no reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text")
-        texts.append(_value(reference[1], reference[2], environ))
-        end, referred = reference.end(), True
+        texts.append(_value(reference[2], reference[3], environ))
+        end, is_secret = reference.end(), is_secret or reference[1] == "env"
     whole = "".join([*texts, text[end:]])
-    return Secret(whole, origin=text) if referred else whole
+    return Secret(whole, origin=text) if is_secret else whole
 
 
 def _value(name: str, default: str | None, environ: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
+from svctoolkit.url_secrets import url_secrets
+from svctoolkit.workspace._env_file import save_env
 from svctoolkit.workspace._items import Delivery, Destination, Library, Person, Source, Transformation
 from svctoolkit.workspace._references import escape, has_reference
 from svctoolkit.workspace._shapes import LimitsShape
@@ -24,16 +27,23 @@ if TYPE_CHECKING:
 
 def dump(workspace: Workspace, folder: Path | None) -> str:
     """The YAML text, for a file in `folder`."""
+    return _dump(workspace, folder)[0]
+
+
+def _dump(workspace: Workspace, folder: Path | None) -> tuple[str, dict[str, str]]:
+    """The text, and the values of the environment variables that it names anew."""
     writer = _Writer(workspace.folder, folder)
     data = writer.workspace(workspace)
     if writer.problems:
         raise InvalidWorkspace(yamlfile.cap(writer.problems))
-    return yamlfile.dump(data)
+    return yamlfile.dump(data), writer.environment
 
 
-def save(workspace: Workspace, path: Path) -> None:
-    text = dump(workspace, path.parent)
+def save(workspace: Workspace, path: Path, *, env_file: bool = False) -> None:
+    text, environment = _dump(workspace, path.parent)
     try:
+        if env_file and environment:
+            save_env(path.resolve().parent, environment)
         with _replacing(path.resolve()) as file:
             file.write(text.encode())
     except (OSError, ValueError) as error:
@@ -60,10 +70,14 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 class _Writer:
-    """Plain values for the file, without members that have their default. `problems` has what cannot be written."""
+    """Plain values for the file, without members that have their default.
+
+    `problems` has what cannot be written, `environment` the secrets in place of which the file has a new reference.
+    """
 
     def __init__(self, old: Path | None, new: Path | None) -> None:
         self.problems: list[Problem] = []
+        self.environment: dict[str, str] = {}
         self._old, self._new = old or Path(), new or Path()
 
     def workspace(self, workspace: Workspace) -> dict[str, Any]:
@@ -99,18 +113,25 @@ class _Writer:
 
     def _config(self, value: Any, path: str) -> Any:
         if isinstance(value, Secret):
-            if has_reference(value.origin):
-                return value.origin
-            hint = "Secret(value, origin='$(env:NAME)') says which environment variable holds it"
-            self._problem(path, f"a secret is not written in clear text: {hint}")
-            return ""
+            return value.origin if has_reference(value.origin) else self._reference(value.reveal(), path)
         if isinstance(value, str):
-            return escape(value)
+            is_secret = path.startswith("credentials.") or any(url_secrets(value))
+            return self._reference(value, path) if is_secret and value else escape(value)
         if isinstance(value, Mapping):
             return {key: self._config(inner, f"{path}.{key}") for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [self._config(inner, f"{path}.{i}") for i, inner in enumerate(value)]
         return value
+
+    def _reference(self, secret: str, path: str) -> str:
+        """What stands in the file for a secret that came in the clear: `$(env:HOOK_API_KEY)`."""
+        words = [word for word in path.split(".") if word not in ("destinations", "config")]
+        base = name = re.sub(r"\W+", "_", "_".join(map(_snake, words))).upper().strip("_")
+        number = 1
+        while self.environment.setdefault(name, secret) != secret:
+            number += 1
+            name = f"{base}_{number}"
+        return f"$(env:{name})"
 
     def _code(self, item: Transformation | Library, path: str) -> dict[str, Any]:
         members: dict[str, Any] = {} if item.language is None else {"language": item.language}
@@ -172,6 +193,10 @@ class _Writer:
 
     def _problem(self, path: str, message: str) -> None:
         self.problems.append(Problem(message, path))
+
+
+def _snake(word: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word)
 
 
 def _names(key: str, id: str, name: str) -> dict[str, str]:

@@ -304,6 +304,7 @@ def test_the_request_is_a_command_and_the_result_a_frame(explorer: DestinationEx
 def test_the_code_runs(explorer: DestinationExplorer, shop: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """What can be copied gives the same result, with secrets from the environment, for own destinations too."""
     monkeypatch.setenv("WEBHOOK_HEADERS_1_TO", "an0ther-s3cret")
+    monkeypatch.setenv("AM_API_KEY", "amplitude-key 'quoted' \n ünïcode")
     controls(explorer)["to 1"].value = "an0ther-s3cret"
     for name in ("hook", "AM"):
         controls(explorer)["Destination"].value = name
@@ -322,6 +323,7 @@ def test_the_suite_runs(name: str, shop: Workspace, tmp_path: Path, monkeypatch:
     """What can be copied is a suite file that passes, and expects what came of each stage, or the refusal."""
     monkeypatch.setenv("HOOK_KEY", TOKEN)
     monkeypatch.setenv("WEBHOOK_HEADERS_1_TO", "an0ther-s3cret")
+    monkeypatch.setenv("AM_API_KEY", "k")
     shop.save(tmp_path / "workspace.yaml")
     explorer = DestinationExplorer(shop, name, event={"type": "track", "event": "$(E) done", "userId": "u1"})
     for label, value in {"API Key (required)": "k", "Webhook URL (required)": "https://hook.example/$(x)"}.items():

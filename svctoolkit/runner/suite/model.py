@@ -14,7 +14,7 @@ from msgspec import UNSET
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.variables import Environment, Variables
 from svctoolkit.secrets import Masker
-from svctoolkit.workspace import Workspace
+from svctoolkit.workspace import Workspace, config_secrets, file_secrets
 from svctoolkit.yamlfile import Document, display_name
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -65,8 +65,19 @@ class Suite:
 
     @cached_property
     def masker(self) -> Masker:
-        """Hides every secret of the workspace, and those that the suite takes from the environment."""
-        return Masker([*self.workspace.secrets(), *self.environment.secrets])
+        """Hides the secrets of the workspace, of the environment where the suite takes them, and of the file itself."""
+        written = file_secrets(self.document.data)
+        return Masker.of([*self.workspace.secrets(), *self.environment.secrets, *written, *self._overrides()])
+
+    def _overrides(self) -> Iterator[str]:
+        """The secrets in what steps set for a destination."""
+        for step in (step for scenario in self.scenarios for step in scenario.steps):
+            if isinstance(step.spec.destinationConfig, dict):
+                yield from config_secrets(self._type_of(step.spec.destination), step.spec.destinationConfig)
+
+    def _type_of(self, key: object) -> str:
+        types = (d.type for d in self.workspace.destinations.values() if key in (d.key, d.id))
+        return next(types, "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """`$(name)`: a value by its name. Alone it keeps its type, inside text it becomes text.
 
-`$(env:NAME)` is an environment variable, `$(env:NAME:-default)` has a default, `$(secret:NAME)` is an environment
-variable that nobody shall see: it is masked in every report.
+`$(env:NAME)` is an environment variable, `$(env:NAME:-default)` has a default; what comes from there is masked in every
+report. `$(var:NAME)` is an environment variable that anybody may see. `$(secret:NAME)` is the same as `$(env:NAME)`.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from svctoolkit.yamlfile import Document
 
 Path = tuple[str | int, ...]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_REFERENCE = re.compile(rf"\$(\$?)\(((?:env|secret):[^():]+(?::-[^()]*)?|(?:{PATTERN})(?=\))|{NAME.pattern})\)")
+_REFERENCE = re.compile(rf"\$(\$?)\(((?:env|var|secret):[^():]+(?::-[^()]*)?|(?:{PATTERN})(?=\))|{NAME.pattern})\)")
 
 
 @dataclass(slots=True)
 class Environment:
-    """Environment variables. `secrets` collects the values that were asked for as `$(secret:NAME)`."""
+    """Environment variables. `secrets` collects the values that were asked for as `$(env:NAME)`, `$(secret:NAME)`."""
 
     values: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     secrets: set[str] = field(default_factory=set, repr=False)
 
     def get(self, reference: str) -> str | None:
-        """The value of `env:NAME`, `env:NAME:-default` or `secret:NAME`; None where there is none."""
+        """The value of `env:NAME`, `env:NAME:-default`, `var:NAME` or `secret:NAME`; None where there is none."""
         kind, _, rest = reference.partition(":")
         name, has_default, default = rest.partition(":-")
-        value = self.values.get(name) or (default if has_default else None)
-        if value and kind == "secret":
+        value = self.values.get(name)
+        if value and kind != "var":  # a default stands in the file for everybody to see
             self.secrets.add(value)
-        return value
+        return value or (default if has_default else None)
 
 
 class Variables:
@@ -93,7 +93,7 @@ class Variables:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def _value(self, name: str, otherwise: str) -> Any:
-        if name.startswith(("env:", "secret:")):
+        if name.startswith(("env:", "var:", "secret:")):
             value = self.environment.get(name)
             return otherwise if value is None else value
         if name in self.later:
@@ -125,7 +125,7 @@ class Variables:
                 yield from self.unknown(inner, document, (*path, index))
 
     def _wrong(self, name: str) -> str:
-        if name.startswith(("env:", "secret:")):
+        if name.startswith(("env:", "var:", "secret:")):
             variable = name.partition(":")[2].partition(":-")[0]
             if self.environment.get(name) is not None:
                 return ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit import display
 from svctoolkit.display import Html, pill
 from svctoolkit.secrets import Masker
+from svctoolkit.url_secrets import mask_http
 
 if TYPE_CHECKING:
     from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected
@@ -84,7 +85,7 @@ def delivery(one: Delivery, masker: Masker) -> Html:
     """The payload, the request as it was sent, and the answer."""
     facts = {"destination": one.destination, "attempt": str(one.attempt), "time": _time(one.at), "error": one.error}
     head = [_status(one), display.facts({k: masker.mask(v) for k, v in facts.items() if v})]
-    payload = display.tree(masker.mask(dict(one.payload)), "payload", open_depth=1)
+    payload = display.tree(mask_http(masker.mask(dict(one.payload))), "payload", open_depth=1)
     return display.page(*head, display.columns(payload, display.tree(masker.mask(one.response), "response")))
 
 

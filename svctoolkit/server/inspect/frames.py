@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.results import flat
 from svctoolkit.secrets import Masker
+from svctoolkit.url_secrets import mask_http
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ def _plain(value: Any, masker: Masker) -> Any:
     if isinstance(value, HttpRequest):
         body = value.body.decode("utf-8", "replace")
         value = {"method": value.method, "url": value.url, "headers": dict(value.headers), "body": body}
-    return value if isinstance(value, datetime) else _characters(masker.mask(value))
+    return value if isinstance(value, datetime) else _characters(mask_http(masker.mask(value)))
 
 
 def _characters(value: Any) -> Any:

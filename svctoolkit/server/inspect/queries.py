@@ -25,6 +25,7 @@ from svctoolkit.server.store.records import (
 )
 from svctoolkit.server.store.schema import RejectedRow
 from svctoolkit.server.worker import Engine
+from svctoolkit.url_secrets import mask_http
 
 #: A record as JSON.
 Json: TypeAlias = dict[str, Any]
@@ -50,6 +51,8 @@ def page(engine: Engine, kind: str, chosen: Filter, after: int, limit: int) -> l
             return []
         chosen = replace(chosen, status="dead")
     records, masker = Records(engine.store, record_kind, chosen).page(after, limit), engine.masker()
+    if kind == "deliveries":
+        return [mask_http(masker.mask(as_json(engine, record))) for record in records]
     return [masker.mask(as_json(engine, record)) for record in records]
 
 

@@ -17,6 +17,7 @@ from svctoolkit.pipeline.stages import send_to_destination
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.retries import retry_after
 from svctoolkit.server.worker.task import Exchange, Outcome, Status, Task
+from svctoolkit.url_secrets import mask_http
 
 _ALL_STAGES = Stages(send_to_destination=True)
 _LOG = logging.getLogger("svctoolkit.delivery")
@@ -93,7 +94,7 @@ class Attempts:
             "milliseconds": round(trace.milliseconds, 3) if trace else 0.0,
         }
         if self._masked:
-            data = route.masker.mask(data)
+            data = mask_http(route.masker.mask(data))
         return Exchange(part, reply.status, self._clock().timestamp(), data)
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.pipeline.outside import secrets
 from svctoolkit.secrets import Masker
 from svctoolkit.server.store.blob import pack
 from svctoolkit.server.store.block import Block
@@ -128,7 +127,7 @@ class Engine:
 
     def masker(self) -> Masker:
         """Hides every secret of the workspace as it is now."""
-        return Masker(secrets(self.workspace))
+        return self.workspace.masker
 
     def wake(self) -> None:
         """Look again at who may be sent to: a destination was enabled, the workspace was changed."""

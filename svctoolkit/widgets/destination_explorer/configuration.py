@@ -84,8 +84,7 @@ def secret(type: str, value: str, *path: object) -> Secret:
 
 def protect(type: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration with everything that the type's definition calls secret as `Secret`, each with an `origin`."""
-    keys = definitions.get(type).secret_keys if type in definitions.names() else []
-    paths = [key.split(".") for key in keys]
+    paths = [key.split(".") for key in definitions.secret_keys(type)]
     return {name: _protect(type, value, [p[1:] for p in paths if p[0] == name], name) for name, value in config.items()}
 
 

@@ -140,10 +140,12 @@ class DestinationState:
         if self.destination is not None:
             changed = {k: v for k, v in self.config.items() if k not in self.stored or self.stored[k] != v}
             gone = {k: None for k in self.stored if k not in self.config}
-            config = {**changed, **gone, **override}
+            config = {**configuration.protect(self.type, changed), **gone, **override}
             return TestRequest(self._own, self.destination, True, self.event, self.stages, config, self.force)
         scratch = Workspace("explorer")
-        destination = scratch.destination(self.type.lower(), self.type, config=self.config)
+        destination = scratch.destination(
+            self.type.lower(), self.type, config=configuration.protect(self.type, self.config)
+        )
         return TestRequest(Pipeline(scratch), destination, False, self.event, self.stages, override, self.force)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit import display
 from svctoolkit.errors import ToolkitError
-from svctoolkit.secrets import Masker
 from svctoolkit.widgets._base import controls
 from svctoolkit.widgets.transformation_editor.state import EditorState, Events
 from svctoolkit.widgets.transformation_editor.trial import Trials
@@ -144,7 +143,7 @@ class TransformationEditor(controls.Explorer):
     def static(self) -> display.Html:
         """The code, and what came out last."""
         trials = self.state.trials
-        code = Masker(self.state.workspace.secrets()).mask(self.state.code)
+        code = self.state.workspace.masker.text(self.state.code)
         return display.page(display.code(code, self.state.language), *([trials.html()] if trials else []))
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -32,10 +32,9 @@ from svctoolkit.errors import TransformationError
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change, changes
 from svctoolkit.secrets import Masker
-from svctoolkit.workspace import UserCode
+from svctoolkit.workspace import UserCode, mask_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Literal
 
     from svctoolkit.transformations import Output
@@ -196,15 +195,15 @@ class Bench:
         loaded = perf_counter()
         outputs = runnable.run(list(events.values()), [{} for _ in events])
         ended = perf_counter()
-        masked = Masker(self.workspace.secrets()).mask
+        masker = self.workspace.masker
         trials = [
-            Trial(name, masked(event), _mask(output, masked))
+            Trial(name, masker.mask(event), _mask(output, masker))
             for (name, event), output in zip(events.items(), outputs, strict=True)
         ]
         return Trials(
             transformation.key,
             file_of(transformation),
-            masked(transformation.code),
+            masker.text(transformation.code),
             tuple(trials),
             (ended - loaded) * 1000,
             (loaded - began) * 1000,
@@ -243,19 +242,8 @@ def file_of(transformation: Transformation) -> str:
     return f"{transformation.key}.{'py' if transformation.language == 'python' else 'js'}"
 
 
-def _mask(output: Output, masked: Callable[[Any], Any]) -> Output:
-    error = output.error
-    if error is not None:
-        error = TransformationError(
-            masked(error.message),
-            name=error.name,
-            where=error.where,
-            source_line=masked(error.source_line),
-            kind=error.kind,
-            event_id=error.event_id,
-        )
-    logs = tuple(replace(log, text=masked(log.text)) for log in output.logs)
-    return msgspec.structs.replace(output, events=tuple(map(masked, output.events)), error=error, logs=logs)
+def _mask(output: Output, masker: Masker) -> Output:
+    return msgspec.structs.replace(mask_output(output, masker), events=tuple(map(masker.mask, output.events)))
 
 
 def _place(where: str) -> tuple[str, int, int]:

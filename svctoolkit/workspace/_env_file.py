@@ -1,0 +1,48 @@
+"""The `.env` beside a workspace file: values of its secrets, one `NAME='value'` a line, as shells read them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import ChainMap
+from collections.abc import Mapping
+from pathlib import Path
+
+from svctoolkit.errors import InvalidWorkspace
+
+NAME = ".env"
+
+
+def load_env(folder: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """`environ`, and for what is not in it the `.env` of the folder. Raises `InvalidWorkspace` for one that is none."""
+    try:
+        values = _values(folder / NAME)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidWorkspace(f"cannot be read: {reason}", where=str(folder / NAME)) from error
+    return ChainMap(dict(environ), values) if values else environ
+
+
+def _values(file: Path) -> dict[str, str]:
+    if not file.is_file():
+        return {}
+    words = shlex.split(file.read_text("utf-8"), comments=True)
+    return {name: value for name, equals, value in (word.partition("=") for word in words) if equals}
+
+
+def save_env(folder: Path, values: Mapping[str, str]) -> None:
+    """Write the values into the folder's `.env`, which only its owner may read. Other values in it stay.
+
+    Raises `OSError`.
+    """
+    file, new = folder / NAME, folder / f"{NAME}.new"
+    earlier = _values(file)
+    if earlier.keys() & values.keys():  # what is written anew may have had several lines: comments go
+        text, values = "", {**earlier, **values}
+    else:
+        text = file.read_text("utf-8").rstrip("\n") + "\n" if file.is_file() else ""
+    text += "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
+        opened.write(text)
+    new.replace(file)

@@ -1,0 +1,48 @@
+"""What the user's code gave, without the workspace's secrets: its errors and its log are for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from svctoolkit.errors import TransformationError
+from svctoolkit.secrets import Masker
+from svctoolkit.transformations import Metadata, Output, Runnable
+
+
+class MaskedCode:
+    """The user's code, of whose errors and logs nobody learns a secret. Its events are as they are: they are sent."""
+
+    def __init__(self, code: Runnable, masker: Callable[[], Masker]) -> None:
+        self._code, self._masker = code, masker
+
+    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+        outputs = self._code.run(events, metadata)
+        if not any(output.error is not None or output.logs for output in outputs):
+            return outputs
+        masker = self._masker()
+        return [mask_output(output, masker) for output in outputs]
+
+
+def mask_output(output: Output, masker: Masker) -> Output:
+    """`output` with the secrets in its error and its log masked."""
+    if output.error is None and not output.logs:
+        return output
+    logs = tuple(replace(log, text=masker.text(log.text)) for log in output.logs)
+    return msgspec.structs.replace(output, error=output.error and mask_error(output.error, masker), logs=logs)
+
+
+def mask_error(error: TransformationError, masker: Masker) -> TransformationError:
+    if masker.text(f"{error} {error.source_line}") == f"{error} {error.source_line}":
+        return error
+    return TransformationError(
+        masker.text(error.message),
+        name=masker.text(error.name),
+        where=error.where,
+        source_line=masker.text(error.source_line),
+        kind=error.kind,
+        event_id=error.event_id,
+    )
