@@ -1,0 +1,199 @@
+"""X Ads (formerly Twitter Ads): conversions, by the Conversion API.
+
+track sends the conversion whose ID the properties give (`eventId`), or the configuration for the event's name; other
+names are refused. People are found by what the properties say of them: click ID, e-mail address, telephone number, or
+IP address with user agent.
+Requests are signed by OAuth 1.0a with the keys of the account that delivers.
+https://developer.x.com/en/docs/x-ads-api/measurement/web-conversions/api-reference/conversions
+
+Decisions. The nonce of a signature is a hash of what is sent, not a random one, so that the same event has the same
+request. What is no text is left out where a hash is wanted; the service fails.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    IP,
+    Table,
+    as_object,
+    converter,
+    event_name,
+    first,
+    hash_lower,
+    hash_trimmed,
+    json_text,
+    leading_number,
+    sha256,
+    string,
+    text,
+)
+from svctoolkit.mapping.table import getter
+
+
+class EventRow(msgspec.Struct, frozen=True, rename="camel"):
+    """An event's name, and the ID of the conversion that it is."""
+
+    rudder_event_name: str = ""
+    twitter_event_id: str = ""
+
+
+class XAdsSettings(Settings, frozen=True, kw_only=True):
+    pixel_id: str
+    twitter_ads_event_names: tuple[EventRow, ...] = ()
+
+
+destination = DestinationType(
+    "X Ads (formerly Twitter Ads)",
+    XAdsSettings,
+    docs="https://developer.x.com/en/docs/x-ads-api/measurement/web-conversions/api-reference/conversions",
+    names=("twitter_ads",),
+    quirks=[
+        "Who it was counts in the properties alone: the traits' e-mail address and telephone number are not looked at.",
+        "`ip_address` and `user_agent` of the context stand beside the identifiers, where X does not look for them.",
+    ],
+    answers=[
+        Answer("success", 200, {"data": {"conversions_processed": 1}, "request": {}}),
+        Answer(
+            "bad key", 401, {"errors": [{"code": "UNAUTHORIZED_ACCESS", "message": "This request is not authorized"}]}
+        ),
+        Answer("rate limit", 429, {"errors": [{"code": "TOO_MANY_REQUESTS", "message": "Too many requests"}]}),
+        Answer("invalid field", 400, {"errors": [{"code": "INVALID_PARAMETER", "parameter": "conversion_time"}]}),
+    ],
+)
+
+
+@converter
+def as_text(value: Any) -> str:
+    return text(value)
+
+
+@converter
+def count(value: Any) -> int | float | None:
+    return leading_number(value)
+
+
+@converter
+def whole(value: Any) -> int | None:
+    """A whole number but 0."""
+    return int(leading_number(value) or 0) or None
+
+
+@converter
+def cents(value: Any) -> str | None:
+    """A price with two decimals."""
+    price = leading_number(value)
+    return None if price is None else f"{price:.2f}"
+
+
+@converter
+def trimmed(value: Any) -> str:
+    return string.of(value).strip()
+
+
+CONVERSION = Table(
+    {
+        "conversion_time": first("properties.conversionTime", "timestamp"),
+        "number_items": count("properties.quantity", "properties.numberItems"),
+        "price_currency": "properties.currency",
+        "value": as_text("properties.value", "properties.price", "properties.revenue"),
+        "conversion_id": "properties.conversionId",
+        "description": "properties.description",
+        "ip_address": IP,
+        "user_agent": "context.userAgent",
+    }
+)
+#: each of these is an identifier of its own, and those of the connection are one
+PERSON = Table(
+    {
+        "hashed_email": hash_lower("properties.email"),
+        "hashed_phone_number": hash_trimmed("properties.phone"),
+        "twclid": "properties.twclid",
+    }
+)
+CONNECTION = Table({"ip_address": trimmed("properties.ip_address"), "user_agent": trimmed("properties.user_agent")})
+CONTENT = Table(
+    {
+        "content_id": "id",
+        "content_group_id": "groupId",
+        "content_name": "name",
+        "content_type": "type",
+        "num_items": whole("quantity"),
+        "content_price": cents("price"),
+    },
+    of="properties.contents",
+)
+_event_id, _pixel = getter("properties.eventId"), getter("properties.pixelId")
+
+
+@destination.on("track")
+def send_conversion(event: Event, settings: XAdsSettings, context: Context) -> Payload:
+    """The conversion of the event's name."""
+    conversion: dict[str, Any] = CONVERSION(event)
+    conversion["event_id"] = _event_id(event.raw) or _conversion_id(event_name(event), settings)
+    conversion["identifiers"] = _identifiers(event)
+    contents = event.properties.get("contents")
+    if isinstance(contents, list):
+        contents = [found for item in contents if (found := CONTENT(as_object(item)))] or None
+    if contents is not None:
+        conversion["contents"] = contents
+    body = {"conversions": [conversion]}
+    pixel = text(_pixel(event.raw) or settings.pixel_id)
+    url = f"https://ads-api.twitter.com/12/measurement/conversions/{pixel}"
+    headers = {"Authorization": _signature(url, body, context), "Content-Type": "application/json"}
+    return Payload(endpoint=url, headers=headers, json=body)
+
+
+def _conversion_id(name: str, settings: XAdsSettings) -> str:
+    key = name.lower()
+    for row in settings.twitter_ads_event_names:
+        if row.rudder_event_name.lower() == key:
+            return row.twitter_event_id
+    raise MappingError(f"event: twitterAdsEventNames has no conversion for {name!r}", field="event")
+
+
+def _identifiers(event: Event) -> list[dict[str, Any]]:
+    """IP address and user agent are an identifier together, and where one is missing, part of the first."""
+    found = [{key: value} for key, value in PERSON(event).items()]
+    connection = CONNECTION(event)
+    if len(connection) == 2:
+        found.append(connection)
+    elif found:
+        found[0].update(connection)
+    else:
+        raise MappingError(
+            "properties: X needs twclid, phone, email, or ip_address with user_agent", field="properties"
+        )
+    return found
+
+
+def _signature(url: str, body: dict[str, Any], context: Context) -> str:
+    """The header by which X knows who sends (https://datatracker.ietf.org/doc/html/rfc5849#section-3.4)."""
+    when = str(int(context.clock().timestamp()))
+    oauth = {
+        "oauth_consumer_key": context.secret("consumerKey"),
+        "oauth_nonce": sha256(when + json_text(body))[:32],
+        "oauth_signature_method": "HMAC-SHA1",
+        "oauth_timestamp": when,
+        "oauth_token": context.secret("accessToken"),
+        "oauth_version": "1.0",
+    }
+    signed = "&".join(f"{key}={_quoted(value)}" for key, value in sorted(oauth.items()))
+    base = "&".join(_quoted(part) for part in ("POST", url, signed))
+    key = f"{_quoted(context.secret('consumerSecret'))}&{_quoted(context.secret('accessTokenSecret'))}"
+    oauth["oauth_signature"] = base64.b64encode(hmac.new(key.encode(), base.encode(), hashlib.sha1).digest()).decode()
+    return "OAuth " + ", ".join(f'{name}="{_quoted(value)}"' for name, value in sorted(oauth.items()))
+
+
+def _quoted(value: str) -> str:
+    return quote(value, safe="-._~")
