@@ -89,7 +89,7 @@ class _Places:
         nodes = [raw]
         for above, key in self._steps:
             node = nodes[above].get(key)
-            nodes.append(node if isinstance(node, dict) else _elements(node) if isinstance(node, list) else _NOTHING)
+            nodes.append(node if type(node) is dict else _NOTHING if node is None else _object_of(node))
         return nodes
 
 
@@ -174,6 +174,10 @@ def _leaf(src: Source, of: str, places: _Places) -> Callable[[_Nodes], Any]:
     return get
 
 
+def _object_of(node: Any) -> Mapping[str, Any]:
+    return node if isinstance(node, dict) else _elements(node) if isinstance(node, list) else _NOTHING
+
+
 def _elements(node: list[Any]) -> Mapping[str, Any]:
     typed = {item["type"]: item.get("id") for item in reversed(node) if isinstance(item, dict) and _is_typed(item)}
     return typed | {str(number): item for number, item in enumerate(node)}
@@ -190,8 +194,7 @@ def path(dotted: str) -> Getter:
     def get(raw: Mapping[str, Any]) -> Any:
         node = raw
         for key in above:
-            below = node.get(key)
-            node = below if isinstance(below, dict) else _elements(below) if isinstance(below, list) else _NOTHING
+            node = _object_of(node.get(key))
         return node.get(last)
 
     return get

@@ -57,6 +57,11 @@ def text(value: Any) -> str:
     >>> text("a"), text(True), text({"k": None})
     ('a', 'true', '{"k":null}')
     """
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        return str(value)
     return value if isinstance(value, str) else json_text(value)
 
 
