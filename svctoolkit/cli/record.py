@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.errors import UsageError
+from svctoolkit.errors import Problem, UsageError
 
 if TYPE_CHECKING:
     from svctoolkit.runner.record.writer import ReceivedEvent
     from svctoolkit.workspace import Workspace
+
+_MOST_BAD = 20  # lines that are told one by one
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +45,12 @@ def _run(args: argparse.Namespace) -> int:
     workspace = Workspace.load(Path(args.workspace))
     if not workspace.sources:
         raise UsageError(f"{args.workspace} has no source that could send")
-    events = record.read_events(Path(args.file)) if args.file else _listen(workspace, args.port)
+    bad: list[Problem] = []
+    events = record.read_events(Path(args.file), bad) if args.file else _listen(workspace, args.port)
+    for problem in bad[:_MOST_BAD]:
+        _terminal.err(f"skipped: {problem}")
+    if len(bad) > _MOST_BAD:
+        _terminal.err(f"skipped: {len(bad) - _MOST_BAD} more lines")
     if not events:
         _terminal.err("no event came")
         return Exit.NOTHING

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,10 +34,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     choice.add_argument("--changed", metavar="REF", help="those that a change since this git commit may have touched")
     choice.add_argument("--failed", action="store_true", help="those that failed last time; all, if none did")
+    choice.add_argument("--shard", metavar="K/N", help="the K-th of N parts, for machines that share the work")
     choice.add_argument("--live", action="store_true", help="also live scenarios: their requests really go out")
     how = parser.add_argument_group("how")
     how.add_argument("--fail-fast", action="store_true", help="stop at the first failure")
     how.add_argument("--shuffle", type=int, metavar="SEED", help="in an order that this number gives")
+    how.add_argument("--repeat", type=int, default=1, metavar="N", help="each so many times, to find what is unstable")
+    how.add_argument(
+        "--limit", metavar="TIME", help="how long a scenario may wait that names no limit: 30s (default 10s)"
+    )
     how.add_argument("--jobs", type=int, default=1, metavar="N", help="so many scenarios side by side")
     how.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="a variable; NAME:=JSON is typed")
     how.add_argument("--vars", metavar="FILE", help="variables from a YAML or JSON file")
@@ -57,6 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     output.add_argument("--coverage", action="store_true", help="what no scenario touches")
     output.add_argument("--fail-under", type=float, metavar="PERCENT", help="fail if the coverage is lower")
+    output.add_argument("--slowest", type=int, default=0, metavar="N", help="the N that took longest")
     output.add_argument("--list", action="store_true", help="only list the scenarios that would run")
     output.add_argument("--validate", action="store_true", help="only check the suite files")
 
@@ -80,6 +87,12 @@ def _run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     if args.jobs < 1:
         raise UsageError("--jobs: at least 1")
+    if args.repeat < 1:
+        raise UsageError("--repeat: at least 1")
+    if args.slowest < 0:
+        raise UsageError("--slowest: at least 1")
+    _shard(args.shard)
+    _limit(args.limit)
     if args.update and os.environ.get("CI"):
         raise UsageError("--update writes what should be reviewed first: run it on your machine, not in CI")
     if args.base_url is None and (args.email or args.token):
@@ -142,11 +155,36 @@ def _choose(scenarios: Sequence[Scenario], args: argparse.Namespace) -> list[Sce
 
         names = last.failures()
         chosen = [s for s in chosen if s.name in names] or chosen
+    if args.shard:
+        part, parts = _shard(args.shard)
+        chosen = chosen[part - 1 :: parts]
+    chosen = [scenario for scenario in chosen for _ in range(args.repeat)]
     if args.shuffle is not None:
         import random
 
         random.Random(args.shuffle).shuffle(chosen)
     return chosen
+
+
+def _shard(text: str | None) -> tuple[int, int]:
+    """Which part of how many."""
+    match = re.fullmatch(r"([0-9]+)/([0-9]+)", text or "1/1")
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise UsageError(f"--shard {text}: expected K/N with K from 1 to N, such as 2/3")
+    return int(match[1]), int(match[2])
+
+
+def _limit(text: str | None) -> float:
+    """Seconds."""
+    from svctoolkit.runner.suite.format import seconds
+
+    try:
+        limit = seconds(text) if text and not text.replace(".", "", 1).isdigit() else float(text or 10)
+    except ValueError:
+        limit = 0.0
+    if limit <= 0:
+        raise UsageError(f"--limit {text}: expected a time such as 500ms, 30s or 2m")
+    return limit
 
 
 def _run_and_report(scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots: Snapshots) -> int:
@@ -156,6 +194,7 @@ def _run_and_report(scenarios: Sequence[Scenario], args: argparse.Namespace, sna
     from svctoolkit.runner.suite import last_run as last
 
     ran: dict[str, bool] = {}
+    times: list[tuple[float, str]] = []
     code = Exit.OK
     planes = _planes(args)
     try:
@@ -171,7 +210,8 @@ def _run_and_report(scenarios: Sequence[Scenario], args: argparse.Namespace, sna
                 for reporter in reporters:
                     reporter(notice)
                 if isinstance(notice, runner.Outcome):
-                    ran[notice.scenario.name] = notice.ok
+                    ran[notice.scenario.name] = notice.ok and ran.get(notice.scenario.name, True)
+                    times.append((notice.milliseconds, notice.scenario.name))
                 elif isinstance(notice, runner.Covered):
                     code = max(code, _low(notice.coverage.percent, args.fail_under))
                 elif isinstance(notice, runner.Finished):
@@ -179,6 +219,7 @@ def _run_and_report(scenarios: Sequence[Scenario], args: argparse.Namespace, sna
     finally:
         planes.close()
     last.keep(ran)
+    _tell_slowest(times, args.slowest)
     sys.stdout.flush()
     return code
 
@@ -191,9 +232,9 @@ def _planes(args: argparse.Namespace) -> Planes:
     from svctoolkit import runner
 
     if args.base_url is None:
-        return runner.Planes(live=args.live, coverage=_wants_coverage(args))
+        return runner.Planes(live=args.live, coverage=_wants_coverage(args), limit=_limit(args.limit))
     token = args.token or os.environ.get("SVC_TOKEN", "")
-    return runner.remote_planes(args.base_url, args.email or "", token, live=args.live)
+    return runner.remote_planes(args.base_url, args.email or "", token, live=args.live, limit=_limit(args.limit))
 
 
 def _code(finished: Any, covered: Exit) -> Exit:
@@ -211,6 +252,13 @@ def _low(percent: float, least: float | None) -> Exit:
 
     _terminal.err(f"the coverage is {percent:.1f} %, and --fail-under asks for {least:g} %")
     return Exit.FAILED
+
+
+def _tell_slowest(times: Sequence[tuple[float, str]], most: int) -> None:
+    from svctoolkit.cli import _terminal
+
+    for milliseconds, name in sorted(times, reverse=True)[:most]:
+        _terminal.err(f"{milliseconds:9.1f} ms  {name}")
 
 
 def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
@@ -288,6 +336,7 @@ command = Command(
         "svctoolkit run --report console --report junit=build/junit.xml --report html=build/report.html",
         "svctoolkit run --coverage --fail-under 80",
         "svctoolkit run --changed origin/main",
+        "svctoolkit run --shard 2/3 --slowest 5",
     ),
     add_arguments=_add_arguments,
     run=_run,

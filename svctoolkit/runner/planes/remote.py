@@ -16,13 +16,16 @@ from svctoolkit.runner.suite.model import Scenario
 _SECONDS = 60.0
 
 
-def remote_planes(base_url: str, email: str, token: str, *, live: bool = False) -> Planes:
-    """Planes that are all the one service at `base_url`. Raises `UsageError` if nothing answers there."""
+def remote_planes(base_url: str, email: str, token: str, *, live: bool = False, limit: float = 10.0) -> Planes:
+    """Planes that are all the one service at `base_url`.
+
+    Raises `UsageError` if nothing answers there, or it refuses the login.
+    """
     if not base_url.startswith(("http://", "https://")):
         raise UsageError(f"base URL {base_url}: expected an address like https://api.example.com")
-    planes = _Remote(base_url, email, token, live=live)
+    planes = _Remote(base_url, email, token, live=live, limit=limit)
     try:
-        planes.probe()
+        planes.probe(login=bool(email or token))
     except DeliveryError as error:
         planes.close()
         raise UsageError(f"base URL: {error}") from error
@@ -30,13 +33,15 @@ def remote_planes(base_url: str, email: str, token: str, *, live: bool = False) 
 
 
 class _Remote(Planes):
-    def __init__(self, base_url: str, email: str, token: str, *, live: bool) -> None:
-        super().__init__(live=live)
+    def __init__(self, base_url: str, email: str, token: str, *, live: bool, limit: float) -> None:
+        super().__init__(live=live, limit=limit)
         self._plane = RemotePlane(base_url, email, token)
 
-    def probe(self) -> None:
-        """Raises `DeliveryError` if nobody is there: better once than in each scenario."""
+    def probe(self, *, login: bool) -> None:
+        """Raises `DeliveryError` if nobody is there, or nobody of this name: better once than in each scenario."""
         self._plane.request("GET", "/destination-definitions/WEBHOOK", {}, b"")
+        if login and self._plane.test("/v0/testDestination/nobody", b"{}").status in (401, 403):
+            raise DeliveryError("the login is refused: see --email and SVC_TOKEN", code="ELOGIN")
 
     @contextmanager
     def open(self, _scenario: Scenario) -> Iterator[Plane]:

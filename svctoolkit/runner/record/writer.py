@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from svctoolkit import yamlfile
 from svctoolkit.destinations import definitions
-from svctoolkit.errors import ConfigError
+from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner.attempts.attempt import attempt
@@ -48,10 +48,10 @@ class ReceivedEvent(NamedTuple):
     source: str = ""
 
 
-def read_events(path: Path) -> list[ReceivedEvent]:
+def read_events(path: Path, bad: list[Problem]) -> list[ReceivedEvent]:
     """The events in an NDJSON file: one a line, or a batch, or what `/inspect/events` gives.
 
-    Raises `ConfigError` with the place of a line that is none of these.
+    Lines that are none of these are skipped, and told in `bad`. Raises `ConfigError` where there is no event at all.
     """
     events_read: list[ReceivedEvent] = []
     name = yamlfile.display_name(path)
@@ -61,14 +61,15 @@ def read_events(path: Path) -> list[ReceivedEvent]:
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise ConfigError("no JSON", where=f"{name}:{number}:{getattr(error, 'colno', 1)}") from error
+            bad.append(Problem("no JSON", f"{name}:{number}:{getattr(error, 'colno', 1)}"))
+            continue
         events = _events(value)
         if not events:
             message = "no event: a line is an event, {batch: [...]} or {source, event: {...}}"
-            raise ConfigError(message, where=f"{name}:{number}:1")
+            bad.append(Problem(message, f"{name}:{number}:1"))
         events_read += events
     if not events_read:
-        raise ConfigError("there are no events in it", where=name)
+        raise ConfigError(bad or [Problem("there are no events in it", name)])
     return events_read
 
 

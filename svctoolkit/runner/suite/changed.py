@@ -11,6 +11,9 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, UsageError
 from svctoolkit.runner.suite.model import Scenario, Suite
 
+#: What a workspace file says by key: who has to do with a change of one key is known.
+_PARTS = ("sources", "destinations", "transformations")
+
 
 def select_changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
     """The scenarios that differ from `ref`, and those whose workspace, code, fixtures, rows or snapshots do.
@@ -33,10 +36,17 @@ def select_changed(scenarios: Sequence[Scenario], ref: str) -> list[Scenario]:
 def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scenario]:
     code = _code(suite)
     touched = {path.resolve() for path in suite.files} & files
+    keys = set[str]()
+    workspace = (suite.path.parent / str(suite.document.data.get("workspace", ""))).resolve()
+    if workspace in touched:
+        parts = _changed_parts(suite, workspace, root, base)
+        if parts is not None:
+            touched.discard(workspace)
+            keys |= parts
     if touched - code.keys():
         yield from suite.scenarios
         return
-    keys = {destination for path in touched for destination in code[path]}
+    keys |= {destination for path in touched for destination in code[path]}
     snapshots = {path.name for path in files if path.parent == suite.snapshot_folder.resolve()}
     unchanged = _same_scenarios(suite, root, base) if suite.path.resolve() in files else None
     for scenario in suite.scenarios:
@@ -64,6 +74,33 @@ def _code(suite: Suite) -> dict[Path, set[str]]:
     return users_of_file | {
         (base / library.file).resolve(): everyone for library in workspace.libraries.values() if library.file
     }
+
+
+def _changed_parts(suite: Suite, file: Path, root: Path, base: str) -> set[str] | None:
+    """The destinations that a change of the workspace file touches; None where it touches more than these."""
+    try:
+        before = yamlfile.load(_git(root, "show", f"{base}:{file.relative_to(root).as_posix()}"), name=file.name).data
+        now = yamlfile.load(file).data
+    except (ConfigError, UsageError, ValueError):  # new, or no workspace then
+        return None
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return None
+    parts = {name: (before.get(name) or {}, now.get(name) or {}) for name in before.keys() | now.keys()}
+    if any(old != new and name not in _PARTS for name, (old, new) in parts.items()):
+        return None
+    if not all(isinstance(side, dict) for name in parts.keys() & set(_PARTS) for side in parts[name]):
+        return None
+    differ = {
+        name: {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
+        for name, (old, new) in parts.items()
+        if name in _PARTS
+    }
+    workspace = suite.workspace
+    sources = differ.get("sources", set()) & workspace.sources.keys()
+    keys = {d.key for key in sources for d in workspace.destinations_of(workspace.sources[key])}
+    transformations = differ.get("transformations", set())
+    users = {d.key for d in workspace.destinations.values() if d.transformation in transformations}
+    return keys | users | differ.get("destinations", set()) | {f"transformation {key}" for key in transformations}
 
 
 def _same_scenarios(suite: Suite, root: Path, base: str) -> list[Any]:

@@ -1,0 +1,135 @@
+"""Options of `svctoolkit run`: parts of the work, repetition, times; what a change of the workspace touches."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.cli import main
+from svctoolkit.workspace import Person
+
+WORKSPACE = """
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}
+  lake: {type: WEBHOOK, config: {webhookUrl: https://lake.example/in}}
+sources: {web: {destinations: [hook]}, app: {destinations: [lake]}}
+"""
+SUITE = """
+workspace: workspace.yaml
+scenarios:
+  - {name: one, source: web, send: {type: track, event: A, userId: u}, expect: {delivered: [{}]}}
+  - {name: two, source: app, send: {type: track, event: A, userId: u}, expect: {delivered: [{}]}}
+  - {name: three, destination: hook, event: {type: track, event: A, userId: u}, expect: {dest_transform: [{}]}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("workspace.yaml").write_text(WORKSPACE, encoding="utf-8")
+    Path("s.suite.yaml").write_text(SUITE, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in a folder with a suite of three scenarios."""
+    assert folder.is_dir()
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        code = main(["run", "s.suite.yaml", *arguments])
+        return int(code), *capsys.readouterr()
+
+    return command
+
+
+def test_shards_are_the_whole_work_once(run: Callable[..., tuple[int, str, str]]) -> None:
+    """Every scenario is in one part and no other; a part that cannot be is wrong usage."""
+    parts = [run("--list", "--shard", f"{k}/2")[1].splitlines() for k in (1, 2)]
+
+    assert sorted(line for part in parts for line in part) == sorted(run("--list")[1].splitlines())
+    assert all(parts)
+    assert (run("--shard", "3/2")[0], run("--shard", "x")[0]) == (4, 4)
+
+
+def test_repetition_and_the_slowest(run: Callable[..., tuple[int, str, str]]) -> None:
+    """Each scenario so many times; the slowest with their milliseconds, the slowest first."""
+    code, out, err = run("--repeat", "3", "--slowest", "2")
+    times = [float(line.split()[1]) for line in err.splitlines()]
+
+    assert (code, "9 passed" in out) == (0, True)
+    assert times == sorted(times, reverse=True)
+    assert len(times) == 2
+
+
+def test_a_limit_that_is_none_is_wrong_usage(run: Callable[..., tuple[int, str, str]]) -> None:
+    """A time of more than nothing, in the words of durations."""
+    assert [run("--limit", text)[0] for text in ("soon", "0", "500ms", "30")] == [4, 4, 0, 0]
+
+
+def test_a_change_of_the_workspace_selects_what_it_touches(
+    folder: Path, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    """One destination: the scenarios that reach it. What is not told apart by key: all."""
+
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.example", *arguments], cwd=folder, check=True)
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "start")
+    file = folder / "workspace.yaml"
+    names = []
+    for old, new in (
+        ("lake.example", "sea.example"),
+        ("hook.example", "other.example"),
+        ("sources:", "delivery: {timeout: 3}\nsources:"),
+    ):
+        file.write_text(WORKSPACE.replace(old, new), encoding="utf-8")
+        names.append(
+            [line.split()[0].partition("::")[2] for line in run("--list", "--changed", "HEAD")[1].splitlines()]
+        )
+
+    assert names == [["two"], ["one", "three"], ["one", "two", "three"]]
+
+
+def test_a_refused_login_is_told_once(
+    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything runs: one line instead of one failure for each scenario."""
+    workspace = Workspace.loads(WORKSPACE)
+    workspace.people.append(Person.with_token("a@b.example", "token"))
+    monkeypatch.setenv("SVC_TOKEN", "wrong")
+    with DataPlane(workspace) as plane:
+        code, out, err = run("--base-url", plane.url, "--email", "a@b.example")
+
+    assert (code, out) == (4, "")
+    assert "the login is refused" in err
+
+
+def test_record_skips_bad_lines_and_keeps_failures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no event is listed with its place; what failed is expected to fail, until somebody mends it."""
+    text = WORKSPACE.replace("lake: {", "lake: {transformation: boom, ").replace(
+        "destinations:\n",
+        "transformations:\n  boom: {language: python, code: \"def transformEvent(e, m):\\n    raise ValueError('no')\"}\n"
+        "destinations:\n",
+        1,
+    )
+    (folder / "workspace.yaml").write_text(text, encoding="utf-8")
+    lines = ['{"type": "track", "event": "A", "userId": "u"}', "{", "[1]", '{"type": "track", "event": "B"}']
+    (folder / "events.ndjson").write_text("\n".join(lines), encoding="utf-8")
+
+    assert main(["record", "events.ndjson", "-o", "r.suite.yaml", "--source", "app"]) == 0
+    out, err = capsys.readouterr()
+    assert "2 scenarios from 2 events" in out
+    assert [line.split(": ")[2] for line in err.splitlines()] == [
+        "events.ndjson:2:2", "events.ndjson:3:1",
+    ]  # fmt: skip
+    recorded = (folder / "r.suite.yaml").read_text(encoding="utf-8")
+    assert "failed:" in recorded
+    assert "ValueError: no" in recorded
+    assert main(["run", "r.suite.yaml"]) == 0
