@@ -251,10 +251,10 @@ def test_an_attack_gains_nothing(attack: dict[str, Any], bench: Bench, listener:
 
 
 def check_idle(bench: Bench) -> None:
-    """When all is answered, no worker uses the processor."""
+    """When all is answered, no worker uses the processor: 0.4 s in 2 s, and the same for a shorter while."""
     bench.pause()
     before = bench.processor_time()
-    time.sleep(2.0)  # the bound is a figure for so long
+    time.sleep(0.75)  # to measure takes a while
     used = bench.processor_time() - before
     bench.go_on()
-    assert used < 0.4
+    assert used < 0.15

@@ -291,6 +291,21 @@ def test_the_transform_command_shows_output_changes_logs_and_time(tmp_path: Path
     assert " ms, with starting the sandbox" in done.stdout
 
 
+def test_what_code_writes_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    """Escapes and lines that look like commands of a CI are shown, not obeyed: in logs, events, changes and errors."""
+    evil = "\\u001b[2J\\n::error::no\\u202e\\u009b1m"
+    (tmp_path / "logs.js").write_text(
+        f"export function transformEvent(e) {{ log('{evil}'); return {{ ...e, event: '{evil}', ['{evil}']: 1 }} }}"
+    )
+    (tmp_path / "fails.js").write_text(f"export function transformEvent(e) {{ throw new Error('{evil}') }}")
+
+    for name in ("logs.js", "fails.js"):
+        lines = cli("transform", name, cwd=tmp_path).stdout.splitlines()
+        assert any("::error::no" in line for line in lines)
+        assert not any(line.lstrip().startswith("::") for line in lines)
+        assert not set("".join(lines)) & set("\x1b\x9b\u202e")
+
+
 @pytest.mark.parametrize(
     ("name", "code", "code_of_exit", "says"),
     [

@@ -69,3 +69,9 @@ def peers(module: str) -> dict[str, str] | None:
 def cpu_of(process: int) -> float:
     """Seconds of processors that a running process has used, to the nanosecond; /proc counts hundredths."""
     return time.clock_gettime((~process << 3) | 2)  # the ID of its clock, as Linux makes it: clock_getcpuclockid(3)
+
+
+def cpu_with_children(process: int) -> float:
+    """The same, with the hundredths of seconds of children that have ended."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return cpu_of(process) + sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")

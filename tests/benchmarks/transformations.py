@@ -18,7 +18,7 @@ from typing import Any
 from svctoolkit import transformations
 from svctoolkit.transformations import SandboxedTransformation
 from tests.benchmarks._figures import Figure, Options
-from tests.benchmarks._processes import cpu_of
+from tests.benchmarks._processes import cpu_with_children
 
 EVENT: dict[str, Any] = {
     "type": "track",
@@ -134,12 +134,12 @@ measured(async () => {{
 def _timed(call: Callable[[], object], times: int, process: int | None = None) -> tuple[float, float]:
     """The best time of one call and the mean CPU time, in seconds; with `process`, its CPU time as well."""
     best = float("inf")
-    before = time.process_time() + (cpu_of(process) if process else 0.0)
+    before = time.process_time() + (cpu_with_children(process) if process else 0.0)
     for _ in range(times):
         begun = time.perf_counter()
         call()
         best = min(best, time.perf_counter() - begun)
-    return best, (time.process_time() + (cpu_of(process) if process else 0.0) - before) / times
+    return best, (time.process_time() + (cpu_with_children(process) if process else 0.0) - before) / times
 
 
 @dataclass(frozen=True, slots=True)
