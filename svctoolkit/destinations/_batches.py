@@ -46,11 +46,6 @@ class MappedJob:
         """Whether it was asked for that this job shares no request: `dontBatch`, after a batch of it had failed."""
         return bool(self.metadata.get("dontBatch"))
 
-    @property
-    def user(self) -> str:
-        """Whose order is kept: of one user, later jobs go out after earlier ones."""
-        return str(self.metadata.get("userId") or self.event.raw.get("userId") or self.event.raw.get("anonymousId"))
-
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -78,11 +73,11 @@ class BatchContext:
 Batching: TypeAlias = Callable[[Sequence[MappedJob], BatchContext], Iterable[Batch]]
 
 
-def alone(job: MappedJob, *, batched: bool = False) -> Batch:
+def alone(job: MappedJob) -> Batch:
     """A result of one job: its own requests, or its refusal."""
     if job.error is not None:
         return Batch((job.id,), error=job.error)
-    return Batch((job.id,), tuple(payload.to_dict() for payload in job.payloads), batched=batched)
+    return Batch((job.id,), tuple(payload.to_dict() for payload in job.payloads))
 
 
 def request_key(payload: Payload) -> bytes:

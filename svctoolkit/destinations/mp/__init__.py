@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations.mp._batches import batch
 from svctoolkit.destinations.mp._judge import judge
 from svctoolkit.destinations.mp._tables import ADDRESS, DEVICE, EVENT, PERSON
 from svctoolkit.errors import MappingError
@@ -95,6 +96,7 @@ destination = DestinationType(
         "Identify and the simplified ID merge with neither user nor anonymous ID send no `$distinct_id`.",
     ],
 )
+destination.batch(batch)
 
 
 @destination.on("identify")
