@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from svctoolkit.errors import ConfigError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -15,8 +17,10 @@ _EVENT = ["message_id", "type", "event", "user_id", "anonymous_id", "bytes", "pa
 
 def frame(listing: Sequence[tuple[int, float, str, int, str, bytes]]) -> pd.DataFrame:
     """One row per event of `Queue.listing`, with the columns that `ServiceClient.frame` documents."""
-    import pandas as pd
-
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ConfigError("frame() needs pandas: pip install pandas") from error
     rows = []
     for id, at, state, status, reason, body in listing:
         event = json.loads(body)
