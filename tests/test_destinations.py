@@ -92,7 +92,8 @@ def results_of(name: str, example: BatchExample) -> list[Batch]:
     jobs = []
     for number, event in enumerate(example.events, 1):
         job = Numbered((number, event, example.config))
-        job.metadata = {"dontBatch": True} if number in example.alone else {}
+        whose = {"userId": example.users[number - 1]} if example.users else {}
+        job.metadata = {**whose, "dontBatch": True} if number in example.alone else whose
         jobs.append(job)
     answers = Example(name=example.name, config={}, event={}, lookups=example.lookups)
     return CATALOGUE[name].batches(jobs, clock=example.now, lookup=answers.lookup)

@@ -87,7 +87,7 @@ class SharedRequests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class BatchExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Several events of one configuration, numbered from 1, and the requests that they share: `batches.yaml`.
 
-    `alone` has the numbers of those that must be sent alone (`dontBatch`).
+    `alone` has the numbers of those that must be sent alone (`dontBatch`), `users` whose order is to be kept, of each.
     """
 
     name: str
@@ -95,6 +95,7 @@ class BatchExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     events: list[dict[str, Any]]
     results: list[SharedRequests]
     alone: list[int] = []
+    users: list[str] = []
     now: str = "2026-01-15T10:10:00Z"
     lookups: list[Asked] = []
 
