@@ -1,0 +1,198 @@
+"""Google Ads Enhanced Conversions: who it was that converted, as an adjustment of a conversion that Google has.
+
+track sends the conversions that the configuration lists, by their names in Google Ads; others are refused. People are
+found by hashed e-mail address, telephone number, name and address. Requests bear the access token of the account.
+https://developers.google.com/google-ads/api/docs/conversions/enhanced-conversions/web
+
+Decisions. Lists and objects where Google wants a text are sent as JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    PHONE,
+    Table,
+    converter,
+    event_name,
+    first,
+    is_sha256,
+    leading_number,
+    required,
+    sha256,
+    text,
+    trait,
+)
+
+_ADDRESS = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
+_HASHED = ("hashedEmail", "hashedPhoneNumber", "hashedFirstName", "hashedLastName", "hashedStreetAddress")
+
+
+class EnhancedConversionsSettings(Settings, frozen=True, kw_only=True):
+    customer_id: str | int
+    list_of_conversions: Tags = Tags()
+    sub_account: bool = False
+    login_customer_id: str | int = ""
+    require_hash: bool = True
+
+
+destination = DestinationType(
+    "Google Ads Enhanced Conversions",
+    EnhancedConversionsSettings,
+    docs="https://developers.google.com/google-ads/api/docs/conversions/enhanced-conversions/web",
+    names=("google_adwords_enhanced_conversions",),
+    quirks=[
+        "The endpoint is empty: who delivers looks up the number of the conversion that `params` name, and sends the "
+        "adjustment to its customer's `:uploadConversionAdjustments`.",
+        "A plus is put before telephone numbers, also where they have no country, and Google then finds nobody.",
+        "`adjustmentType` is not looked at: every adjustment is an ENHANCEMENT.",
+    ],
+    answers=[
+        Answer("success", 200, {"results": [{"orderId": "o1"}], "jobId": "1"}),
+        Answer("bad key", 401, {"error": {"code": 401, "status": "UNAUTHENTICATED", "message": "Invalid credentials"}}),
+        Answer("rate limit", 429, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Too many"}}),
+        Answer("invalid field", 400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "orderId"}}),
+    ],
+)
+
+
+@converter
+def as_text(value: Any) -> str:
+    return text(value)
+
+
+@converter
+def amount(value: Any) -> int | float | None:
+    return leading_number(value)
+
+
+def _plain(value: Any) -> str:
+    """A text or number without its outer spaces; empty for anything else."""
+    return text(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+@converter
+def plain(value: Any) -> str:
+    return _plain(value)
+
+
+@converter
+def hash_email(value: Any) -> str:
+    """SHA-256 of an address in lower case, which Google Mail reads without dots and what follows a plus."""
+    address = _plain(value).lower()
+    if is_sha256(address):
+        return address
+    if not _ADDRESS.fullmatch(address):
+        return ""
+    name, _, host = address.rpartition("@")
+    if host in ("gmail.com", "googlemail.com"):
+        name = name.partition("+")[0].replace(".", "")
+    return sha256(f"{name}@{host}")
+
+
+@converter
+def hash_number(value: Any) -> str:
+    """SHA-256 of a plus and the digits."""
+    if is_sha256(value):
+        return str(value)
+    number = re.sub(r"\D", "", _plain(value))
+    return sha256(f"+{number}") if number else ""
+
+
+@converter
+def hash_name(value: Any) -> str:
+    """SHA-256 in lower case."""
+    name = _plain(value).lower()
+    return name if is_sha256(name) or not name else sha256(name)
+
+
+ADJUSTMENT = Table(
+    {
+        "gclidDateTimePair": {
+            "gclid": as_text("properties.gclid"),
+            "conversionDateTime": as_text("properties.conversionDateTime"),
+        },
+        "restatementValue": {
+            "adjustedValue": amount("properties.adjustedValue"),
+            "currencyCode": first("properties.currencyCode", "properties.currency"),
+        },
+        "orderId": required(as_text("properties.orderId", "properties.order_id")),
+        "adjustmentDateTime": "properties.adjustmentDateTime",
+        "userAgent": as_text("context.userAgent"),
+    }
+)
+HASHED = Table(
+    {
+        "hashedEmail": hash_email(EMAIL),
+        "hashedPhoneNumber": hash_number(PHONE),
+        "hashedFirstName": hash_name(FIRST_NAME),
+        "hashedLastName": hash_name(LAST_NAME),
+        "hashedStreetAddress": hash_name(trait("streetAddress")),
+    }
+)
+PLAIN = Table(
+    {
+        "hashedEmail": plain(EMAIL),
+        "hashedPhoneNumber": plain(PHONE),
+        "hashedFirstName": plain(FIRST_NAME),
+        "hashedLastName": plain(LAST_NAME),
+        "hashedStreetAddress": plain(trait("streetAddress")),
+    }
+)
+PLACE = Table(
+    {
+        "state": as_text(trait("state", "address.state")),
+        "city": as_text(trait("city", "address.city")),
+        "countryCode": as_text(trait("countryCode", "country", "address.countryCode", "address.country")),
+        "postalCode": as_text(trait("postalCode", "address.postalCode")),
+    }
+)
+
+
+@destination.on("track")
+def send_adjustment(event: Event, settings: EnhancedConversionsSettings, context: Context) -> Payload:
+    """An adjustment of the conversion with the event's name."""
+    name = event_name(event)
+    if name not in settings.list_of_conversions:
+        raise MappingError(f"event: listOfConversions has no conversion {name!r}", field="event")
+    account = str(settings.login_customer_id).replace("-", "")
+    if settings.sub_account and not account:
+        raise MappingError("loginCustomerId: a sub-account needs the number of the account above it")
+    adjustment: dict[str, Any] = ADJUSTMENT(event)
+    adjustment.update({"userIdentifiers": _identifiers(event, settings), "adjustmentType": "ENHANCEMENT"})
+    token = context.secret("access_token")
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    if settings.sub_account:
+        headers["login-customer-id"] = account
+    params = {
+        "event": name,
+        "customerId": str(settings.customer_id).replace("-", ""),
+        "accessToken": token,
+        "loginCustomerId": account,
+        "subAccount": settings.sub_account,
+    }
+    body = {"conversionAdjustments": [adjustment], "partialFailure": True}
+    return Payload(endpoint="", headers=headers, params=params, json=body)
+
+
+def _identifiers(event: Event, settings: EnhancedConversionsSettings) -> list[Mapping[str, Any]]:
+    """E-mail address, telephone number, and name with address, each an identifier of its own."""
+    person: dict[str, Any] = (HASHED if settings.require_hash else PLAIN)(event)
+    for key in _HASHED:
+        if key in person and not is_sha256(person[key]):
+            raise MappingError(f"{key}: hashing is off, and {person[key]!r} is not hashed", field="context.traits")
+    found: list[Mapping[str, Any]] = [{key: person.pop(key)} for key in _HASHED[:2] if key in person]
+    if address := {**person, **PLACE(event)}:
+        found.append({"addressInfo": address})
+    if not found:
+        raise MappingError("Google needs an e-mail address, telephone number, name or address", field="context.traits")
+    return found
