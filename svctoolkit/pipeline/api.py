@@ -48,6 +48,7 @@ class Pipeline:
         self.loopback = loopback
         self._routes = Routes(workspace, self.user_code)
         self._transport = transport
+        self._last_transport: tuple[object, Transport] | None = None  # asked for with every attempt of a data plane
 
     def __repr__(self) -> str:
         mode = self.workspace.delivery.mode
@@ -129,7 +130,14 @@ class Pipeline:
 
     def transport(self) -> Transport:
         """What answers the requests of stage 3, by the workspace's delivery mode as it is now."""
-        return self._transport or self.workspace.transport(self.recorder, loopback=self.loopback)
+        if self._transport is not None:
+            return self._transport
+        delivery = self.workspace.delivery
+        setting = (delivery.mode, tuple(delivery.allow), delivery.cassette, self.workspace.folder)
+        if self._last_transport is None or self._last_transport[0] != setting:
+            transport = self.workspace.transport(self.recorder, loopback=self.loopback)
+            self._last_transport = setting, transport
+        return self._last_transport[1]
 
     def sender(self, route: Route | None = None) -> Sender:
         """What stage 3 sends with; for a route, with the answers of its destination's server in mode `record`."""

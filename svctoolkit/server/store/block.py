@@ -17,7 +17,7 @@ from svctoolkit.server.store.enrich import enrich, identity, message_id
 from svctoolkit.server.store.head import Head, decode_body, head_of
 from svctoolkit.server.store.schema import BlockRow
 
-_COMPRESSED = 2048  # bytes
+_COMPRESSED = 1 << 20  # bytes; less costs more time than its place on disk is worth
 
 
 @dataclass(frozen=True)
