@@ -1,0 +1,139 @@
+"""Bloomreach Engagement: customers and their events.
+
+A customer is known by a hard ID, the user ID, and a soft one, the anonymous ID; an event may bring more of both kinds
+in `integrations.bloomreach.hardID` and `softID`. identify writes the customer; track, page and screen are events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    PHONE,
+    TIME,
+    Table,
+    as_object,
+    basic_auth,
+    converter,
+    custom_traits,
+    first,
+    moment,
+    required,
+    text,
+    trait,
+)
+from svctoolkit.secrets import Secret
+
+
+class BloomreachSettings(Settings, frozen=True, kw_only=True):
+    api_base_url: str
+    api_key: Secret
+    api_secret: Secret
+    project_token: str
+    hard_id: str = msgspec.field(name="hardID")
+    soft_id: str = msgspec.field(name="softID")
+
+
+destination = DestinationType(
+    "bloomreach",
+    BloomreachSettings,
+    docs="https://documentation.bloomreach.com/engagement/reference/batch-commands-2",
+    quirks=[
+        "Traits without a field of their own come from the event's context before those of the event itself.",
+        "An ID that the event has empty is sent empty.",
+    ],
+    answers=[
+        Answer("success", 200, {"success": True, "results": [{"success": True}]}),
+        Answer("bad key", 401, {"success": False, "errors": {"_global": ["Unauthorized"]}}),
+        Answer("rate limit", 429, {"success": False, "errors": ["Too many requests"]}),
+        Answer("invalid field", 400, {"success": False, "errors": ["customer_ids: no ID is given"]}),
+    ],
+)
+
+
+@converter
+def whole_second(value: Any) -> int:
+    """Seconds since 1970; a number is milliseconds."""
+    when = moment(int(value) if isinstance(value, bool) else value)
+    if when is None:
+        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+    return int(when.timestamp())
+
+
+CUSTOMER = Table(
+    {
+        "first_name": FIRST_NAME,
+        "last_name": LAST_NAME,
+        "email": EMAIL,
+        "phone": PHONE,
+        "city": trait("address.city"),
+        "country": trait("address.country"),
+        "birthday": first(
+            trait("birthday"),
+            trait("dateOfBirth"),
+            trait("dateofbirth"),
+            "context.dateofbirth",
+            trait("DOB"),
+            trait("dob"),
+        ),
+    }
+)
+_NOT_CUSTOM = frozenset({
+    "birthday", "city", "country", "email", "firstName", "first_name", "firstname", "lastName", "last_name", "lastname",
+    "name", "phone",
+})  # fmt: skip
+IDS = Table({"userId": "userId", "anonymousId": "anonymousId"})
+MOMENT = Table({"timestamp": required(whole_second(TIME))})
+NAME = Table({"event": required("event")})
+PAGE = Table({"category": first("category", "properties.category"), "name": first("name", "properties.name")})
+
+
+@destination.on("identify")
+def send_customer(event: Event, settings: BloomreachSettings) -> Payload:
+    """The customer, with every trait."""
+    body = {"customer_ids": _ids(event, settings), "update_timestamp": MOMENT(event)["timestamp"]}
+    properties = {**CUSTOMER(event), **(custom_traits(event, _NOT_CUSTOM) or {})}
+    return _send(settings, "customers", {**body, "properties": properties})
+
+
+@destination.on("track", "page", "screen")
+def send_action(event: Event, settings: BloomreachSettings) -> Payload:
+    """An event of its name, or `Viewed <category> <name> Page`."""
+    name = NAME(event)["event"] if event.type == "track" else _page_name(event)
+    body = {"customer_ids": _ids(event, settings), **MOMENT(event), "event_type": name}
+    if isinstance(event.raw.get("properties"), dict):
+        body["properties"] = event.properties
+    return _send(settings, "customers/events", body)
+
+
+def _page_name(event: Event) -> str:
+    return " ".join(["Viewed", *(text(word) for word in PAGE(event).values()), event.type.capitalize()])
+
+
+def _ids(event: Event, settings: BloomreachSettings) -> dict[str, Any]:
+    more = as_object(as_object(event.raw.get("integrations")).get("bloomreach"))
+    ids = {**as_object(more.get("hardID")), **as_object(more.get("softID"))}
+    if not ids and not IDS(event):
+        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
+    names = {"userId": settings.hard_id, "anonymousId": settings.soft_id}
+    return {**{name: event.raw[path] for path, name in names.items() if path in event.raw}, **ids}
+
+
+def _send(settings: BloomreachSettings, name: str, data: Mapping[str, Any]) -> Payload:
+    return Payload(
+        endpoint=f"{settings.api_base_url}/track/v2/projects/{settings.project_token}/batch",
+        headers={
+            "Content-Type": "application/json",
+            "Authorization": basic_auth(settings.api_key.reveal(), settings.api_secret.reveal()),
+        },
+        json={"name": name, "data": data},
+    )
