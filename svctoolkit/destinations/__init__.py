@@ -21,9 +21,9 @@ from svctoolkit.destinations._examples import (
     Example,
     OutcomeExample,
     Refusal,
-    read_batch_examples,
-    read_examples,
-    read_outcome_examples,
+    load_batch_examples,
+    load_examples,
+    load_outcome_examples,
 )
 from svctoolkit.destinations._mapping import DestinationMapping
 from svctoolkit.destinations._outcomes import Delivery, JobOutcome, Outcome, Reply
@@ -89,14 +89,14 @@ def examples(type: str) -> list[Example]:
     They are read from `examples.yaml` beside the mapping; a type without that file has none. Raises `UnknownName` for a
     type that has no mapping, `ConfigError` for a file that cannot be read.
     """
-    return read_examples(CATALOGUE[type].settings)
+    return load_examples(CATALOGUE[type].settings)
 
 
 def batch_examples(type: str) -> list[BatchExample]:
     """Events of one type that share requests, from `batches.yaml` beside the mapping. Raises as `examples`."""
-    return read_batch_examples(CATALOGUE[type].settings)
+    return load_batch_examples(CATALOGUE[type].settings)
 
 
 def outcome_examples(type: str) -> list[OutcomeExample]:
     """Answers of one type's server and what they mean, from `outcomes.yaml`. Raises as `examples`."""
-    return read_outcome_examples(CATALOGUE[type].settings)
+    return load_outcome_examples(CATALOGUE[type].settings)

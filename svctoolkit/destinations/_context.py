@@ -43,11 +43,11 @@ class Context(msgspec.Struct, frozen=True):
 
         Raises `MappingError` without it: who calls the mapping gives `metadata={"secret": {name: ...}}`.
         """
-        held = self.metadata.get("secret")
-        found = held.get(name) if isinstance(held, Mapping) else None
-        if not isinstance(found, str) or not found:
+        secrets = self.metadata.get("secret")
+        secret = secrets.get(name) if isinstance(secrets, Mapping) else None
+        if not isinstance(secret, str) or not secret:
             raise MappingError(f"needs the {name} of the destination's account, as `metadata` of `payloads`")
-        return found
+        return secret
 
     def ask(self, request: Mapping[str, Any], *, may_miss: bool = False) -> Any:
         """The body of the destination's answer to a look-up.

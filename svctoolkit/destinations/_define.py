@@ -156,9 +156,9 @@ class DestinationType:
         mapped = [mapping.map_job(job, make_context(clock, lookup, job.metadata)) for job in jobs]
         refused = [job for job in mapped if job.error is not None]
         yield from (alone(job) for job in refused)
-        taken = [job for job in mapped if job.error is None]
-        if taken:
-            yield from self._batching(taken, BatchContext(mapping.settings, make_context(clock, lookup, {})))
+        sendable = [job for job in mapped if job.error is None]
+        if sendable:
+            yield from self._batching(sendable, BatchContext(mapping.settings, make_context(clock, lookup, {})))
 
     def outcome(
         self,

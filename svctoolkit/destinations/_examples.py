@@ -103,18 +103,18 @@ class BatchExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 E = TypeVar("E", Example, OutcomeExample, BatchExample)
 
 
-def read_examples(settings: type[msgspec.Struct]) -> list[Example]:
+def load_examples(settings: type[msgspec.Struct]) -> list[Example]:
     """The examples beside the module of a type's settings. Raises `ConfigError`."""
-    examples = _read(settings, "examples.yaml", Example)
+    examples = _load(settings, "examples.yaml", Example)
     return [msgspec.structs.replace(e, payloads=[_complete(p) for p in e.payloads]) for e in examples]
 
 
-def read_outcome_examples(settings: type[msgspec.Struct]) -> list[OutcomeExample]:
+def load_outcome_examples(settings: type[msgspec.Struct]) -> list[OutcomeExample]:
     """The answers, and what they mean. Raises `ConfigError`."""
-    return _read(settings, "outcomes.yaml", OutcomeExample)
+    return _load(settings, "outcomes.yaml", OutcomeExample)
 
 
-def read_batch_examples(settings: type[msgspec.Struct]) -> list[BatchExample]:
+def load_batch_examples(settings: type[msgspec.Struct]) -> list[BatchExample]:
     """The events that share requests. Raises `ConfigError`."""
     return [
         msgspec.structs.replace(
@@ -124,11 +124,11 @@ def read_batch_examples(settings: type[msgspec.Struct]) -> list[BatchExample]:
                 for result in example.results
             ],
         )
-        for example in _read(settings, "batches.yaml", BatchExample)
+        for example in _load(settings, "batches.yaml", BatchExample)
     ]
 
 
-def _read(settings: type[msgspec.Struct], name: str, kind: type[E]) -> list[E]:
+def _load(settings: type[msgspec.Struct], name: str, kind: type[E]) -> list[E]:
     from svctoolkit import yamlfile  # only who looks at examples pays for reading YAML
 
     file = _file_beside(settings, name)

@@ -70,21 +70,21 @@ def _variable(field: msgspec.structs.FieldInfo) -> Variable:
     )
 
 
-def _kind(found: inspect.Type) -> tuple[Kind, list[str], bool]:
+def _kind(inner_type: inspect.Type) -> tuple[Kind, list[str], bool]:
     """The kind of form field for a type, its options, and whether its value is a secret."""
-    if isinstance(found, inspect.UnionType):
-        inner_types = [inner for inner in found.types if not isinstance(inner, inspect.NoneType)]
+    if isinstance(inner_type, inspect.UnionType):
+        inner_types = [inner for inner in inner_type.types if not isinstance(inner, inspect.NoneType)]
         return _kind(inner_types[0]) if len(inner_types) == 1 else ("any", [], False)
-    if isinstance(found, inspect.CustomType):
-        return ("tags", [], False) if found.cls is Tags else ("text", [], found.cls is Secret)
-    if isinstance(found, inspect.BoolType):
+    if isinstance(inner_type, inspect.CustomType):
+        return ("tags", [], False) if inner_type.cls is Tags else ("text", [], inner_type.cls is Secret)
+    if isinstance(inner_type, inspect.BoolType):
         return "boolean", [], False
-    if isinstance(found, inspect.LiteralType):
-        return "choice", [str(value) for value in found.values], False
-    if isinstance(found, inspect.StrType | inspect.IntType | inspect.FloatType):
+    if isinstance(inner_type, inspect.LiteralType):
+        return "choice", [str(value) for value in inner_type.values], False
+    if isinstance(inner_type, inspect.StrType | inspect.IntType | inspect.FloatType):
         return "text", [], False
-    if isinstance(found, inspect.ListType | inspect.VarTupleType):
-        return _kind_of_list(found.item_type)
+    if isinstance(inner_type, inspect.ListType | inspect.VarTupleType):
+        return _kind_of_list(inner_type.item_type)
     return "any", [], False
 
 

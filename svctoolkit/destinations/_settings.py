@@ -74,7 +74,7 @@ class DynamicSettings:
 
     def __init__(self, title: str, kind: type[Settings], config: Mapping[str, Any]) -> None:
         self._title, self._kind, self._config = title, kind, config
-        self.settings = read_settings(title, kind, dynamic.with_defaults(config))
+        self.settings = settings_from(title, kind, dynamic.with_defaults(config))
 
     def secrets(self) -> list[str]:
         """The secrets that do not depend on the event."""
@@ -87,12 +87,12 @@ class DynamicSettings:
         """
         config, raw = dynamic.resolve(self._config, event.raw)
         try:
-            return read_settings(self._title, self._kind, config), Event(raw)
+            return settings_from(self._title, self._kind, config), Event(raw)
         except InvalidConfig as error:
             raise MappingError(f"{error} (the value came from the event)") from error
 
 
-def read_settings(title: str, kind: type[S], config: Mapping[str, Any]) -> S:
+def settings_from(title: str, kind: type[S], config: Mapping[str, Any]) -> S:
     """The typed settings. A variable that is null or an empty text counts as not set. Raises `InvalidConfig`."""
     values = {key: value for key, value in config.items() if value is not None and value != ""}
     try:
@@ -111,7 +111,7 @@ def configure(
         config = dynamic.with_environment(config, environ)
     if dynamic.is_dynamic(config):
         return DynamicSettings(title, kind, config)
-    return read_settings(title, kind, config)
+    return settings_from(title, kind, config)
 
 
 def _decode(kind: type[Any], value: Any) -> Any:
