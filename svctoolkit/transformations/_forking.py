@@ -18,7 +18,7 @@ from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Answer, ControlAnswer, LoadAnswer, Request, decode
 from svctoolkit.transformations._layers import unconfirmed_of_child
 from svctoolkit.transformations._process import ANY_SIZE, cause_of_death
-from svctoolkit.transformations._worker import CallError, Replies, Worker, answer_of, timeout
+from svctoolkit.transformations._worker import CallError, LostWorkerError, Replies, Worker, answer_of, timeout
 
 _CONTROL_SECONDS = 20.0  # for what the parent does, which runs no user code: fork a child, end it
 _WHERE_SECONDS = 0.3
@@ -119,7 +119,9 @@ class ForkingWorker(Worker):
             yield
         except (ClosedError, TimeoutError, OSError):
             death = self.death()
-            raise TransformationError(death.message, kind="memory" if death.kind == "memory" else "sandbox") from None
+            if death.kind == "memory":
+                raise death from None
+            raise LostWorkerError(f"the sandbox has ended: {death.message}", kind="sandbox") from None
         except TransformationError:
             self.end()
             raise

@@ -24,11 +24,11 @@ from svctoolkit.transformations._frames import event as decode_event
 from svctoolkit.transformations._pool import Pool, pool
 from svctoolkit.transformations._program import Program
 from svctoolkit.transformations._requests import Requests
-from svctoolkit.transformations._worker import CallError
+from svctoolkit.transformations._worker import CallError, LostWorkerError
 
 LANGUAGES = ("javascript", "python")
 _LEVELS = {"info", "debug", "warn", "error"}
-_WORKER_GONE = {"memory", "crash", "sandbox"}  # breaches that others may have brought about
+_MAYBE_LOST = {"memory", "crash"}  # breaches that others may have brought about
 _BREACHES = 3  # events of one call that may exceed a limit before the rest is given up
 
 
@@ -150,7 +150,8 @@ class SandboxedTransformation:
                 first = worker.calls == 0
                 return worker.run(content, self.program.limits, replies)
         except TransformationError as breach:
-            if first or asked or breach.kind not in _WORKER_GONE:
+            lost = isinstance(breach, LostWorkerError) or (not first and breach.kind in _MAYBE_LOST)
+            if asked or not lost:
                 raise
         with self.workers.worker(self.program, fresh=True) as worker:
             return worker.run(content, self.program.limits, replies)

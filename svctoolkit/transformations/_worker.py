@@ -29,6 +29,10 @@ class CallError(Exception):
         self.answer = answer
 
 
+class LostWorkerError(TransformationError):
+    """A worker is of no use any more, for no fault of the code that it was to run: another one can run it."""
+
+
 class Worker(Process):
     """One process for all calls of a scope. JavaScript: each call has a realm of its own in it.
 
@@ -54,7 +58,7 @@ class Worker(Process):
         """Whether it has cleaned up after its last call."""
         if not self._is_ready and self.channel.has_more():
             with contextlib.suppress(TimeoutError, ClosedError, TransformationError):
-                self._await_ready(0.0)
+                self._await_ready(_READY_SECONDS)  # it is there already
         return self._is_ready
 
     def _await_ready(self, seconds: float) -> None:
@@ -93,8 +97,7 @@ class Worker(Process):
             self._await_ready(_READY_SECONDS)
         except (TimeoutError, ClosedError, TransformationError):
             self.end()
-            text = "the worker did not get ready after the call before"
-            raise TransformationError(text, kind="sandbox") from None
+            raise LostWorkerError("the worker did not get ready after the call before", kind="sandbox") from None
         self._is_ready = self.language != "javascript"  # Python without `fork` has no call after this
 
     def _next_number(self) -> int:
