@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations.braze._batches import batch
 from svctoolkit.destinations.braze._shop import RECOMMENDED, shop_properties
 from svctoolkit.destinations.braze._users import EXPORTED, attributes, changes
 from svctoolkit.errors import MappingError
@@ -80,6 +81,7 @@ destination = DestinationType(
         ),
     ],
 )
+destination.batch(batch)
 
 _NOT_IN_EVENTS = frozenset({"time", "event_name"})  # Braze keeps these names for itself
 _NOT_IN_PURCHASES = frozenset({"product_id", "sku", "price", "quantity", "currency"})

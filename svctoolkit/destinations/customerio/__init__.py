@@ -18,7 +18,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations.customerio._batches import batch
 from svctoolkit.destinations.customerio._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -94,8 +95,8 @@ destination = DestinationType(
         "Of an address only street, city, state, country and postal code become attributes of a person.",
         "The first external ID, of whatever type, stands in for an e-mail address that is not there.",
     ],
-    merges=[Merge("batch", wraps=True, size=500_000, at="/api/v2/batch", batched=False, single=False)],
 )
+destination.batch(batch)
 
 
 WHO = first(USER_ID, EMAIL_OR_EXTERNAL_ID)

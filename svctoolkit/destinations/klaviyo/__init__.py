@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
 from svctoolkit.destinations.klaviyo import _v1
+from svctoolkit.destinations.klaviyo._batches import batch
 from svctoolkit.destinations.klaviyo._profile import (
     CONTACT,
     HOST,
@@ -102,6 +103,7 @@ destination = DestinationType(
         ),
     ],
 )
+destination.batch(batch)
 
 PROFILE = Table(
     {

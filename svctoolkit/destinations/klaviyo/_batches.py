@@ -1,0 +1,77 @@
+"""Klaviyo takes up to 100 profiles of a list in a subscription job
+(https://developers.klaviyo.com/en/reference/bulk_subscribe_profiles); profiles are created one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from svctoolkit.destinations import Batch, BatchContext, MappedJob, Payload
+from svctoolkit.destinations._batches import alone, chunks, request_key
+
+if TYPE_CHECKING:
+    from svctoolkit.destinations.klaviyo import KlaviyoSettings
+
+_LIMIT = 100
+_JOBS = "/profile-subscription-bulk-"
+_ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+    """Profiles and their subscriptions to one list together; events, and profiles of the older API, alone."""
+    settings: KlaviyoSettings = context.settings  # type: ignore[assignment]  # the settings of this type
+    lists: dict[bytes, list[MappedJob]] = {}
+    for job in jobs:
+        subscription = _subscription(job)
+        if subscription is not None:
+            lists.setdefault(_key(subscription), []).append(job)
+        elif settings.api_version == "v2" and job.event.type == "identify":
+            yield Batch((job.id,), tuple(payload.to_dict() for payload in job.payloads), batched=True)
+        else:
+            yield alone(job)
+    for members in lists.values():
+        for chunk in chunks(members, _LIMIT, 0, _profiles):
+            yield _together(chunk, subscriptions_last=settings.api_version == "v2")
+
+
+def _subscription(job: MappedJob) -> Payload | None:
+    return next((payload for payload in job.payloads if _JOBS in payload.endpoint), None)
+
+
+def _data(payload: Payload) -> dict[str, Any]:
+    data: dict[str, Any] = (payload.json or {})["data"]
+    return data
+
+
+def _profiles(job: MappedJob) -> list[Any]:
+    """The profiles of a job's subscription, wherever the version of the API has them."""
+    subscription = _subscription(job)
+    return _list_of(_data(subscription)["attributes"]) if subscription else []
+
+
+def _list_of(attributes: Mapping[str, Any]) -> list[Any]:
+    profiles: list[Any] = attributes["profiles"]["data"] if "profiles" in attributes else attributes["subscriptions"]
+    return profiles
+
+
+def _key(subscription: Payload) -> bytes:
+    """What has to be equal: everything but the profiles."""
+    return request_key(subscription) + _ENCODER.encode(_with_profiles(_data(subscription), []))
+
+
+def _with_profiles(data: Mapping[str, Any], profiles: Sequence[Any]) -> dict[str, Any]:
+    attributes = data["attributes"]
+    member = {"profiles": {"data": profiles}} if "profiles" in attributes else {"subscriptions": profiles}
+    return {**data, "attributes": {**attributes, **member}}
+
+
+def _together(jobs: Sequence[MappedJob], *, subscriptions_last: bool) -> Batch:
+    """The profiles' own requests and one subscription job, in the order of this version of the API."""
+    own = [payload for job in jobs for payload in job.payloads if _JOBS not in payload.endpoint]
+    first = next(payload for payload in jobs[0].payloads if _JOBS in payload.endpoint)
+    profiles = [profile for job in jobs for profile in _profiles(job)]
+    shared = msgspec.structs.replace(first, json={"data": _with_profiles(_data(first), profiles)})
+    payloads = [*own, shared] if subscriptions_last else [shared, *own]
+    return Batch(tuple(job.id for job in jobs), tuple(payload.to_dict() for payload in payloads), batched=True)
