@@ -80,6 +80,21 @@ def mask_headers(headers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: MASK if _is_credential(name) and value else value for name, value in headers.items()}
 
 
+def header_secrets(value: Any) -> Iterator[str]:
+    """What stands in headers that hold credentials, wherever in JSON about requests, with and without `Bearer`."""
+    if isinstance(value, list):
+        for item in value:
+            yield from header_secrets(item)
+    elif isinstance(value, Mapping):
+        for name, member in value.items():
+            if str(name).lower() == "headers" and isinstance(member, Mapping):
+                texts = [text for key, text in member.items() if _is_credential(str(key)) and isinstance(text, str)]
+                yield from texts
+                yield from (text.partition(" ")[2] for text in texts)
+            else:
+                yield from header_secrets(member)
+
+
 def mask_http(value: Any) -> Any:
     """JSON about requests and answers with what is secret by its place masked: members that are headers or URLs."""
     if isinstance(value, list):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +16,9 @@ from svctoolkit.pipeline.outside import lookup_through, transport_of
 from svctoolkit.pipeline.route import Route, Routes, route
 from svctoolkit.pipeline.run import Stages, run
 from svctoolkit.results import DestinationResult, SourceResult
-from svctoolkit.workspace import Destination, Source, UserCode, Workspace
+from svctoolkit.workspace import Destination, Source, UserCode, Workspace, config_secrets
+
+_MOST_OVERRIDES = 10_000  # secrets of overrides that are remembered: as many as the recorder keeps requests
 
 
 class Pipeline:
@@ -39,7 +42,8 @@ class Pipeline:
         coverage: bool = False,
     ) -> None:
         self.workspace = workspace
-        self.recorder = Recorder(secrets=workspace.secrets)
+        self._override_secrets: deque[str] = deque(maxlen=_MOST_OVERRIDES)
+        self.recorder = Recorder(secrets=self._secrets)
         self.user_code = UserCode(workspace, self.recorder, transport=transport, loopback=loopback, coverage=coverage)
         given_context = context or Context()
         if given_context.lookup is Context().lookup:
@@ -98,7 +102,7 @@ class Pipeline:
         try:
             return self._destination(destination, event, stages, None, force, source)
         except ToolkitError as error:
-            return DestinationResult(destination.id, destination.name, error=str(error))
+            return DestinationResult(destination.id, destination.name, error=self.workspace.masker.text(str(error)))
 
     def _destination(
         self,
@@ -125,8 +129,14 @@ class Pipeline:
         `svctoolkit.pipeline.route` raises.
         """
         if config:
+            self._override_secrets.extend(config_secrets(destination.type, config))
             return route(self.workspace, destination, self.user_code, config)
         return self._routes.route(destination)
+
+    def _secrets(self) -> Iterator[str]:
+        """What nobody should see of the requests that were recorded."""
+        yield from self.workspace.secrets()
+        yield from list(self._override_secrets)
 
     def transport(self) -> Transport:
         """What answers the requests of stage 3, by the workspace's delivery mode as it is now."""

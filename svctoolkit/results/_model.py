@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
 from svctoolkit.results._types import ABSENT, DROPPED, NO_TRANSFORMATION, Absent, Payload, StageError, error_of
@@ -128,6 +128,20 @@ class DestinationResult:
     def mask(self, value: Any) -> Any:
         """A copy of JSON about this result without the secrets of the workspace, of any URL and of any header."""
         return mask_http(self.masker.mask(value))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled for people to keep: without secrets."""
+        entries = [self._masked_entry(entry) for entry in self.data]
+        error = None if self.error is None else self.masker.text(self.error)
+        return DestinationResult, (self.destination_id, self.destination_name, self.destination, entries, error)
+
+    def _masked_entry(self, entry: EventResult) -> EventResult:
+        from svctoolkit.delivery import mask_request
+
+        masked = EventResult.from_dict(self.mask(entry.to_dict()), self.mask(entry.event))
+        requests = [mask_request(request, self.masker) for request in entry.requests]
+        spent = entry.milliseconds
+        return replace(masked, dropped=entry.dropped, milliseconds=spent, logs=entry.logs, requests=requests)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], event: Mapping[str, Any]) -> DestinationResult:

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.variables import Environment, Variables
 from svctoolkit.secrets import Masker
+from svctoolkit.url_secrets import header_secrets
 from svctoolkit.workspace import Workspace, config_secrets, file_secrets
 from svctoolkit.yamlfile import Document, display_name
 
@@ -66,7 +67,7 @@ class Suite:
     @cached_property
     def masker(self) -> Masker:
         """Hides the secrets of the workspace, of the environment where the suite takes them, and of the file itself."""
-        written = file_secrets(self.document.data)
+        written = [*file_secrets(self.document.data), *header_secrets(self.document.data)]
         return Masker.of([*self.workspace.secrets(), *self.environment.secrets, *written, *self._overrides()])
 
     def _overrides(self) -> Iterator[str]:

@@ -37,7 +37,7 @@ class Attempts:
         try:
             return self._attempt(task, event, key)
         except ToolkitError as error:
-            return Outcome("failed", "routing", str(error))
+            return Outcome("failed", "routing", self._pipeline.workspace.masker.text(str(error)))
         except Exception as error:  # noqa: BLE001 - a bug here must not stop the lane
             _LOG.exception("delivery of event %s to %s", task.seq, key)
             return Outcome("failed", "svctoolkit", f"this is a bug in svctoolkit: {type(error).__name__}")
@@ -57,7 +57,8 @@ class Attempts:
 
     def _judge_first(self, task: Task, results: list[EventResult], wire: _Wire, route: Route) -> Outcome:
         if route.transformation is not None:
-            task.transformed = _transformed_events(results)
+            events = _transformed_events(results)
+            task.transformed = [route.masker.mask(event) for event in events] if self._masked else events
         refusals = [refusal for result in results for refusal in _refusals(result)]
         replies = [reply for result in results for reply in _replies(result)]
         if refusals and not replies:
@@ -74,10 +75,10 @@ class Attempts:
         task.unsent = [reply.payload for reply in replies if _may_help(reply.status)]
         for reply, exchange in zip(replies, exchanges, strict=True):
             if not 200 <= reply.status < 300 and not _may_help(reply.status):
-                task.failure = task.failure or _reason(reply, exchange)
+                task.failure = task.failure or route.masker.text(_reason(reply, exchange))
         if task.unsent:
             first = next(i for i, reply in enumerate(replies) if _may_help(reply.status))
-            reason = _reason(replies[first], exchanges[first])
+            reason = route.masker.text(_reason(replies[first], exchanges[first]))
             return Outcome("pending", "send_to_destination", reason, True, wire.wait, exchanges)
         if task.failure:
             return Outcome("failed", "send_to_destination", task.failure, exchanges=exchanges)

@@ -1,0 +1,325 @@
+"""Canaries stand wherever a secret can stand; no command, report, display, store or export shows one of them."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import pickle
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from svctoolkit import DataPlane, Pipeline, Workspace
+from svctoolkit.cli import main
+from svctoolkit.cli._main import COMMANDS
+from svctoolkit.delivery import Answer, Cassette, Recorder
+from svctoolkit.errors import ToolkitError
+from svctoolkit.events import track
+from svctoolkit.pipeline import Stages
+from svctoolkit.replay import compare, replay
+from svctoolkit.runner.report.reporters import REPORTERS
+from svctoolkit.secrets import Secret
+
+ENVIRONMENT = {"CANARY_ENV": "canary01env/+=x", "CANARY_SUITE": "canary02suite", "CANARY_TOKEN": "canary03token"}
+#: where it stands -> what must show nowhere
+CANARIES = {
+    **ENVIRONMENT,
+    "a secret key of the definition": "canary04definition",
+    "a secret setting of a mapping": "canary05setting",
+    "a credential": "canary06credential",
+    "a token": "canary07token",
+    "the password of a URL": "canary08password",
+    "a parameter of a URL": "canary09parameter",
+    "a URL that is a credential": "canary10slack",
+    "an override": "canary11override",
+    "a header of a request": "canary12header",
+}
+SLACK = f"https://hooks.slack.com/services/T0CANARY1/B0CANARY2/{CANARIES['a URL that is a credential']}"
+URL = f"https://ann:{CANARIES['the password of a URL']}@hook.example/in?token={CANARIES['a parameter of a URL']}"
+#: the user's code puts its credential wherever it can
+CODE = """
+def transformEvent(event, metadata):
+    key = getCredential("crm")
+    log("with", key)
+    if event["event"] == "Fails":
+        raise ValueError("no answer for " + key)
+    event["context"]["asked"] = "https://crm.example/v1?key=" + key
+    return event
+"""
+WORKSPACE = f"""
+workspace: shop
+people: [{{email: a@x.example, token: {CANARIES["a token"]}}}, {{email: b@x.example, token: "$(env:CANARY_TOKEN)"}}]
+sources: {{web: {{destinations: [hook, am, slack]}}}}
+destinations:
+  hook:
+    type: WEBHOOK
+    transformation: code
+    config:
+      webhookUrl: {URL}
+      webhookMethod: POST
+      headers:
+      - {{from: x-one, to: {CANARIES["a secret key of the definition"]}}}
+      - {{from: x-two, to: "Bearer $(env:CANARY_ENV)"}}
+  am: {{type: AM, config: {{apiKey: {CANARIES["a secret setting of a mapping"]}, residencyServer: EU}}}}
+  slack: {{type: SLACK, config: {{webhookUrl: "{SLACK}"}}}}
+transformations: {{code: {{language: python, file: code.py}}}}
+credentials: {{crm: {CANARIES["a credential"]}, other: "$(env:CANARY_ENV)"}}
+"""
+SUITE = f"""
+version: 1
+workspace: workspace.yaml
+scenarios:
+- name: one that fails in every way
+  destination: hook
+  event: {{type: track, event: Order, userId: "$(env:CANARY_SUITE)"}}
+  destinationConfig: {{headers: [{{from: x-three, to: {CANARIES["an override"]}}}]}}
+  stages: {{send_to_destination: true}}
+  expect: {{dest_transform: [{{method: PUT, headers: {{x-three: other}}}}]}}
+- name: an error
+  destination: hook
+  event: {{type: track, event: Fails, userId: u1}}
+  expect: {{dest_transform: [{{method: PUT}}]}}
+- name: a snapshot
+  destination: hook
+  event: {{type: track, event: Order, userId: "$(env:CANARY_SUITE)", messageId: m1}}
+  expect: {{dest_transform: {{$snapshot: true}}}}
+- name: what is sent
+  send: {{type: track, event: Order, userId: "$(env:CANARY_SUITE)"}}
+  expect: {{delivered: {{hook: [], slack: []}}}}
+- name: a request
+  request: {{method: GET, path: /health, headers: {{authorization: "Bearer {CANARIES["a header of a request"]}"}}}}
+  expect: {{status: 418}}
+"""
+#: what a workspace knows: it keeps only hashes of tokens, and a suite has secrets of its own
+_OF_SUITES = ("CANARY_SUITE", "CANARY_TOKEN", "a token", "an override", "a header of a request")
+KNOWN = [text for place, text in CANARIES.items() if place not in _OF_SUITES]
+EVENTS = [{**track("Order", user_id="u1"), "messageId": "m1"}, {**track("Fails", user_id="u2"), "messageId": "m2"}]
+
+
+def spellings(secret: str) -> Iterator[str]:
+    """How a secret may stand in a file: as it is, in a URL, in JSON, in base64 wherever it begins."""
+    yield from (secret, quote(secret, safe=""), json.dumps(secret)[1:-1])
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + secret.encode()).decode().rstrip("=")
+        yield encoded[-(-before * 8 // 6) : (before + len(secret.encode())) * 8 // 6]
+
+
+PATTERN = {place: re.compile("|".join(map(re.escape, spellings(text)))) for place, text in CANARIES.items()}
+
+
+def canaries_in(*outputs: str | bytes) -> list[str]:
+    """Where the canaries come from that stand in the outputs."""
+    text = "\n".join(out if isinstance(out, str) else out.decode("latin-1") for out in outputs)
+    return [place for place, pattern in PATTERN.items() if pattern.search(text)]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the workspace, its code, a suite and events, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE, encoding="utf-8")
+    (tmp_path / "code.py").write_text(CODE, encoding="utf-8")
+    (tmp_path / "shop.suite.yaml").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "events.ndjson").write_text("".join(json.dumps(e) + "\n" for e in EVENTS), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def workspace(shop: Path) -> Workspace:
+    return Workspace.load(shop / "workspace.yaml")
+
+
+INPUTS = {"workspace.yaml", "code.py", "shop.suite.yaml", "events.ndjson"}
+
+
+def files(folder: Path) -> list[bytes]:
+    """Every file that was written beside the inputs."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in INPUTS)
+    return [path.read_bytes() for path in paths]
+
+
+#: command -> what is run of it; a new command needs a line here
+RUNS: dict[str, list[list[str]]] = {
+    "run": [
+        *(["run", "shop.suite.yaml", "--report", name if name == "console" else f"{name}=report-{name}"]
+          for name in REPORTERS.names()),
+        ["run", "shop.suite.yaml", "--coverage"], ["run", "shop.suite.yaml", "--list"],
+        ["run", "shop.suite.yaml", "--update"],
+    ],
+    "test": [
+        [*["test", "destination", key, "--event", "event.json", "--workspace", "workspace.yaml", "--send"], *more]
+        for key in ("hook", "am", "slack")
+        for more in ([], ["--json"])
+    ] + [["test", "source", "web", "--event", "event.json", "--workspace", "workspace.yaml", "--send", *more]
+         for more in ([], ["--json"])],
+    "transform": [["transform", "code.py", "--event", name] for name in ("event.json", "fails.json")],
+    "replay": [
+        ["replay", "events.ndjson", "--workspace", "workspace.yaml", "--out", "out", "--html", "replay.html"],
+        ["replay", "events.ndjson", "--workspace", "workspace.yaml", "--json"],
+        ["replay", "events.ndjson", "--before", "workspace.yaml", "--after", "other.yaml", "--html", "compare.html"],
+    ],
+    "record": [["record", "events.ndjson", "-o", "recorded.suite.yaml"]],
+    "definitions": [["definitions", "WEBHOOK"]],
+    "schema": [["schema", "workspace"]],
+    "init": [["init", "new"]],
+    "notebooks": [], "serve": [],  # these wait for a browser; a data plane is served below
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS.names())
+def test_no_command_shows_a_secret(command: str, shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Nor does any file that one writes: reports of every kind, snapshots, rows, pages, recorded suites."""
+    for name, event in (("event.json", EVENTS[0]), ("fails.json", EVENTS[1])):
+        (shop / name).write_text(json.dumps(event), encoding="utf-8")
+    (shop / "other.yaml").write_text(WORKSPACE.replace("webhookMethod: POST", "webhookMethod: PUT"), encoding="utf-8")
+    for arguments in RUNS[command]:
+        code = main(arguments)
+        shown = capfd.readouterr()
+        assert canaries_in(shown.out, shown.err) == [], arguments
+        assert code in (0, 1), (arguments, shown.err)
+    (shop / "other.yaml").unlink()
+    assert canaries_in(*files(shop)) == []
+    assert not RUNS[command] or command in ("test", "transform", "definitions", "schema") or files(shop)
+
+
+def shown_by(value: Any) -> list[str]:
+    """What a notebook and a person see of an object."""
+    bundle = value._repr_mimebundle_() if hasattr(value, "_repr_mimebundle_") else {}
+    return [repr(value), str(value), *map(str, bundle.values())]
+
+
+def test_no_object_shows_a_secret(workspace: Workspace) -> None:
+    """Workspaces, configurations, results, rows, requests: as text, as HTML, pickled, as a frame."""
+    pipeline = Pipeline(workspace)
+    stages = Stages(send_to_destination=True)
+    results = [
+        pipeline.test_destination(key, event, stages=stages) for key in workspace.destinations for event in EVENTS
+    ]
+    results.append(
+        pipeline.test_destination("hook", EVENTS[0], stages=stages,
+                                  config={"headers": [{"from": "x", "to": CANARIES["an override"]}]})
+    )  # fmt: skip
+    objects: list[Any] = [
+        workspace, copy.deepcopy(workspace.destinations), *workspace.destinations.values(), *workspace.sources.values(),
+        *(destination.config for destination in workspace.destinations.values()), *workspace.people, pipeline,
+        *workspace.transformations.values(), workspace.masker, *results, *(entry for r in results for entry in r.data),
+        pipeline.recorder, *pipeline.recorder.requests, workspace.transformation("code").run(EVENTS[1]),
+    ]  # fmt: skip
+
+    assert [(type(value), canaries_in(*shown_by(value))) for value in objects if canaries_in(*shown_by(value))] == []
+    assert canaries_in(*(json.dumps(result.to_masked_dict()) for result in results)) == []
+    assert canaries_in(*(result.frame().to_csv() for result in results)) == []
+    assert canaries_in(workspace.dumps(), pickle.dumps(results), pickle.dumps(workspace.destinations)) == []
+    assert any("canary09" in request.request.url for request in pipeline.recorder.requests)  # it is sent all the same
+
+
+def test_no_replay_shows_a_secret(workspace: Workspace) -> None:
+    """Neither one, nor the comparison of two."""
+    other = Workspace.load("workspace.yaml")
+    other.destination("hook").config["headers"][0]["to"] = Secret("another")
+    other.destination("hook").config["webhookMethod"] = "PUT"
+    single, pair = replay(EVENTS, workspace), compare(EVENTS, workspace, other)
+
+    for result in (single, pair):
+        shown = [*shown_by(result), result.to_html(), json.dumps(result.to_dict()), result.frame().to_csv()]
+        assert canaries_in(*shown, pickle.dumps(result.frame())) == []
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_no_data_plane_shows_a_secret(workspace: Workspace, tmp_path: Path, stored: bool) -> None:
+    """What it gives for inspection, its frames and displays; and the file of its store."""
+    import httpx
+
+    store = tmp_path / "store.db" if stored else None
+    with DataPlane(workspace, store=store) as plane:
+        for key in ("hook", "am", "slack"):
+            plane.recorder.script(key, Answer(400, {"echo": KNOWN}))
+        plane.send(EVENTS, source="web")
+        plane.drain()
+        headers = {"authorization": f"Bearer {plane.token}"}
+        pages = [
+            httpx.get(f"{plane.url}/inspect/{name}", headers=headers, timeout=10).text
+            for name in ("counts", "events", "deliveries", "fates", "rejected", "dead")
+        ]
+        views = [plane, plane.received, plane.deliveries, plane.fates, plane.recorder, *plane.deliveries, *plane.fates]
+        frames = [view.frame().to_csv() for view in (plane.received, plane.deliveries, plane.fates)]
+        config = httpx.get(f"{plane.url}/sourceConfig", auth=(plane.write_key("web"), ""), timeout=10).text
+
+        assert len(plane.deliveries) >= 1
+        assert canaries_in(*pages, config) == []
+        assert canaries_in(*frames) == []
+        assert [type(view) for view in views if canaries_in(*shown_by(view))] == []
+    if stored:
+        assert canaries_in(*files(tmp_path)) == []
+
+
+def test_no_cassette_keeps_a_secret(workspace: Workspace, tmp_path: Path) -> None:
+    """Neither of requests nor of answers."""
+    real = Recorder()
+    real.answer("*", Answer(200, {"echo": KNOWN}, {"set-cookie": CANARIES["a credential"]}))
+    cassette = Cassette(tmp_path / "crm.json", real, secrets=workspace.secrets)
+    pipeline = Pipeline(workspace, transport=cassette)
+    for key in workspace.destinations:
+        pipeline.test_destination(key, EVENTS[0], stages=Stages(send_to_destination=True))
+
+    text = (tmp_path / "crm.json").read_text(encoding="utf-8")
+    assert canaries_in(text) == []
+    assert text.count("hook.example") == 1
+
+
+WRONG: dict[str, Callable[[Workspace], object]] = {
+    "a wrong type": lambda w: (
+        w.destination("bad", "WEBHOOK", config={"webhookUrl": SLACK, "webhookMethod": 5}) and w.check()
+    ),
+    "an unknown name": lambda w: Pipeline(w).test_destination("hok", EVENTS[0]),
+    "a wrong override": lambda w: Pipeline(w).test_destination(
+        "hook", EVENTS[0], config={"headerz": CANARIES["an override"]}
+    ),
+    "no URL": lambda w: Recorder().answer(f"ftp://ann:{CANARIES['the password of a URL']}@x.example"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_no_error_shows_a_secret(case: str, workspace: Workspace) -> None:
+    """What is wrong is told without the value."""
+    with pytest.raises(ToolkitError) as caught:
+        WRONG[case](workspace)
+
+    assert canaries_in(str(caught.value), repr(caught.value)) == []
+
+
+def widgets_in(widget: Any) -> list[Any]:
+    """A widget and all that it contains."""
+    return [widget, *(inner for child in getattr(widget, "children", ()) for inner in widgets_in(child))]
+
+
+@pytest.mark.parametrize("name", ["DestinationExplorer", "TransformationEditor", "LiveEvents", "SuiteExplorer"])
+def test_no_widget_keeps_a_secret(name: str, workspace: Workspace, shop: Path) -> None:
+    """Neither in its state, which a saved notebook has, nor in what it shows without widgets."""
+    pytest.importorskip("ipywidgets")
+    from svctoolkit import widgets
+
+    with DataPlane(workspace) as plane:
+        plane.send(EVENTS, source="web")
+        plane.drain()
+        made = {
+            "DestinationExplorer": lambda: widgets.DestinationExplorer(workspace, "hook", event=EVENTS[0]),
+            "TransformationEditor": lambda: widgets.TransformationEditor(workspace, "code", events=EVENTS),
+            "LiveEvents": lambda: widgets.LiveEvents(plane),
+            "SuiteExplorer": lambda: widgets.SuiteExplorer(shop / "shop.suite.yaml"),
+        }[name]()
+        if hasattr(made, "run"):
+            made.run()
+        made.wait(20) if hasattr(made, "wait") else None
+        state = [json.dumps(widget.get_state(), default=str) for widget in widgets_in(made.root)]
+        shown = shown_by(made)
+        made.close()
+
+    assert canaries_in(*state, *shown) == []
