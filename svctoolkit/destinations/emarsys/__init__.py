@@ -1,0 +1,170 @@
+"""Emarsys: contacts, the events that start a program, and contact lists.
+
+identify writes a contact, track triggers the external event that the configuration maps it to, group puts the contact
+on a list. A contact is known by one of its fields: the one that the event or the configuration names, else its e-mail
+address, field 3. Which trait is which field is the configuration's to say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import UTC
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import TIME, Table, required, text, trait
+from svctoolkit.secrets import Secret
+
+_API = "https://api.emarsys.net/api/v2"
+_EMAIL = 3
+
+
+class Field(msgspec.Struct, frozen=True):
+    """The trait that one field of a contact comes from."""
+
+    trait: str = msgspec.field(name="rudderProperty", default="")
+    number: str = msgspec.field(name="emersysProperty", default="")
+
+
+class EmarsysSettings(Settings, frozen=True, kw_only=True):
+    username: Secret = msgspec.field(name="emersysUsername")
+    secret: Secret = msgspec.field(name="emersysUserSecret")
+    key_field: str = msgspec.field(name="emersysCustomIdentifier", default="")
+    discard_empty_properties: bool = True
+    default_contact_list: str = ""
+    events_mapping: tuple[Rows, ...] = ()
+    field_mapping: tuple[Field, ...] = ()
+
+    @cached_property
+    def contact(self) -> Table:
+        """Where the values of a contact's fields are."""
+        return Table({row.number: trait(row.trait) for row in self.field_mapping if row.trait and row.number})
+
+
+destination = DestinationType(
+    "Emarsys",
+    EmarsysSettings,
+    docs="https://dev.emarsys.com/docs/core-api-reference",
+    quirks=[
+        "A payload shows what is sent to Emarsys inside eventType and destinationPayload.",
+        "An event without attachment has a list of none: [null].",
+        "Where empty fields are discarded, numbers and booleans are too: to the service they are empty.",
+    ],
+    answers=[
+        Answer("success", 200, {"replyCode": 0, "replyText": "OK", "data": {"ids": ["1"]}}),
+        Answer("bad key", 401, {"replyCode": 1, "replyText": "Unauthorized", "data": ""}),
+        Answer("rate limit", 429, {"replyCode": 1, "replyText": "Too many requests", "data": ""}),
+        Answer("invalid field", 400, {"replyCode": 2004, "replyText": "Invalid key field id: 99", "data": ""}),
+    ],
+)
+
+ACTION = Table(
+    {
+        "trigger_id": "integrations.EMARSYS.trigger_id",
+        "data": "properties.data",
+        "event_time": TIME,
+    }
+)
+EMAIL = Table({"value": trait("email")})
+NAME = Table({"event": required("event")})
+ROUTE = Table(
+    {
+        "key": "integrations.EMARSYS.customIdentifierId",
+        "list": "integrations.EMARSYS.contactListId",
+        "group": "groupId",
+    }
+)
+
+
+@destination.on("identify")
+def send_contact(event: Event, settings: EmarsysSettings, context: Context) -> Payload:
+    """The contact, with the fields that the configuration knows, on the list that it is to be on."""
+    contact = settings.contact(event)
+    if settings.discard_empty_properties:
+        contact = {number: value for number, value in contact.items() if isinstance(value, (str, list, dict)) and value}
+    key = _key(event, settings)
+    if not contact.get(text(key)):
+        raise MappingError(f"has no value for field {text(key)}, by which Emarsys is to know the contact")
+    contacts = _contact_list(event, settings, "list")
+    body = {"key_id": key, "contacts": [contact], "contact_list_id": contacts}
+    return _send(event, settings, context, "identify", "contact/?create_if_not_exists=1", body)
+
+
+@destination.on("track")
+def trigger(event: Event, settings: EmarsysSettings, context: Context) -> Payload:
+    """The external event that the configuration has for this one, with `data` and `attachment` of its properties."""
+    name = NAME(event)["event"]
+    target = next((row.to for row in settings.events_mapping if row.from_ == name and row.to), None)
+    if target is None:
+        raise MappingError(f"the configuration maps no external event to {text(name)}", field="event")
+    key = _key(event, settings)
+    attachment = event.properties.get("attachment")
+    known_by = {"key_id": key, "external_id": _key_value(event, settings, key)}
+    more = {"attachment": attachment if isinstance(attachment, list) else [attachment]}
+    payload = {name: value for name, value in {**known_by, **ACTION(event), **more}.items() if value is not None}
+    return _send(event, settings, context, "track", f"event/{target}/trigger", {"payload": payload, "eventId": target})
+
+
+@destination.on("group")
+def add_to_list(event: Event, settings: EmarsysSettings, context: Context) -> Payload:
+    """The contact is on the list of the group's ID, else on the configuration's."""
+    key = _key(event, settings)
+    known_by = _key_value(event, settings, key)
+    if known_by is None:
+        raise MappingError(f"has no value for field {text(key)}, by which Emarsys is to know the contact")
+    contacts = _contact_list(event, settings, "group")
+    payload = {"key_id": key, "external_ids": [known_by]}
+    body = {"payload": payload, "contactListId": contacts}
+    return _send(event, settings, context, "group", f"contactlist/{text(contacts)}/add", body)
+
+
+def _contact_list(event: Event, settings: EmarsysSettings, where: str) -> Any:
+    contacts = ROUTE(event).get(where) or settings.default_contact_list
+    if not contacts:
+        raise MappingError("needs a contact list, of the event or of the configuration")
+    return contacts
+
+
+def _key(event: Event, settings: EmarsysSettings) -> Any:
+    return ROUTE(event).get("key") or settings.key_field or _EMAIL
+
+
+def _key_value(event: Event, settings: EmarsysSettings, key: Any) -> Any:
+    number = text(key)
+    if any(row.number == number for row in settings.field_mapping):
+        return settings.contact(event).get(number)
+    return EMAIL(event).get("value")
+
+
+def _send(
+    event: Event, settings: EmarsysSettings, context: Context, kind: str, place: str, body: Mapping[str, Any]
+) -> Payload:
+    return Payload(
+        endpoint=f"{_API}/{place}",
+        headers={
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            "X-WSSE": _signature(event, settings, context),
+        },
+        json={"eventType": kind, "destinationPayload": body},
+    )
+
+
+def _signature(event: Event, settings: EmarsysSettings, context: Context) -> str:
+    """The header that shows Emarsys who asks: a digest of the secret, the time and a word that is used once.
+
+    The word is made of the event's ID and the time, so that an event has the same payload wherever it is mapped.
+    """
+    created = f"{context.clock().astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
+    nonce = hashlib.md5(f"{event.raw.get('messageId')}{created}".encode(), usedforsecurity=False).hexdigest()
+    said = hashlib.sha1(f"{nonce}{created}{settings.secret.reveal()}".encode(), usedforsecurity=False).hexdigest()
+    digest = b64encode(said.encode()).decode()
+    name = settings.username.reveal()
+    return f'UsernameToken Username="{name}", PasswordDigest="{digest}", Nonce="{nonce}", Created="{created}"'
