@@ -1,0 +1,228 @@
+"""Facebook Offline Conversions: what people do in shops, by the event sets of the old Offline Conversions API.
+
+track sends the standard events that the configuration maps the name to, else the one that the shop calls so, to every
+event set that the configuration has for them; others are refused. Everything stands in the URL.
+https://developers.facebook.com/docs/marketing-api/offline-conversions
+
+Decisions. Numbers are hashed as their text, where the service fails. Without total and the field that
+`valueFieldIdentifier` names an event is worth its value, or its revenue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations._facebook_errors import judge_graph_answer
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    PHONE,
+    TIME,
+    USER_ID,
+    Table,
+    as_object,
+    default,
+    event_name,
+    first,
+    json_text,
+    leading_number,
+    required,
+    sha256,
+    text,
+    trait,
+    unix_seconds,
+    value_of,
+)
+from svctoolkit.mapping.table import getter
+from svctoolkit.secrets import Secret
+
+#: by the event's name in lower case
+_EVENTS = {
+    "checkout started": "InitiateCheckout",
+    "order completed": "Purchase",
+    "payment info entered": "AddPaymentInfo",
+    "product added": "AddToCart",
+    "product added to wishlist": "AddToWishlist",
+    "product list viewed": "ViewContent",
+    "product viewed": "ViewContent",
+    "products searched": "Search",
+}
+#: what people are matched by; `_HASHED` is hashed, and `_SEVERAL` are lists of one
+_HASHED = frozenset({"email", "phone", "gen", "ln", "fn", "ct", "st", "zip", "country", "madid"})
+_SEVERAL = frozenset({"email", "phone", "st", "zip"})
+_MATCHED = _HASHED | {"extern_id", "fbc", "fbp", "client_user_agent"}
+#: what the service sends for year, month and day of any birth
+_BORN = "f388bc7cd953b951ffdf8e06275d94946dc52f03ed96536497fbe534469d38d6"
+_UNQUOTED = "-_.!~*'()"
+#: properties that stand elsewhere
+_PLACED = frozenset(
+    {"currency", "email", "item_number", "order_id", "price", "products", "revenue", "total", "upload_tag", "value"}
+)
+
+
+class FacebookOfflineSettings(Settings, frozen=True, kw_only=True):
+    access_token: Secret
+    events_to_ids: tuple[Rows, ...] = ()
+    events_to_standard: tuple[Rows, ...] = ()
+    category_to_content: tuple[Rows, ...] = ()
+    is_hash_required: bool = True
+    value_field_identifier: str = "properties.value"
+
+
+destination = DestinationType(
+    "Facebook Offline Conversions",
+    FacebookOfflineSettings,
+    docs="https://developers.facebook.com/docs/marketing-api/offline-conversions",
+    names=("FacebookOfflineConversions", "facebook_offline_conversions"),
+    quirks=[
+        "Where a name stands for several standard events, their event sets all get the last of them.",
+        "Year, month and day of birth are the same hash for everybody, by which Facebook finds nobody.",
+        "Hashed and plain personal data go along a second time, as custom data.",
+        "An advertising ID is hashed, where Facebook wants it plain.",
+    ],
+    answers=[
+        Answer("success", 200, {"id": "77", "num_processed_entries": 1}),
+        Answer("bad key", 401, {"error": {"message": "Invalid OAuth access token.", "code": 190}}),
+        Answer("rate limit", 400, {"error": {"message": "Application request limit reached", "code": 80003}}),
+        Answer("invalid field", 400, {"error": {"message": "Invalid parameter", "code": 100}}),
+    ],
+)
+
+_ZIPS = ("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode")
+EVENT = Table(
+    {
+        "extern_id": required(USER_ID),
+        "event_name": "event",
+        "event_time": required(unix_seconds(TIME)),
+        "currency": "properties.currency",
+        "value": default("properties.total", 0),
+        "email": EMAIL,
+        "phone": PHONE,
+        "gen": trait("gender"),
+        "ln": LAST_NAME,
+        "fn": FIRST_NAME,
+        "ct": trait("address.city"),
+        "st": trait("state"),
+        "zip": trait(*_ZIPS, *map("address.".__add__, _ZIPS)),
+        "country": trait("country"),
+        "madid": "context.device.advertisingId",
+        "contents": "properties.products",
+        "fbc": "context.fbc",
+        "fbp": "context.fbp",
+        "order_id": first("properties.order_id", "properties.orderId"),
+        "item_number": "properties.item_number",
+        "upload_tag": "properties.upload_tag",
+        "client_user_agent": "context.userAgent",
+        "action_source": first("properties.action_source", trait("action_source")),
+        "event_source_url": first("context.page.url", "properties.url"),
+    }
+)
+_name, _birthday = (
+    getter(trait("name")),
+    getter(first(trait("birthday", "dob", "DOB", "dateOfBirth"), "context.dateofbirth")),
+)
+
+
+@destination.on("track")
+def send_event(event: Event, settings: FacebookOfflineSettings) -> Iterator[Payload]:
+    """A request for each event set of each standard event."""
+    names = _standard_names(event_name(event), settings)
+    sets = [row.to for name in names for row in settings.events_to_ids if row.to and row.from_ == name]
+    if not sets:
+        raise MappingError(f"event: eventsToIds has no event set for {', '.join(names)}", field="event")
+    data = _data(event, names[-1], settings)
+    tag = event.properties.get("upload_tag") or "rudderstack"
+    query = f"upload_tag={text(tag)}&data={quote(json_text([data]), safe=_UNQUOTED)}"
+    for event_set in sets:
+        url = f"https://graph.facebook.com/v16.0/{event_set}/events"
+        yield Payload(endpoint=f"{url}?{query}&access_token={settings.access_token.reveal()}")
+
+
+def _standard_names(given: str, settings: FacebookOfflineSettings) -> list[str]:
+    key = given.lower()
+    chosen = [row.to for row in settings.events_to_standard if row.to and row.from_ == given]
+    if not chosen and key not in _EVENTS:
+        raise MappingError(f"event: Facebook has no event for {given!r}; map it in eventsToStandard", field="event")
+    return chosen or [_EVENTS[key]]
+
+
+def _data(event: Event, name: str, settings: FacebookOfflineSettings) -> dict[str, Any]:
+    """Who it was, when and for how much, what, and everything once more as custom data."""
+    known = _known(event, settings)
+    match: dict[str, Any] = dict.fromkeys(("doby", "dobm", "dobd"), _BORN) if _birthday(event.raw) else {}
+    match.update({key: [value] if key in _SEVERAL else value for key, value in known.items() if key in _MATCHED})
+    data = {
+        "match_keys": match,
+        "event_time": known["event_time"],
+        "currency": known.get("currency", "USD"),
+        "value": known.get("value", 0),
+    }
+    data.update({key: known[key] for key in ("order_id", "item_number") if key in known})
+    products = event.properties.get("products")
+    if products is not None:
+        data["contents"] = _contents(products)
+    if isinstance(event.raw.get("properties"), dict):
+        own = {key: value for key, value in event.properties.items() if key not in _PLACED}
+        data["custom_data"] = {**known, **own}
+    if "event_source_url" in known:
+        data["event_source_url"] = known["event_source_url"]
+    return {**data, "event_name": name, "content_type": _content_type(event, name, settings)}
+
+
+def _known(event: Event, settings: FacebookOfflineSettings) -> dict[str, Any]:
+    """What the mapping knows of the event, with personal data hashed. A name of two words goes before its parts."""
+    known: dict[str, Any] = EVENT(event)
+    if "event_time" not in known:
+        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+    if (value := _value(event, settings)) is None:
+        known.pop("value", None)
+    else:
+        known["value"] = value
+    name = _name(event.raw)
+    parts = name.split(" ") if isinstance(name, str) else []
+    if len(parts) == 2:
+        known["fn"], known["ln"] = parts
+    for key in _HASHED & known.keys() if settings.is_hash_required else ():
+        known[key] = sha256(text(known[key]).strip())
+    return known
+
+
+def _value(event: Event, settings: FacebookOfflineSettings) -> int | float | None:
+    for path in ("properties.total", settings.value_field_identifier, "properties.value", "properties.revenue"):
+        found = value_of(event, path)
+        if found is not None:
+            return leading_number(found)
+    return None
+
+
+def _contents(products: Any) -> list[dict[str, Any]]:
+    """The products that have an ID; one stands for a list of one."""
+    contents = []
+    for product in products if isinstance(products, list) else [products]:
+        item: Mapping[str, Any] = as_object(product)
+        if product_id := item.get("product_id") or item.get("sku") or item.get("id"):
+            found = {"id": product_id, "quantity": item.get("quantity") or 1}
+            contents.append(
+                {**found, **{key: item[key] for key in ("price", "brand", "category") if item.get(key) is not None}}
+            )
+    return contents
+
+
+def _content_type(event: Event, name: str, settings: FacebookOfflineSettings) -> str:
+    """What the event's integrations say, then the configuration of its category; what is viewed may be no product."""
+    if said := destination.options(event).get("contentType"):
+        return text(said)
+    properties = event.properties
+    products = properties.get("products")
+    is_group = name == "ViewContent" and not (products and isinstance(products, list))
+    rows = (row.to for row in settings.category_to_content if row.to and row.from_ == properties.get("category"))
+    return next(rows, "product_group" if is_group else "product")
+
+
+destination.judge(judge_graph_answer)
