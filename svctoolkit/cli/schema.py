@@ -20,7 +20,7 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit import runner, workspace
     from svctoolkit.cli import _terminal
 
-    schema = runner.schema() if args.what == "suite" else workspace.schema()
+    schema = runner.editor_schema() if args.what == "suite" else workspace.schema()
     text = json.dumps(schema, indent=2, ensure_ascii=False)
     if args.output:
         runner.write(Path(args.output), text + "\n")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from svctoolkit.runner.planes.fates import run_results
     from svctoolkit.runner.planes.remote import remote_planes
     from svctoolkit.runner.report.text import explanation, first_wrong_stage, github_commands
+    from svctoolkit.runner.suite.editor import editor_schema
 
 #: Imported when first used: most runs pass, send nothing elsewhere and count no coverage.
 _HOME = {
@@ -40,6 +41,7 @@ _HOME = {
     "Coverage": "coverage.collector",
     "run_results": "planes.fates",
     "first_wrong_stage": "report.text",
+    "editor_schema": "suite.editor",
     "explanation": "report.text",
     "github_commands": "report.text",
     "remote_planes": "planes.remote",
@@ -70,6 +72,7 @@ __all__ = [
     "collect",
     "coverage_lines",
     "differences",
+    "editor_schema",
     "explanation",
     "find",
     "first_wrong_stage",

@@ -115,7 +115,8 @@ def test_record_skips_bad_lines_and_keeps_failures(folder: Path, capsys: pytest.
     """What is no event is listed with its place; what failed is expected to fail, until somebody mends it."""
     text = WORKSPACE.replace("lake: {", "lake: {transformation: boom, ").replace(
         "destinations:\n",
-        "transformations:\n  boom: {language: python, code: \"def transformEvent(e, m):\\n    raise ValueError('no')\"}\n"
+        "transformations:\n"
+        "  boom: {language: python, code: \"def transformEvent(e, m):\\n    raise ValueError('no')\"}\n"
         "destinations:\n",
         1,
     )

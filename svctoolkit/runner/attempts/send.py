@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from svctoolkit.errors import ToolkitError, did_you_mean
+from svctoolkit.errors import ToolkitError
 from svctoolkit.runner.attempts.shape import shape_results
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
+from svctoolkit.runner.suite.calls import spelt_in_python
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
 
 if TYPE_CHECKING:
     from svctoolkit.sdk import Request, Response
 
-#: The calls that a suite may make: the specified ones, and what an application tells of its life.
-CALLS = (
-    "identify", "track", "group", "screen", "alias", "reset", "optOut", "putAnonymousId", "putAdvertisingId",
-    "putDeviceToken", "flush", "foreground", "background",
-)  # fmt: skip
 _SECONDS = 10.0
 
 
@@ -94,8 +89,6 @@ def _make_calls(calls: list[dict[str, Any]], write_key: str, plane: Plane, run: 
     try:
         for call in calls:
             ((name, arguments),) = call.items()
-            if name not in CALLS:
-                raise ToolkitError(f"ServiceClient has no call {name!r}.{did_you_mean(name, CALLS)}")
             _call(client, name, arguments)
     finally:
         client.shutdown(_SECONDS)
@@ -108,17 +101,13 @@ def _call(client: Any, name: str, arguments: Any) -> None:
     method = getattr(client, name)
     try:
         if isinstance(arguments, dict):
-            method(**{_snake(key): value for key, value in arguments.items()})
+            method(**{spelt_in_python(key): value for key, value in arguments.items()})
         elif isinstance(arguments, list):
             method(*arguments)
         else:
             method(*([] if arguments is None else [arguments]))
     except TypeError as error:
         raise ToolkitError(f"{name}: {str(error).partition(' ')[2]}") from error
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 class InProcess:

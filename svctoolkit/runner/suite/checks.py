@@ -15,6 +15,7 @@ from svctoolkit.runner.expect import compare
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.suite import format as _format
+from svctoolkit.runner.suite.calls import call_problems
 from svctoolkit.runner.suite.claims import (
     covered_by_ignore,
     hollow_claims,
@@ -185,8 +186,8 @@ def _send(spec: _format.Step) -> Places:
     if spec.calls is UNSET:
         return
     for index, call in enumerate(spec.calls):
-        if len(call) != 1:
-            yield ("calls", index), "a call is one name with its arguments: {track: {name: Order Completed}}"
+        for path, text in call_problems(call):
+            yield ("calls", index, *path), text
 
 
 def _request(spec: _format.Step) -> Places:

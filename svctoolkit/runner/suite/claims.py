@@ -25,7 +25,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
 }
 #: Results that are lists of records, one for each destination.
 _LISTS = ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "attempts")
-_WORDS = {
+WORDS = {
     "response": "an answer of the data plane",
     "delivered": "a request that was delivered",
     "dropped": "what was dropped",
@@ -72,7 +72,7 @@ def _members(name: str, expected: Any, keys: Collection[str], path: Place = ()) 
             if member not in MEMBERS[name] and not str(member).startswith("$"):
                 near = did_you_mean(str(member), MEMBERS[name]) or f" There are {', '.join(MEMBERS[name])}."
                 near = " It is called 'error'." if (name, member) == ("failed", "reason") else near
-                yield (*path, member), f"there is no {member!r} in {_WORDS[name]}.{near}"
+                yield (*path, member), f"there is no {member!r} in {WORDS[name]}.{near}"
 
 
 def _empty(expected: Any, keys: Collection[str]) -> Places:
