@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import csv
 import json
 import pickle
 import re
@@ -323,3 +324,27 @@ def test_no_widget_keeps_a_secret(name: str, workspace: Workspace, shop: Path) -
         made.close()
 
     assert canaries_in(*state, *shown) == []
+
+
+def test_nothing_steers_a_terminal_a_spreadsheet_or_a_workflow(shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Escapes and lines of workflow commands in events and logs are text; a cell that begins with = is no formula."""
+    bad = "\x1b[31mred\x07\n::error::forged\r\n\x9b2J\u202e"
+    (shop / "bad.py").write_text(
+        "def transformEvent(event, metadata):\n    log(event['event'])\n    event['seen'] = event['event']\n"
+        "    if event['userId'] == 'fail':\n        raise ValueError(event['event'])\n    return event\n",
+        encoding="utf-8",
+    )
+    for user in ("u1", "fail"):
+        (shop / "bad.json").write_text(json.dumps({**track(bad, user_id=user), "messageId": "m"}), encoding="utf-8")
+        main(["transform", "bad.py", "--event", "bad.json"])
+        shown = capfd.readouterr().out
+        assert "forged" in shown
+        assert [c for c in shown if not c.isprintable() and c != "\n"] == []
+        assert not re.search(r"^\s*::", shown, re.MULTILINE)
+
+    suite = {"version": 1, "scenarios": [{"name": '=HYPERLINK("x")', "request": {"method": "GET", "path": "/health"},
+                                          "expect": {"status": 200}}]}  # fmt: skip
+    (shop / "csv.suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    main(["run", "csv.suite.yaml", "--report", "frame=rows.csv"])
+    rows = list(csv.DictReader((shop / "rows.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["title"] for row in rows] == ['\'=HYPERLINK("x")']

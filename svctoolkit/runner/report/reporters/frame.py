@@ -17,6 +17,14 @@ COLUMNS = (
 )  # fmt: skip
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
+
+
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula gets an apostrophe in front, which is not shown there."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
 class Frame:
     """Keeps the rows, and writes CSV when the run is over."""
 
@@ -34,7 +42,7 @@ class Frame:
 
             writer = csv.DictWriter(self._output.stream, COLUMNS, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(self._rows)
+            writer.writerows({name: _cell(value) for name, value in row.items()} for row in self._rows)
 
     @property
     def frame(self) -> pd.DataFrame:
