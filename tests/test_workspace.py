@@ -651,3 +651,25 @@ def test_display(shop: Workspace):
     assert shown["text/html"].count("<tr>") == 5
     for text in (*shown.values(), repr(shop)):
         assert not re.search("wk1|t0ken|sha256|hook.example|alone.example", text)
+
+
+def test_knobs_of_the_data_plane(tmp_path: Path) -> None:
+    """Back-off, width, window, retention and `lenient` stand in the file, and come back from it."""
+    text = """\
+workspace: shop
+delivery:
+  profile: production
+  backoff: {attempts: 5, mostAsked: 60}
+  width: 2
+dataPlane: {lenient: true, window: 60, retention: {events: 10, seconds: 3600}}
+"""
+    (tmp_path / "w.yaml").write_text(text, encoding="utf-8")
+    loaded = Workspace.load(tmp_path / "w.yaml")
+    loaded.save(tmp_path / "again.yaml")
+    again = Workspace.load(tmp_path / "again.yaml")
+
+    assert (loaded.delivery.profile, loaded.delivery.width) == ("production", 2)
+    assert loaded.delivery.backoff == {"attempts": 5, "most_asked": 60}
+    assert (loaded.data_plane.lenient, loaded.data_plane.window) == (True, 60)
+    assert (loaded.data_plane.events, loaded.data_plane.seconds) == (10, 3600)
+    assert (again.delivery, again.data_plane) == (loaded.delivery, loaded.data_plane)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace import Workspace
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +18,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8091, help="the port; 0 takes a free one (default: %(default)s)")
     parser.add_argument("--store", metavar="FILE", help="keep events in this SQLite file (default: in memory)")
+    knobs = parser.add_argument_group("instead of what the workspace file says")
+    knobs.add_argument("--profile", choices=("quick", "production"), help="retries for tests, or as the service does")
+    knobs.add_argument("--attempts", type=_count, metavar="N", help="failures after which an event may be dead")
+    knobs.add_argument("--width", type=_count, metavar="N", help="requests that a destination gets at a time")
+    knobs.add_argument("--window", type=_seconds, metavar="SECONDS", help="how long a messageId counts as known")
+    knobs.add_argument("--keep", type=_count, metavar="EVENTS", help="how many events are kept")
+    knobs.add_argument("--keep-for", type=_seconds, metavar="SECONDS", help="how long events are kept")
+    knobs.add_argument("--lenient", action="store_true", help="set a bad event of a batch aside and take the rest")
     parser.add_argument("--live", action="store_true", help="send to the real destinations, whatever the file says")
 
 
@@ -21,6 +33,35 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"{text!r} is no port; expected 0 to 65535")
     return int(text)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**9):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 10**9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return seconds
+
+
+def _set_knobs(workspace: Workspace, args: argparse.Namespace) -> bool:
+    """Change the workspace as the options say. Whether they say anything."""
+    delivery, plane = workspace.delivery, workspace.data_plane
+    delivery.profile, delivery.width = args.profile or delivery.profile, args.width or delivery.width
+    if args.attempts:
+        delivery.backoff = {**delivery.backoff, "attempts": args.attempts}
+    plane.lenient = args.lenient or plane.lenient
+    plane.window = plane.window if args.window is None else args.window
+    plane.events, plane.seconds = args.keep or plane.events, args.keep_for or plane.seconds
+    options = (args.profile, args.width, args.attempts, args.lenient, args.window, args.keep, args.keep_for)
+    return any(option not in (None, False) for option in options)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -33,9 +74,10 @@ def _run(args: argparse.Namespace) -> int:
     workspace, token = server.demo() if args.workspace is None else (Workspace.load(Path(args.workspace)), "")
     if args.live:
         workspace.delivery.mode = "live"
+    changed = _set_knobs(workspace, args) or args.live
     server.serve(
-        # A file is read again when it changes; with --live it would undo what the option says.
-        workspace if args.workspace is None or args.live else Path(args.workspace),
+        # A file is read again when it changes, which would undo what the options say.
+        workspace if args.workspace is None or changed else Path(args.workspace),
         host=args.host,
         port=args.port,
         store=args.store,
@@ -51,7 +93,9 @@ command = Command(
         destinations get the events, and /inspect shows what became of them. The Test API is there, too: POST
         /v0/testDestination/ID, POST /v0/testSource/ID and GET /destination-definitions, with a page at /docs.
 
-        The workspace file is read again when it changes. Events are kept in memory, or in --store FILE.
+        The workspace file is read again when it changes, unless --live or another option replaces something in it.
+        Back-off, width, window and what is kept stand in it under `delivery` and `dataPlane`. Events are kept in
+        memory, or in --store FILE.
 
         Without --workspace it serves a demonstration workspace and prints a token made for this run. Requests to
         destinations are recorded and do not leave this machine, unless the file or --live says so.
@@ -60,6 +104,7 @@ command = Command(
         "svctoolkit serve",
         "svctoolkit serve --workspace workspace.yaml --port 9000",
         "svctoolkit serve --workspace workspace.yaml --live",
+        "svctoolkit serve --workspace workspace.yaml --profile production --store events.db",
     ),
     add_arguments=_add_arguments,
     run=_run,

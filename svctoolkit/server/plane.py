@@ -34,14 +34,19 @@ from svctoolkit.server.store.retention import Retention
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
 from svctoolkit.server.web.in_process import Loop, call
-from svctoolkit.server.worker import Backoff, Engine
-from svctoolkit.workspace import Workspace
+from svctoolkit.server.worker import Backoff, Engine, backoff_of
+from svctoolkit.workspace import DataPlaneSettings, Workspace
 
 _IN_MEMORY = Retention(events=20_000, seconds=float("inf"))
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _retention(knobs: DataPlaneSettings, *, in_file: bool) -> Retention:
+    default = Retention() if in_file else _IN_MEMORY
+    return Retention(knobs.events or default.events, knobs.seconds or default.seconds)
 
 
 class DataPlane(View):
@@ -63,7 +68,8 @@ class DataPlane(View):
 
     `transport` answers deliveries instead of what the workspace's delivery mode says. `backoff`, `width` (requests to
     one destination at a time), `window` (seconds that a `messageId` counts as known) and `retention` are limits;
-    `lenient` sets a bad event of a batch aside and takes the rest; `timeout`: see `app`. `clock` and `new_id` make
+    `lenient` sets a bad event of a batch aside and takes the rest; what is not given is as the workspace's `delivery`
+    and `data_plane` say when the data plane is made. `timeout`: see `app`. `clock` and `new_id` make
     times and ids. With `coverage`, `lines()` tells which lines of the users' code have run.
 
     Raises `ConfigError` when the address or the store cannot be used, `InvalidWorkspace` for a bad file.
@@ -77,11 +83,11 @@ class DataPlane(View):
         port: int = 0,
         store: Path | str | None = None,
         listen: bool = True,
-        lenient: bool = False,
+        lenient: bool | None = None,
         transport: Transport | None = None,
         backoff: Backoff | None = None,
-        width: int = 8,
-        window: float = 3600.0,
+        width: int | None = None,
+        window: float | None = None,
         retention: Retention | None = None,
         timeout: float = 300.0,
         clock: Callable[[], datetime] = _now,
@@ -104,14 +110,15 @@ class DataPlane(View):
             if self._socket:
                 self._socket.close()
             raise
+        delivery, knobs = self.workspace.delivery, self.workspace.data_plane
         engine = Engine(
             self._pipeline,
             file_store,
             clock,
-            backoff=backoff or Backoff(),
-            width=width,
-            window=window,
-            retention=retention or (Retention() if store else _IN_MEMORY),
+            backoff=backoff or backoff_of(delivery.profile, delivery.backoff),
+            width=delivery.width if width is None else width,
+            window=knobs.window if window is None else window,
+            retention=retention or _retention(knobs, in_file=store is not None),
         )
         super().__init__(engine)
         self._metrics = Metrics(engine)
@@ -122,7 +129,7 @@ class DataPlane(View):
             self._pipeline,
             self._metrics,
             self._control,
-            lenient=lenient,
+            lenient=knobs.lenient if lenient is None else lenient,
             new_id=new_id,
             loopback=self.loopback,
             token=self.token,
@@ -197,6 +204,15 @@ class DataPlane(View):
             raise StillWaiting(
                 f"after {timeout:g} s there are still events under way: {self._engine.pending.describe(chosen)}"
             )
+
+    def advance(self, seconds: float, *, timeout: float = 10.0) -> None:
+        """Let so many seconds pass at once, as if one had waited: retries that are due are made, and times go on.
+
+        Raises `StillWaiting` if that takes longer than `timeout` real seconds.
+        """
+        if not self._engine.advance(seconds, timeout):
+            events = self._engine.pending.describe(None)
+            raise StillWaiting(f"after {timeout:g} s the retries of {seconds:g} s are not over: {events}")
 
     def wait(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
         """Return when `condition()` is true; it is asked anew after every change. Raises `StillWaiting`."""

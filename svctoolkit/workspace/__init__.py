@@ -7,6 +7,7 @@ from typing import Any
 from svctoolkit.workspace._code import UserCode
 from svctoolkit.workspace._items import (
     Connection,
+    DataPlaneSettings,
     Delivery,
     Destination,
     Language,
@@ -22,6 +23,7 @@ from svctoolkit.workspace._output import mask_output
 
 __all__ = [
     "Connection",
+    "DataPlaneSettings",
     "Delivery",
     "Destination",
     "Language",

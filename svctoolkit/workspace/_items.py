@@ -199,6 +199,9 @@ class Delivery:
     `allow` lists hosts, addresses or networks that the network policy lets through although it would refuse them.
     `timeout` is in seconds, for one request. `geolocation` is the address of a service that answers
     `<geolocation>/geoip/<ip>` with JSON: what `geolocation(ip)` in a transformation gives.
+
+    How a data plane delivers: `profile` is `quick` (for tests) or `production` (as the service, for three hours);
+    `backoff` replaces members of its back-off by name; `width` is how many requests a destination gets at a time.
     """
 
     mode: str = "record"
@@ -206,3 +209,20 @@ class Delivery:
     timeout: float = 60.0
     geolocation: str = ""
     cassette: Path | None = None
+    profile: str = "quick"
+    backoff: dict[str, float] = field(default_factory=dict)
+    width: int = 8
+
+
+@dataclass(slots=True)
+class DataPlaneSettings:
+    """How a data plane takes and keeps events.
+
+    `lenient` sets a bad event of a batch aside and takes the rest; for `window` seconds a `messageId` counts as known;
+    the newest `events` are kept, none older than `seconds` (None: 1,000,000 and a week in a file, 20,000 in memory).
+    """
+
+    lenient: bool = False
+    window: float = 3600.0
+    events: int | None = None
+    seconds: float | None = None

@@ -19,6 +19,7 @@ from svctoolkit.workspace._checks import Flaw, flaws
 from svctoolkit.workspace._items import (
     LANGUAGES,
     Connection,
+    DataPlaneSettings,
     Delivery,
     Destination,
     Language,
@@ -174,6 +175,15 @@ class _Builder:
                 float(delivery.timeout),
                 delivery.geolocation,
                 Path(delivery.cassette) if delivery.cassette else None,
+                delivery.profile,
+                {n: v for n, v in msgspec.structs.asdict(delivery.backoff).items() if v is not None},
+                delivery.width,
+            ),
+            data_plane=DataPlaneSettings(
+                shape.data_plane.lenient,
+                float(shape.data_plane.window),
+                shape.data_plane.retention.events,
+                shape.data_plane.retention.seconds,
             ),
             limits=Limits(**msgspec.structs.asdict(shape.limits)),
         )

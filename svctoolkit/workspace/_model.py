@@ -16,6 +16,7 @@ from svctoolkit.url_secrets import config_url_secrets
 from svctoolkit.workspace._items import (
     LANGUAGES,
     Connection,
+    DataPlaneSettings,
     Delivery,
     Destination,
     Language,
@@ -62,6 +63,7 @@ class Workspace:
     credentials: dict[str, Secret | str] = field(default_factory=dict, repr=False)  # what getCredential gives
     people: list[Person] = field(default_factory=list)
     delivery: Delivery = field(default_factory=Delivery)
+    data_plane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     folder: Path | None = field(default=None, repr=False)  # what relative paths in it start from
     #: whose code it is: no process of the sandbox ever serves two workspaces

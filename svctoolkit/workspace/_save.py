@@ -17,7 +17,15 @@ from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
 from svctoolkit.url_secrets import url_secrets
 from svctoolkit.workspace._env_file import save_env
-from svctoolkit.workspace._items import Delivery, Destination, Library, Person, Source, Transformation
+from svctoolkit.workspace._items import (
+    DataPlaneSettings,
+    Delivery,
+    Destination,
+    Library,
+    Person,
+    Source,
+    Transformation,
+)
 from svctoolkit.workspace._references import escape, has_reference
 from svctoolkit.workspace._shapes import LimitsShape
 
@@ -95,6 +103,7 @@ class _Writer:
             },
             "credentials": self._config(workspace.credentials, "credentials"),
             "delivery": self._delivery(workspace.delivery),
+            "dataPlane": _data_plane(workspace.data_plane),
             "limits": _limits(workspace.limits),
         }
         written = {key: value for key, value in sections.items() if value or key == "workspace"}
@@ -150,8 +159,10 @@ class _Writer:
 
     def _delivery(self, delivery: Delivery) -> dict[str, Any]:
         default = Delivery()
-        members = ("mode", "allow", "timeout", "geolocation")
+        members = ("mode", "allow", "timeout", "geolocation", "profile", "width")
         settings = {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
+        if delivery.backoff:
+            settings["backoff"] = {_CAMEL.get(name, name): value for name, value in delivery.backoff.items()}
         return settings if delivery.cassette is None else {**settings, "cassette": self._relative(delivery.cassette)}
 
     def _file(self, file: Path, code: str, path: str) -> str:
@@ -226,3 +237,13 @@ def _limits(limits: Limits) -> dict[str, Any]:
     default, names = Limits(), LimitsShape.__struct_encode_fields__
     members = zip(LimitsShape.__struct_fields__, names, strict=True)
     return {name: getattr(limits, m) for m, name in members if getattr(limits, m) != getattr(default, m)}
+
+
+_CAMEL = {"most_asked": "mostAsked"}
+
+
+def _data_plane(knobs: DataPlaneSettings) -> dict[str, Any]:
+    default = DataPlaneSettings()
+    members = {m: getattr(knobs, m) for m in ("lenient", "window") if getattr(knobs, m) != getattr(default, m)}
+    retention = {m: getattr(knobs, m) for m in ("events", "seconds") if getattr(knobs, m) is not None}
+    return {**members, "retention": retention} if retention else members

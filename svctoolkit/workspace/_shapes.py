@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -78,6 +78,22 @@ class TransformationShape(LibraryShape):
     name: str | None = None
 
 
+class BackoffShape(_Shape):
+    """How often and when a delivery is tried, where it differs from the profile. Times in seconds."""
+
+    attempts: Annotated[int, Meta(ge=1, description="failures after which an event may be dead")] | None = None
+    seconds: Annotated[float, Meta(ge=0, description="since the first attempt, before which none is dead")] | None = (
+        None
+    )
+    first: Annotated[float, Meta(ge=0, description="the pause after the first failure")] | None = None
+    factor: Annotated[float, Meta(ge=1, description="what each pause is longer than the one before")] | None = None
+    most: Annotated[float, Meta(ge=0, description="the longest pause")] | None = None
+    most_asked: Annotated[float, Meta(ge=0, description="the longest that a Retry-After is kept to")] | None = None
+    jitter: Annotated[float, Meta(ge=0, le=1, description="the random share of a pause")] | None = None
+    throttled: Annotated[float, Meta(ge=0, description="how long 408 and 429 are tried again")] | None = None
+    scale: Annotated[float, Meta(ge=0, description="what all these times are multiplied by")] | None = None
+
+
 class DeliveryShape(_Shape):
     """Where the destinations' requests go: `record` keeps them here, `live` sends them, `cassette` does so once."""
 
@@ -86,6 +102,26 @@ class DeliveryShape(_Shape):
     timeout: Annotated[float, Meta(gt=0, le=86400, description="seconds for one request")] = 60.0
     geolocation: Annotated[str, Meta(description="address of a service that answers /geoip/<ip> with JSON")] = ""
     cassette: Annotated[str, Meta(description="file of recorded answers, which the first run makes")] = ""
+    profile: Annotated[
+        Literal["quick", "production"], Meta(description="retries for tests, or as the service makes them")
+    ] = "quick"
+    backoff: BackoffShape = msgspec.field(default_factory=BackoffShape)
+    width: Annotated[int, Meta(ge=1, le=256, description="requests that a destination gets at a time")] = 8
+
+
+class RetentionShape(_Shape):
+    """How much is kept of what is settled."""
+
+    events: Annotated[int, Meta(ge=1)] | None = None
+    seconds: Annotated[float, Meta(gt=0)] | None = None
+
+
+class DataPlaneShape(_Shape):
+    """How a data plane takes and keeps events."""
+
+    lenient: Annotated[bool, Meta(description="set a bad event of a batch aside and take the rest")] = False
+    window: Annotated[float, Meta(ge=0, description="seconds that a messageId counts as known")] = 3600.0
+    retention: RetentionShape = msgspec.field(default_factory=RetentionShape)
 
 
 class LimitsShape(_Shape):
@@ -116,6 +152,7 @@ class WorkspaceShape(_Shape):
         Meta(description="what getCredential gives to transformations; $(env:NAME) works"),
     ] = {}
     delivery: DeliveryShape = msgspec.field(default_factory=DeliveryShape)
+    data_plane: DataPlaneShape = msgspec.field(default_factory=DataPlaneShape)
     limits: LimitsShape = msgspec.field(default_factory=LimitsShape)
 
 

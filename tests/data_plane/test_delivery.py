@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -111,6 +112,53 @@ def test_the_pause_that_was_made_is_known(workspace: Workspace) -> None:
         assert (fate(plane).status, fate(plane).retry_in) == ("pending", 120.0)
         with pytest.raises(StillWaiting, match=r"1 to crm \(the destination answered 429"):
             plane.drain(0.05)
+
+
+def test_three_hours_of_retries_in_a_moment(workspace: Workspace) -> None:
+    """Profile `production` tries as the service does: pauses of 10, 20, 40 s to 5 minutes, dead after three hours."""
+    workspace.delivery.profile = "production"
+    now = datetime(2024, 1, 1, tzinfo=UTC)
+    with DataPlane(workspace, listen=False, clock=lambda: now) as plane:
+        plane.script("crm", Answer(503))
+        plane.send([EVENT, {**EVENT, "messageId": "m2"}], source="web")
+        plane.advance(3 * 3600 - 1)
+        before = fate(plane).status
+        plane.advance(301)
+        first = [d for d in plane.deliveries if (d.destination, d.message_id) == ("crm", "m1")]
+        pauses = [round((b.at - a.at).total_seconds()) for a, b in itertools.pairwise(first)]
+
+        assert (before, fate(plane).status, fate(plane).attempts) == ("pending", "dead", len(first))
+        assert pauses == [10, 20, 40, 80, 160, *[300] * (len(pauses) - 5)]
+        assert sum(pauses[:-1]) < 3 * 3600 <= sum(pauses)
+        assert [f.status for f in plane.fates if f.destination == "crm"] == ["dead", "pending"]
+
+
+def test_what_is_put_off_is_tried_for_days(workspace: Workspace) -> None:
+    """In production 429 and 408 are no reason to give up, only to wait."""
+    workspace.delivery.profile = "production"
+    with DataPlane(workspace, listen=False) as plane:
+        plane.script("crm", Answer(429), Answer(408))
+        plane.send(EVENT, source="web")
+        plane.advance(24 * 3600)
+
+        assert (fate(plane).status, fate(plane).attempts > 100) == ("pending", True)
+
+
+def test_knobs_of_the_workspace(workspace: Workspace) -> None:
+    """What the workspace says holds for a data plane that is not told otherwise."""
+    workspace.delivery.backoff = {"attempts": 2, "scale": 0}
+    workspace.data_plane.lenient = True
+    workspace.data_plane.window = 0.0
+    with DataPlane(workspace, listen=False) as plane:
+        plane.script("crm", Answer(503))
+        answer = plane.send([EVENT, {"type": "track"}], source="web")
+        plane.send(EVENT, source="web")
+        plane.drain()
+
+        assert answer.status == 200
+        assert [(f.status, f.attempts) for f in plane.fates if f.destination == "crm"] == [("dead", 2), ("dead", 2)]
+    with DataPlane(workspace, listen=False, lenient=False) as plane:
+        assert plane.send([EVENT, {"type": "track"}], source="web").status == 400
 
 
 def test_order_is_kept_per_user(workspace: Workspace) -> None:

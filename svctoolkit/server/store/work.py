@@ -29,6 +29,7 @@ class PendingEvent(NamedTuple):
     type: str
     name: str
     attempts: int
+    first_at: float | None
 
 
 class Duplicate(NamedTuple):
@@ -110,7 +111,8 @@ class Work:
     def pending_events(self, destination: str, after: int, most: int) -> list[PendingEvent]:
         """The events after a seq that are pending at a destination, in order."""
         sql = (
-            "select seq, e.source, e.run, e.user, e.anonymous, e.type, e.name, f.attempts "
+            "select seq, e.source, e.run, e.user, e.anonymous, e.type, e.name, f.attempts, "
+            "(select min(d.at) from deliveries d where d.seq = f.seq and d.destination = f.destination) "
             "from fates f join events e using (seq) "
             "where destination = ? and status = 'pending' and seq > ? order by seq limit ?"
         )

@@ -5,7 +5,7 @@ block -> router -> (event, destination) -> lane of the destination -> attempt ->
 
 from __future__ import annotations
 
-from svctoolkit.server.worker.backoff import Backoff
+from svctoolkit.server.worker.backoff import PROFILES, Backoff, backoff_of
 from svctoolkit.server.worker.engine import Engine
 
-__all__ = ["Backoff", "Engine"]
+__all__ = ["PROFILES", "Backoff", "Engine", "backoff_of"]

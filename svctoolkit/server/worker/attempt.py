@@ -20,6 +20,8 @@ from svctoolkit.server.worker.task import Exchange, Outcome, Status, Task
 from svctoolkit.url_secrets import mask_http
 
 _ALL_STAGES = Stages(send_to_destination=True)
+#: The destination itself puts the request off.
+_THROTTLED = (408, 429)
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
@@ -79,7 +81,8 @@ class Attempts:
         if task.unsent:
             first = next(i for i, reply in enumerate(replies) if _may_help(reply.status))
             reason = route.masker.text(_reason(replies[first], exchanges[first]))
-            return Outcome("pending", "send_to_destination", reason, True, wire.wait, exchanges)
+            throttled = replies[first].status in _THROTTLED
+            return Outcome("pending", "send_to_destination", reason, True, wire.wait, exchanges, throttled)
         if task.failure:
             return Outcome("failed", "send_to_destination", task.failure, exchanges=exchanges)
         return Outcome("delivered", exchanges=exchanges)
@@ -161,8 +164,8 @@ class _Wire:
 
 
 def _may_help(status: int) -> bool:
-    """Whether the same request may succeed later: 429, and what is the server's or the network's fault."""
-    return status == 429 or status >= 500
+    """Whether the same request may succeed later: too much or too late, and what is not the request's fault."""
+    return status in _THROTTLED or status >= 500 or status < 200
 
 
 def _transformed_events(results: Iterable[EventResult]) -> list[Mapping[str, Any]]:

@@ -45,14 +45,14 @@ class Deliveries:
         self._work, self._events, self._attempts = work, events, attempts
         self._pending, self._journal, self._bell, self._clock = pending, journal, bell, clock
         self._backoff, self._width = backoff, width
-        self._timers, self._lock = Timers(), Lock()
+        self._timers, self._retries, self._lock = Timers(), Timers(), Lock()
         self._stopped = False
         # Before anybody adds new events: a lane that is made here knows that older ones are in the store. A lane that
         # is made later starts with the first event that its destination ever had.
         self._lanes = {key: self._new_lane(key, behind=True) for key in pending.destinations()}
 
     def _new_lane(self, key: str, *, behind: bool) -> Lane:
-        return Lane(key, self, self._timers, self._backoff, self._width, behind=behind)
+        return Lane(key, self, self._timers, self._retries, self._backoff, self._width, behind=behind)
 
     def _lane(self, key: str) -> Lane:
         with self._lock:
@@ -77,10 +77,25 @@ class Deliveries:
         for key in destinations:
             self._lane(key).reload()
 
+    def is_quiet(self) -> bool:
+        """Whether nothing happens until somebody comes, or the time of a retry."""
+        due = self._retries.next_in()
+        with self._lock:
+            lanes = list(self._lanes.values())
+        return (due is None or due > 0) and all(lane.is_quiet() for lane in lanes)
+
+    def move_to_retry(self, most: float) -> float:
+        """Let time pass until the next retry, at most so many seconds: how many they were."""
+        due = self._retries.next_in()
+        seconds = most if due is None else max(0.0, min(due, most))
+        self._retries.move(seconds)
+        return seconds
+
     def stop(self, timeout: float) -> None:
         """End every worker. What is under way gets `timeout` seconds; what waits stays pending in the store."""
         self._stopped = True
         self._timers.stop()
+        self._retries.stop()
         deadline = monotonic() + timeout
         with self._lock:
             lanes = list(self._lanes.values())
@@ -88,6 +103,13 @@ class Deliveries:
             lane.stop(max(0.0, deadline - monotonic()))
 
     def attempt(self, task: Task, destination: str) -> Outcome:
+        started = self._clock().timestamp()
+        task.first_at = started if task.first_at is None else task.first_at
+        outcome = self._attempt(task, destination)
+        task.age = self._clock().timestamp() - task.first_at
+        return outcome
+
+    def _attempt(self, task: Task, destination: str) -> Outcome:
         block, task.block = task.block, None
         try:
             event = block.events[task.seq - block.first] if block else self._events[task.seq]
@@ -103,13 +125,24 @@ class Deliveries:
     def pending(self, destination: str, after: int, limit: int) -> list[Task]:
         return [
             Task(
-                e.seq, e.source, e.run, owner_of(e.user, e.anonymous), e.user or e.anonymous, e.type, e.name, e.attempts
+                e.seq,
+                e.source,
+                e.run,
+                owner_of(e.user, e.anonymous),
+                e.user or e.anonymous,
+                e.type,
+                e.name,
+                attempts=e.attempts,
+                first_at=e.first_at,
             )
             for e in self._work.pending_events(destination, after, limit)
         ]
 
     def is_paused(self, destination: str) -> bool:
         return self._pending.is_paused(destination)
+
+    def rest(self) -> None:
+        self._bell.ring()
 
     def settle(self, destination: str, results: Sequence[Result], done: Callable[[], None]) -> None:
         at = self._clock().timestamp()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from datetime import datetime
+from datetime import datetime, timedelta
+from time import monotonic
 from typing import Any
 
 from svctoolkit.pipeline import Pipeline
@@ -48,20 +49,43 @@ class Engine:
         window: float,
         retention: Retention,
     ) -> None:
-        self.workspace, self.store, self.clock, self.bell = pipeline.workspace, store, clock, Bell()
+        self.workspace, self.store, self.bell = pipeline.workspace, store, Bell()
+        self._moved, self._wall_clock = timedelta(), clock
         work = Work(store)
         self._work, self.events = work, Events(store)
         self.pending = Pending(work, self.workspace)
         self.journal = Journal(Feed(self.masker))
-        self._pruner = Pruner(store, clock, retention)
-        attempts = Attempts(pipeline, clock, masked=store.path is not None)
+        self._pruner = Pruner(store, self.clock, retention)
+        attempts = Attempts(pipeline, self.clock, masked=store.path is not None)
         self._deliveries = Deliveries(
-            work, self.events, attempts, self.pending, self.journal, self.bell, clock, backoff=backoff, width=width
+            work, self.events, attempts, self.pending, self.journal, self.bell, self.clock, backoff=backoff, width=width
         )
         self._router = Router(work, self.workspace, self._deliver, window)
         # Only now: what the router finds goes behind what is pending, which the lanes know of since they were made.
         self._router.start()
         self._deliveries.wake()
+
+    def clock(self) -> datetime:
+        """The time, moved on by `advance`."""
+        return self._wall_clock() + self._moved
+
+    def advance(self, seconds: float, timeout: float) -> bool:
+        """Let so many seconds pass, one retry after the other. False if that takes longer than `timeout` seconds.
+
+        Each retry is over, and its result stored, before time goes on: pauses are as long as if one had waited.
+        """
+        deadline = monotonic() + timeout
+        left = seconds
+        while self.bell.wait(self._is_quiet, max(0.0, deadline - monotonic())):
+            if left <= 0:
+                return True
+            step = self._deliveries.move_to_retry(left)
+            self._moved += timedelta(seconds=step)
+            left -= step
+        return False
+
+    def _is_quiet(self) -> bool:
+        return self.pending.all_routed() and self._deliveries.is_quiet()
 
     def accept(
         self,

@@ -37,6 +37,9 @@ class Owner(Protocol):
         ...
 
     def is_paused(self, destination: str) -> bool: ...
+    def rest(self) -> None:
+        """A worker has left, as there is nothing to do."""
+        ...
 
 
 class Lane:
@@ -44,16 +47,26 @@ class Lane:
 
     An event waits for the event before it of the same user, also while that one waits for its next attempt.
 
+    `timers` are for what happens behind the scenes, `retries` for the pauses between attempts, whose time may be moved.
+
     Order rests on three things. Tasks come in the order of their events, from `add` or from the store, never from both:
     while the lane is `behind`, new ones stay in the store until it has caught up. Only the first task of an owner is
     ever ready. And a lane that may have events in the store starts behind.
     """
 
     def __init__(
-        self, destination: str, owner: Owner, timers: Timers, backoff: Backoff, width: int, *, behind: bool
+        self,
+        destination: str,
+        owner: Owner,
+        timers: Timers,
+        retries: Timers,
+        backoff: Backoff,
+        width: int,
+        *,
+        behind: bool,
     ) -> None:
         self._destination, self._owner, self._timers = destination, owner, timers
-        self._backoff, self._width = backoff, width
+        self._retries, self._backoff, self._width = retries, backoff, width
         self._changed = Condition()
         self._owners: dict[str, deque[Task]] = {}
         self._ready: deque[str] = deque()
@@ -104,6 +117,12 @@ class Lane:
         self._flush()
         with self._changed:
             self._changed.wait_for(lambda: self._unstored == 0, _CLOSING)
+
+    def is_quiet(self) -> bool:
+        """Whether nothing happens here until somebody comes, or the time of a retry."""
+        with self._changed:
+            busy = self._has_work() and not self._owner.is_paused(self._destination)
+            return self._workers == 0 and self._unstored == 0 and not busy
 
     def _push(self, task: Task) -> None:
         self._held.add(task.seq)
@@ -160,6 +179,7 @@ class Lane:
                 continue
             self._flush()
             if self._leave():
+                self._owner.rest()
                 return
 
     def _take(self) -> Task | None:
@@ -188,7 +208,7 @@ class Lane:
 
     def _result(self, task: Task, outcome: Outcome) -> Result:
         task.attempts += 1
-        if not outcome.again or task.attempts >= self._backoff.attempts:
+        if not outcome.again or self._backoff.gives_up(task.attempts, task.age, throttled=outcome.throttled):
             return Result(task, outcome, task.attempts, None)
         return Result(task, outcome, task.attempts, self._backoff.pause(task.attempts, outcome.wait))
 
@@ -208,7 +228,7 @@ class Lane:
                 else:
                     del self._owners[owner]
         if result.retry_in is not None:
-            self._timers.after(result.retry_in, lambda: self._again(owner))
+            self._retries.after(result.retry_in, lambda: self._again(owner))
         if full:
             self._flush()
         elif not watched:  # the next attempt may take long

@@ -16,7 +16,8 @@ class Task:
     """An event that a destination is to get. Tasks of one `owner` are delivered in the order of their events.
 
     `unsent` are the payloads that an earlier attempt could not deliver, `failure` is what the destination said of
-    payloads that nobody sends again, `transformed` are the events after the user transformation.
+    payloads that nobody sends again, `first_at` is the time of the first attempt and `age` how many seconds after that
+    the last one ended, `transformed` are the events after the user transformation.
     """
 
     seq: int
@@ -27,6 +28,8 @@ class Task:
     type: str
     name: str
     attempts: int = 0
+    first_at: float | None = None
+    age: float = 0.0
     block: Block | None = None
     unsent: list[Mapping[str, Any]] = field(default_factory=list)
     failure: str = ""
@@ -50,7 +53,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an attempt came to. With `again` another attempt may help; `wait` are the seconds that Retry-After says."""
+    """What an attempt came to. With `again` another attempt may help; `wait` are the seconds that Retry-After says.
+
+    `throttled`: the destination itself has put it off, with 408 or 429.
+    """
 
     status: Status
     by: str = ""
@@ -58,6 +64,7 @@ class Outcome:
     again: bool = False
     wait: float | None = None
     exchanges: Sequence[Exchange] = ()
+    throttled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

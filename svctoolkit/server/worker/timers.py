@@ -32,6 +32,17 @@ class Timers:
                 self._thread.start()
             self._changed.notify()
 
+    def next_in(self) -> float | None:
+        """The seconds until the next call is due; None if there is none."""
+        with self._changed:
+            return self._due[0][0] - self._now() if self._due else None
+
+    def move(self, seconds: float) -> None:
+        """Let so many seconds have passed."""
+        with self._changed:
+            self._due = [(due - seconds, order, call) for due, order, call in self._due]
+            self._changed.notify()
+
     def stop(self) -> None:
         """Forget what is due, and end the thread."""
         with self._changed:
