@@ -273,6 +273,33 @@ def test_a_machine_that_refuses_a_lock(call: str, layer: str, name: str, tmp_pat
     assert trusted.stderr.count(f"note: user transformations run here in a sandbox without {layer}") == 1
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
+@pytest.mark.parametrize("command", [["svctoolkit", "run"], ["pytest", "-q"]], ids=["run", "pytest"])
+def test_suites_on_a_machine_that_refuses_a_lock(command: list[str], tmp_path: Path) -> None:
+    """They fail with what to do; with --trust-code they pass, and what does not hold is said once."""
+    (tmp_path / "workspace.yaml").write_text(
+        "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: 'https://b.example'}, transformation: t}}\n"
+        "transformations: {t: {language: python, code: 'def transformEvent(e, m): return e'}}\n"
+    )
+    (tmp_path / "orders.suite.yaml").write_text(
+        "workspace: workspace.yaml\nscenarios:\n  - name: passes\n    destination: hook\n"
+        "    event: {type: track, event: A, userId: u}\n    expect: {user_transform: {event: A}}\n"
+    )
+    whole = [sys.executable, "-m", "tests.denied", "seccomp", sys.executable, "-m", *command, "orders.suite.yaml"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+
+    refused, trusted = (
+        subprocess.run([*whole, *options], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+        for options in ([], ["--trust-code"])
+    )
+
+    assert refused.returncode == 1
+    assert "--trust-code" in refused.stdout
+    assert trusted.returncode == 0
+    assert (trusted.stdout + trusted.stderr).count("in a sandbox without seccomp") == 1
+
+
 def cli(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "svctoolkit", *args], cwd=cwd, capture_output=True, text=True, timeout=60

@@ -172,10 +172,12 @@ class ForkingWorker(Worker):
         """`file:line` that a stuck child is at, as its faulthandler tells it."""
         text, until = "", time.monotonic() + _WHERE_SECONDS
         child.words.text()
+        poll = select.poll()  # takes descriptors of any number
+        poll.register(child.words, select.POLLIN)
         with contextlib.suppress(ClosedError, TimeoutError, OSError):
             self._tell(b"S", child.number)
             while (remaining := until - time.monotonic()) > 0:
-                select.select([child.words], [], [], remaining)
+                poll.poll(remaining * 1000)
                 text += child.words.text()
                 for file, line in _FRAME.findall(text):
                     if any(unit.file == file for unit in self.units):

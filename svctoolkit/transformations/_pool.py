@@ -15,7 +15,7 @@ from svctoolkit.transformations._forking import ForkingWorker
 from svctoolkit.transformations._layers import check
 from svctoolkit.transformations._process import can_fork
 from svctoolkit.transformations._program import Program
-from svctoolkit.transformations._worker import CallError, Worker
+from svctoolkit.transformations._worker import CallError, LostWorkerError, Worker
 
 _PATIENCE = 0.1  # seconds; about what a new process takes
 
@@ -61,6 +61,10 @@ class Pool:
             yield worker
         except (TransformationError, CallError):
             raise  # the worker knows whether it is still of use
+        except OSError as error:
+            if worker is not None:
+                worker.end()
+            raise LostWorkerError(f"the sandbox cannot be reached: {error}", kind="sandbox") from None
         except BaseException:
             if worker is not None:
                 worker.end()
