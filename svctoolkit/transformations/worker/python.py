@@ -14,8 +14,8 @@ What was weighed (events of 2 KB):
 - `os.fork` in the parent: 0.6 ms more of processor time for a call than libc's `fork`, most of it pages that CPython's
   own clean-up after a fork touches. With one thread there is nothing to clean up;
 - libc's `fork`, with the next child forked ahead (what is here): 1.0 ms for one event, and in batches of 200 between 80
-  and 95% of the first way's events, measured side by side. A fork is 0.7 ms for the parent, 0.8 ms for a child that does
-  nothing, and a page that is copied 2 to 4 us; there are 320 of them for one event.
+  and 95% of the first way's events, measured side by side. A fork is 0.7 ms for the parent and 0.8 ms for a child that
+  does nothing, a page that is copied 2 to 4 us, and one event needs 320 of them.
 
 Where there is no `fork` (Windows), a worker serves one call and ends.
 """
