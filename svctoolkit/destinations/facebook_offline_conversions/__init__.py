@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
 from svctoolkit.destinations._facebook_errors import judge_graph_answer
@@ -30,6 +29,7 @@ from svctoolkit.mapping import (
     default,
     event_name,
     first,
+    in_url,
     json_text,
     leading_number,
     required,
@@ -59,7 +59,6 @@ _SEVERAL = frozenset({"email", "phone", "st", "zip"})
 _MATCHED = _HASHED | {"extern_id", "fbc", "fbp", "client_user_agent"}
 #: what the service sends for year, month and day of any birth
 _BORN = "f388bc7cd953b951ffdf8e06275d94946dc52f03ed96536497fbe534469d38d6"
-_UNQUOTED = "-_.!~*'()"
 #: properties that stand elsewhere
 _PLACED = frozenset(
     {"currency", "email", "item_number", "order_id", "price", "products", "revenue", "total", "upload_tag", "value"}
@@ -138,7 +137,7 @@ def send_event(event: Event, settings: FacebookOfflineSettings) -> Iterator[Payl
         raise MappingError(f"event: eventsToIds has no event set for {', '.join(names)}", field="event")
     data = _data(event, names[-1], settings)
     tag = event.properties.get("upload_tag") or "rudderstack"
-    query = f"upload_tag={text(tag)}&data={quote(json_text([data]), safe=_UNQUOTED)}"
+    query = f"upload_tag={text(tag)}&data={in_url(json_text([data]))}"
     for event_set in sets:
         url = f"https://graph.facebook.com/v16.0/{event_set}/events"
         yield Payload(endpoint=f"{url}?{query}&access_token={settings.access_token.reveal()}")
