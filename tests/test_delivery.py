@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import gzip
 import json
 import shutil
@@ -11,6 +12,7 @@ import socketserver
 import ssl
 import subprocess
 import threading
+import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -24,6 +26,7 @@ from hypothesis import strategies as st
 
 from svctoolkit import __version__
 from svctoolkit.delivery import Answer, Delivered, HttpRequest, HttpResponse, Recorder, Sender, curl, request
+from svctoolkit.delivery._inflate import inflate
 from svctoolkit.delivery.live import LiveTransport
 from svctoolkit.delivery.policy import NetworkPolicy
 from svctoolkit.errors import DeliveryError
@@ -1014,3 +1017,17 @@ def essence(raw: bytes) -> tuple[bytes, list[bytes], bytes]:
 def test_curl_of_a_request_without_content_type() -> None:
     """curl would call a body without content type a form; the command forbids it."""
     assert "-H 'Content-Type:'" in curl(HttpRequest("GET", URL, {}, b"{}"))
+
+
+def test_an_answer_that_is_too_large_is_freed_at_once() -> None:
+    """Its bytes are gone although the error, which others may keep, remembers where it was raised."""
+    gc.disable()
+    tracemalloc.start()
+    try:
+        with pytest.raises(DeliveryError) as kept:
+            inflate((bytes(1_000_000) for _ in range(100)), "", 20_000_000, "big.example")
+        assert tracemalloc.get_traced_memory()[0] < 2_000_000
+        assert kept.value.code == "ERR_BAD_RESPONSE"
+    finally:
+        tracemalloc.stop()
+        gc.enable()

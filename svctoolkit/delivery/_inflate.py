@@ -29,6 +29,7 @@ def inflate(chunks: Iterable[bytes], encoding: str, limit: int, place: str) -> b
         except zlib.error as error:
             raise failure("Z_DATA_ERROR", f"{place} answered with damaged {encoding} data") from error
         if len(body) > limit or received > limit:
+            body.clear()  # the error's traceback holds this frame for as long as somebody holds the error
             raise failure("ERR_BAD_RESPONSE", f"{place} answered with more than {limit:,} bytes")
     return bytes(body)
 

@@ -254,6 +254,34 @@ def test_a_repeated_message_id_is_delivered_once(plane: DataPlane) -> None:
     assert [f.by for f in plane.fates if f.destination == "crm"] == ["", "deduplication", "deduplication"]
 
 
+def test_a_repeat_is_marked_and_counted_apart(plane: DataPlane) -> None:
+    """What a client sends again after a lost answer is no new event: not in the counts, and it names the first one."""
+    for _ in range(3):
+        plane.send([EVENT, {**EVENT, "messageId": "m2"}], source="web", run="r")
+    plane.drain()
+    counts = plane.ingest("GET", "/inspect/counts?run=r").json
+    listed = plane.ingest("GET", "/inspect/events").json["items"]
+
+    assert (counts["received"], counts["repeated"]) == (2, 4)
+    assert [event.repeats for event in plane.received] == [None, None, 1, 2, 1, 2]
+    assert [item["repeats"] for item in listed] == [None, None, 1, 2, 1, 2]
+    assert [event.seq for event in plane.repeated] == [3, 4, 5, 6]
+    assert (plane.totals().received, plane.totals().repeated) == (2, 4)
+    assert 'svctoolkit_repeated_total{source="web"} 4' in plane.ingest("GET", "/metrics").text
+
+
+def test_of_a_huge_answer_the_head_is_kept(workspace: Workspace) -> None:
+    """The event is delivered; what is kept of the answer is bounded, and says so."""
+    with DataPlane(workspace, listen=False) as plane:
+        plane.script("crm", Answer(200, "x" * 5_000_000), Answer(200, {"list": ["y" * 100] * 20_000}))
+        plane.send([EVENT, {**EVENT, "messageId": "m2"}], source="web")
+        plane.drain()
+
+        kept = [d.response for d in plane.delivered if d.destination == "crm"]
+        assert [len(response) < 70_000 for response in kept] == [True, True]
+        assert "(the answer has 5,000,000 bytes; the first 65,536 are kept)" in kept[0]
+
+
 def test_a_message_id_is_forgotten_after_the_window(workspace: Workspace) -> None:
     """Outside of the window the same `messageId` is a new event; another source's or run's is one anyway."""
     now = [datetime(2024, 1, 1, tzinfo=UTC)]

@@ -104,6 +104,9 @@ ONE_TRUST = [{"provider": "oneTrust", "consents": [{"consent": "a"}, {"consent":
         ({"deniedConsentIds": ["c"]}, {"ketchConsentPurposes": [{"purpose": "c"}, {"purpose": "d"}]}, True),
         ({"deniedConsentIds": ["c", "d"]}, {"ketchConsentPurposes": [{"purpose": "c"}, {"purpose": "d"}]}, False),
         ({"deniedConsentIds": ["a"]}, {"consentManagement": {"web": ONE_TRUST}}, True),
+        ({"deniedConsentIds": ["a"], "provider": "oneTrust"}, {"consentManagement": {"web": ONE_TRUST}}, False),
+        ({"deniedConsentIds": ["a"], "provider": "oneTrust"}, {"consentManagement": {"ios": ONE_TRUST}}, True),
+        ({"deniedConsentIds": ["c"]}, {"ketchConsentPurposes": {"web": [{"purpose": "c"}]}}, False),
         ("denied", {"consentManagement": ONE_TRUST}, True),
     ],
 )

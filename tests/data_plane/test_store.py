@@ -146,6 +146,22 @@ def test_a_file_that_is_no_store(workspace: Workspace, tmp_path: Path, content: 
         DataPlane(workspace, listen=False, store=file)
 
 
+def test_damaged_pages(workspace: Workspace, tmp_path: Path) -> None:
+    """A store with pages of nonsense is refused like other files that cannot be used, with what to do."""
+    file = tmp_path / "plane.db"
+    with DataPlane(workspace, listen=False, store=file) as plane:
+        for number in range(20):
+            plane.send([{**EVENT, "messageId": f"{number}-{n}", "text": "x" * 500} for n in range(50)], source="web")
+        plane.drain(30)
+    content = bytearray(file.read_bytes())
+    for start in range(4 * 16_384, len(content), 5 * 16_384):
+        content[start : start + 8_000] = random.Random(1).randbytes(8_000)
+    file.write_bytes(content)
+
+    with pytest.raises(ConfigError, match=r"cannot use .*plane\.db as a store: .*malformed.* take a copy"):
+        DataPlane(workspace, listen=False, store=file)
+
+
 def test_a_folder_that_cannot_be_written(workspace: Workspace, tmp_path: Path) -> None:
     """The error names the file."""
     (tmp_path / "file").write_text("")

@@ -66,8 +66,9 @@ class Rejected:
 class Delivery:
     """One request to a destination with its answer. `attempt` counts from 1; `part` numbers the payloads of an event.
 
-    `response` is parsed if it is JSON. Without an answer `error` says why, and `status` is what the service reports.
-    A store in a file has secrets masked here; one in memory has them as they were sent.
+    `response` is parsed if it is JSON; of an answer of more than 1,000,000 bytes it is the start, as text. Without an
+    answer `error` says why, and `status` is what the service reports. A store in a file has secrets masked here; one in
+    memory has them as they were sent.
     """
 
     seq: int

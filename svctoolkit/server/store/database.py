@@ -23,6 +23,7 @@ from svctoolkit.server.store.schema import TABLES, VERSION, BlockRow, RejectedRo
 
 Write: TypeAlias = Callable[[sqlite3.Connection], None]
 _ROWS = 256  # in one statement
+_CHECKED = 64 << 20  # bytes of a file that is looked through at the start
 _GROUP = 256  # writes in one transaction
 
 
@@ -38,6 +39,7 @@ class Store:
             self._connection = _open(path, synchronous="normal")
             self._confirmed = _open(path, synchronous="full") if path else self._connection
             self._reader = _open(path, synchronous="normal") if path else self._connection
+            _check_pages(path, self._connection)
             self._next = self._first_free()
         except (sqlite3.Error, StoreError) as error:
             if self._hold is not None:
@@ -166,6 +168,14 @@ class Store:
             else:
                 future.set_exception(failure)
         return failure is None
+
+
+def _check_pages(path: Path | None, connection: sqlite3.Connection) -> None:
+    """Raises `sqlite3.DatabaseError` for a damaged file. A large one is not read for that: its damage shows later."""
+    if path is not None and path.stat().st_size <= _CHECKED:
+        verdict = connection.execute("pragma quick_check(1)").fetchone()[0]
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict.splitlines()[-1]}")
 
 
 @contextmanager

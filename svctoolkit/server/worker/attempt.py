@@ -20,6 +20,9 @@ from svctoolkit.server.worker.task import Exchange, Outcome, Status, Task
 from svctoolkit.url_secrets import mask_http
 
 _ALL_STAGES = Stages(send_to_destination=True)
+#: Bytes of an answer up to which it is kept as a whole; of a larger one, its head.
+KEPT_ANSWER = 1_000_000
+_HEAD = 65_536
 #: The destination itself puts the request off.
 _THROTTLED = (408, 429)
 _LOG = logging.getLogger("svctoolkit.delivery")
@@ -89,10 +92,13 @@ class Attempts:
 
     def _exchange(self, part: int, reply: _Reply, wire: _Wire, route: Route) -> Exchange:
         trace = wire.traces.get(id(reply.request))
+        response = reply.response
+        if trace is not None and trace.large is not None:
+            response = trace.large
         data: dict[str, Any] = {
             "payload": reply.payload,
             "request": _request_members(reply.request),
-            "response": reply.response,
+            "response": response,
             "headers": dict(trace.headers) if trace else {},
             "error": trace.error if trace else _message(reply.response),
             "milliseconds": round(trace.milliseconds, 3) if trace else 0.0,
@@ -119,6 +125,7 @@ class _Trace:
     headers: Mapping[str, str]
     error: str
     milliseconds: float
+    large: str | None  # the start of an answer that is too large to be kept
 
 
 class _Wire:
@@ -135,20 +142,20 @@ class _Wire:
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
         started = perf_counter()
         headers: Mapping[str, str] = {}
-        error = ""
+        error, large = "", None
         try:
             answer = self._send(request, timeout)
         except DeliveryError as failure:
             error = str(failure)
             raise
         else:
-            headers = answer.headers
+            headers, large = answer.headers, _head_of_large(answer.body)
             wait = retry_after(headers.get("retry-after", ""), self._clock().timestamp())
             if wait is not None and _may_help(answer.status):
                 self.wait = max(wait, self.wait or 0.0)
             return answer
         finally:
-            self.traces[id(request)] = _Trace(headers, error, (perf_counter() - started) * 1000)
+            self.traces[id(request)] = _Trace(headers, error, (perf_counter() - started) * 1000, large)
 
     def _send(self, request: HttpRequest, timeout: float) -> HttpResponse:
         if not isinstance(self._inner, Recorder):
@@ -161,6 +168,13 @@ class _Wire:
             events=self._events,
             otherwise=self._route.success(request.url),
         )
+
+
+def _head_of_large(body: bytes) -> str | None:
+    if len(body) <= KEPT_ANSWER:
+        return None
+    head = body[:_HEAD].decode("utf-8", "replace")
+    return f"{head}... (the answer has {len(body):,} bytes; the first {_HEAD:,} are kept)"
 
 
 def _may_help(status: int) -> bool:

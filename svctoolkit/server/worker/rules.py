@@ -47,7 +47,7 @@ def filtered(event: Mapping[str, Any], source: Source, destination: Destination)
         _by_integrations(event.get("integrations"), definition.display_name)
         or _by_type(event_type, definition, config)
         or _by_mode(event_type, source.type, definition, config)
-        or _by_consent(event, config)
+        or _by_consent(event, {name: _of_source(config.get(name), source.type) for name in _CONSENT})
         or _by_conversions(event, event_type, config)
     )
 
@@ -98,7 +98,7 @@ def _by_mode(event_type: str, source_type: str, definition: definitions.Definiti
 
 
 def _of_source(value: Any, source_type: str) -> Any:
-    """A setting that may be given for each type of source."""
+    """A setting that may be given for each type of source, such as `{"web": [...], "android": [...]}`."""
     return value.get(source_type) if isinstance(value, Mapping) else value
 
 
