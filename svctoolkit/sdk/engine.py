@@ -120,7 +120,7 @@ class Engine:
             self.queue.take_memory(before.queue)
         if self.settings.adopt:
             self.queue.sources.adopt([fingerprint(key) for key in self.settings.adopt])
-        self.queue.refresh()
+        self.queue.refresh(open_file=True)
         elsewhere = self.queue.sources.waiting_elsewhere()
         if elsewhere:
             text = (

@@ -101,6 +101,10 @@ class Database:
         return True
 
     @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    @property
     def is_moved(self) -> bool:
         """Whether the file was replaced or removed by somebody else. The open connection still has the old one."""
         return self.path != MEMORY and self._connection is not None and _inode(self.path) != self._inode

@@ -257,13 +257,21 @@ class Queue:
         memory = [Listed(event.id, event.at, "memory", 0, "", event.body) for event in self._memory.all()]
         return [event for event in stored if event.state != "waiting" or event.id not in gone] + memory
 
-    def refresh(self) -> bool:
-        """Notice what other processes did: a replaced file, other events. True when anything changed."""
+    def refresh(self, *, open_file: bool = False) -> bool:
+        """Notice what other processes did: a replaced file, other events. True when anything changed.
+
+        A file that is closed stays closed, unless `open_file`.
+        """
+
+        if not open_file and not self._database.is_open and self._memory.is_empty and not self._memory.unsorted:
+            return False
 
         def refresh(connection: sqlite3.Connection) -> bool:
             is_moved = self._database.is_moved
             if is_moved:
                 self._move(connection)
+                if self._memory.is_empty:  # nobody needs a file now
+                    return True
             self._to_disk()
             connection = self._database.connection()
             version = contents.version(connection)
@@ -405,7 +413,7 @@ class Queue:
         if lost > 0:
             self._reporter.drop("damaged file", [], lost)
         text = f"{self._database.path} was removed; {len(rows)} event(s) that waited go into a new file"
-        self._reporter.error(StorageError(text), topic="removed")
+        self._reporter.error(StorageError(text), topic="removed" if rows else "")
         self._database.close()
         self.count = 0
         for at, body in rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 from collections.abc import Sequence
 from enum import Enum
 from functools import partial
@@ -23,6 +24,9 @@ from svctoolkit.sdk.sending.http import HttpTransport
 from svctoolkit.sdk.sending.pause import Cause, Pause
 
 TIMEOUT = 15.0
+#: claimed and settled together
+_BATCHES = 4
+_RENEWAL_SECONDS = 10.0
 _LOOPBACK = re.compile(r"https?://(localhost|127\.[\d.]+|\[::1\])(:|/|$)")
 
 
@@ -67,23 +71,25 @@ class Sender:
         self._last: _Outcome | None = None
 
     def step(self, timeout: float = TIMEOUT) -> Step:
-        """Send a batch and settle it. Raises nothing for the network's or the disk's sake.
+        """Send what waits and settle it. Raises nothing for the network's or the disk's sake.
 
-        In a run of full batches the disk works while the data plane does: with a batch on its way, what came of the
-        one before is stored and the one behind is claimed. `release` stores the last and gives back what is claimed.
+        Where many wait, several batches are claimed and settled as one, and the disk works while the data plane does:
+        with a batch on its way, what came of the ones before is stored and the next ones are claimed. `release` stores
+        the last and gives back what is claimed. No request has more than `flushQueueSize` events.
         """
         if self._pause.blocks:
             return Step.PAUSED
         size = self._settings.flush_queue_size
         following, self._following = self._following, None
-        batch = following or self._queue.claim("cloud", size)
+        batch = following or self._queue.claim("cloud", max(size, self._several(self._queue.waiting)))
         if batch is None:
             return Step.NOTHING
-        answering = self._begin(batch.rows, timeout)
+        requests = _split(batch.rows, size)
+        answering = self._begin(requests[0], timeout)
         self._following = self._store_last(size if following and batch.token else 0, len(batch.rows))
         self._queue.checkpoint()
         self._last = outcome = _Outcome(batch, [], [])
-        answer = self._settle(outcome, answering, timeout)
+        answer = self._settle(outcome, requests, answering, timeout)
         if answer.verdict is not Verdict.DONE:
             self.release()
         elif self._following is None:
@@ -105,18 +111,29 @@ class Sender:
             self._queue.finish(following, ())
 
     def _store_last(self, size: int, under_way: int) -> Batch | None:
-        """Store what came of the last batch; when `size` more wait behind those under way, claim and give them."""
+        """Store what came of the last ones; with a `size`, claim and give as many full batches as wait behind."""
         last, self._last = self._last, None
         before = 0 if last is None else len(last.batch.rows)
-        then = size if self._queue.waiting >= before + under_way + size else 0
+        then = self._several(self._queue.waiting - before - under_way) if size else 0
         if last is None:
             return self._queue.claim("cloud", then) if then else None
         return self._queue.finish(last.batch, last.delivered, last.parked, then=then)
 
-    def _settle(self, outcome: _Outcome, answering: Answering, timeout: float) -> Answer:
-        """Wait for the answer; halve the batch as long as something in it is refused. The last answer."""
-        rows: Sequence[Row] = outcome.batch.rows
-        halves: list[Sequence[Row]] = []
+    def _several(self, waiting: int) -> int:
+        """How many of so many events are claimed at once: full batches only."""
+        size = self._settings.flush_queue_size
+        return min(waiting // size, _BATCHES) * size
+
+    def _settle(
+        self, outcome: _Outcome, requests: Sequence[Sequence[Row]], answering: Answering, timeout: float
+    ) -> Answer:
+        """Wait for the answers; halve a batch as long as something in it is refused. The last answer.
+
+        It is over at the first failure, and begins no batch when its time is up.
+        """
+        rows, halves = requests[0], list(requests[:0:-1])
+        end = time.monotonic() + timeout
+        renewal = time.monotonic() + _RENEWAL_SECONDS
         while True:
             answer = self._answer(answering)
             if answer.verdict is Verdict.DONE:
@@ -129,9 +146,12 @@ class Sender:
                 halves += [rows[half:], rows[:half]]
             else:
                 return answer
-            if not halves:
+            now = time.monotonic()
+            if not halves or now > end:
                 return answer
-            self._queue.renew(outcome.batch)
+            if now > renewal:
+                self._queue.renew(outcome.batch)
+                renewal = now + _RENEWAL_SECONDS
             rows = halves.pop()
             answering = self._begin(rows, timeout)
 
@@ -212,3 +232,8 @@ def _envelope(events: list[bytes], now: float) -> bytes:
     sent = f'"sentAt":"{iso(datetime.fromtimestamp(now, UTC))}"'.encode()
     ended = b"," + sent + b"}"
     return b"{" + sent + b',"batch":[' + (ended + b",").join([event[:-1] for event in events]) + ended + b"]}"
+
+
+def _split(rows: Sequence[Row], size: int) -> list[Sequence[Row]]:
+    """The rows of each request."""
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
