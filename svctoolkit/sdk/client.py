@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Self
 
-from svctoolkit.errors import InvalidCall, ToolkitError
 from svctoolkit.sdk._display import mime_bundle
 from svctoolkit.sdk.base.ready import Ready
-from svctoolkit.sdk.base.reporter import Reporter, Stats
-from svctoolkit.sdk.base.settings import Configuration, LogLevel, SpecifiedConfiguration, new_id, settings
-from svctoolkit.sdk.base.values import json_text, text
+from svctoolkit.sdk.base.reporter import Stats
+from svctoolkit.sdk.base.settings import Configuration, LogLevel, SpecifiedConfiguration, settings
+from svctoolkit.sdk.base.values import text
+from svctoolkit.sdk.calls import Calls
 from svctoolkit.sdk.engine import Engine
 from svctoolkit.sdk.events import lifecycle
-from svctoolkit.sdk.events.details import CallDetails, Details, UserDetails, checked_details
-from svctoolkit.sdk.events.event_text import Call
 from svctoolkit.sdk.events.identity import Identity
-from svctoolkit.sdk.events.options import NONE, CallOptions, Options, checked_options
+from svctoolkit.sdk.events.options import CallOptions, checked_options
 from svctoolkit.sdk.events.spellings import also_spelled
-from svctoolkit.sdk.runtime import Runtime
 from svctoolkit.sdk.screen_view import ScreenView
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_Values = Mapping[str, object] | None
-#: kinds of events that carry properties, and so the ones of `register`
-_WITH_PROPERTIES = ("track", "screen", "page")
 
-
-class ServiceClient:
+class ServiceClient(Calls):
     """Records what users do and brings it to a data plane, without ever getting in the application's way.
 
     An event is on disk when its call returns; a daemon thread sends it. Calls raise `InvalidCall` for an argument of
@@ -83,17 +75,6 @@ class ServiceClient:
     _repr_mimebundle_ = mime_bundle
     SPEC_VERSION = "1.3.0"
 
-    def __init__(self, **configuration: Unpack[Configuration]) -> None:
-        """Raises `ConfigError` with every problem of `configuration`. Nothing is opened before `initialize`."""
-        self._configuration = configuration
-        self._settings = settings(configuration)
-        self._reporter = Reporter()
-        self._reporter.use(self._settings)
-        self._runtime = Runtime(self._reporter)
-        self._properties: dict[str, object] = {}
-        self._in_background = False
-        self._scope: ContextVar[Identity | None] = ContextVar("svctoolkit_identity", default=None)
-
     @also_spelled(writeKey="write_key")
     def initialize(
         self,
@@ -115,137 +96,6 @@ class ServiceClient:
             ready.set("the client is switched off")
             return ready
         return self._runtime.start(self, self._settings, key, initial)
-
-    # The specified calls
-
-    @also_spelled(userId="user_id")
-    def identify(
-        self,
-        user_id: str,
-        traits: _Values = None,
-        options: CallOptions | None = None,
-        **details: Unpack[UserDetails],
-    ) -> str:
-        """This user is `user_id` from now on. Traits are merged into those known of the same user, and kept."""
-        return self._event("identify", ("userId", user_id), ("traits", traits), options, details)
-
-    def track(
-        self,
-        name: str,
-        properties: _Values = None,
-        options: CallOptions | None = None,
-        **details: Unpack[CallDetails],
-    ) -> str:
-        """The user did something."""
-        return self._event("track", ("name", name), ("properties", properties), options, details)
-
-    @also_spelled(groupId="group_id", groupTraits="group_traits")
-    def group(
-        self,
-        group_id: str,
-        group_traits: _Values = None,
-        options: CallOptions | None = None,
-        **details: Unpack[CallDetails],
-    ) -> str:
-        """The user belongs to an organisation. Later events do not carry it."""
-        return self._event("group", ("groupId", group_id), ("groupTraits", group_traits), options, details)
-
-    @also_spelled(screenName="screen_name", property="properties")
-    def screen(
-        self,
-        screen_name: str,
-        properties: _Values = None,
-        options: CallOptions | None = None,
-        **details: Unpack[CallDetails],
-    ) -> str:
-        """The user saw a screen. Its name stands in `properties.name` too."""
-        return self._event("screen", ("screenName", screen_name), ("property", properties), options, details)
-
-    @also_spelled(newId="new_id")
-    def alias(self, new_id: str, options: CallOptions | None = None, **details: Unpack[CallDetails]) -> str:
-        """The user's ID is `new_id` from now on; the event names the old one."""
-        return self._event("alias", ("newId", new_id), ("", None), options, details)
-
-    def page(
-        self,
-        name: str,
-        properties: _Values = None,
-        options: CallOptions | None = None,
-        **details: Unpack[CallDetails],
-    ) -> str:
-        """The user saw a page of a web site. Not one of the mobile SDKs' calls: for servers."""
-        return self._event("page", ("name", name), ("properties", properties or {}), options, details)
-
-    def reset(self) -> None:
-        """Forget user ID, traits and external IDs, as at a logout. Anonymous ID, opt-out and stored events stay."""
-        scoped = self._scope.get()
-        self._runtime.do(lambda engine: engine.recorder.reset(scoped))
-
-    def opt_out(self, flag: bool) -> None:
-        """True: record nothing from now on, also after a restart; what is stored still goes. False: record again."""
-        if not isinstance(flag, bool):
-            self._refuse_call(InvalidCall(f"optOut: flag must be true or false, got {type(flag).__name__}"))
-            return
-        scoped = self._scope.get()
-        self._runtime.do(lambda engine: engine.recorder.opt_out(flag, scoped), opt_out=flag)
-
-    def put_anonymous_id(self, id: str) -> None:
-        """Use this anonymous ID instead of the device's."""
-        self._put("putAnonymousId", "anonymous_id", "id", id)
-
-    def put_advertising_id(self, id: str) -> None:
-        """Set the advertising ID (`context.device.advertisingId`). May come before `initialize`."""
-        self._put("putAdvertisingId", "advertising_id", "id", id)
-
-    def put_device_token(self, token: str) -> None:
-        """Set the push token (`context.device.token`)."""
-        self._put("putDeviceToken", "device_token", "token", token)
-
-    optOut = opt_out  # noqa: N815 - the specified names
-    putAnonymousId = put_anonymous_id  # noqa: N815
-    putAdvertisingId = put_advertising_id  # noqa: N815
-    putDeviceToken = put_device_token  # noqa: N815
-
-    def record(
-        self,
-        kind: Literal["identify", "track", "group", "screen", "page", "alias"],
-        name: str = "",
-        content: _Values = None,
-        *,
-        category: str = "",
-        **details: Unpack[CallDetails],
-    ) -> str:
-        """One event as other SDKs' calls make them: about the user of `details`, and nobody else's state.
-
-        `name` is what the call's first argument is (of identify and alias the user's ID); it may be empty where those
-        SDKs let it be. Nothing of it is kept: a later event of that user is told again whose it is.
-        """
-        given = {"name": name, "category": category}
-        texts = {key: text(kind, key, value) for key, value in given.items() if value}
-        try:
-            checked, options = checked_details(kind, details, NONE, self._refuse_field)
-        except InvalidCall as error:
-            self._refuse_call(error)
-            return ""
-        call = self._call(kind, texts.get("name", ""), "properties", content, options, checked)
-        identity = call.identity or Identity(checked.anonymous_id, checked.user_id, visitor={})
-        if self._settings.enabled:
-            full = call._replace(identity=identity, category=texts.get("category", ""))
-            self._runtime.do(lambda engine: engine.record(full), is_event=True)
-        return call.message_id
-
-    # What every event carries
-
-    def register(self, properties: Mapping[str, object]) -> None:
-        """Add these properties to every track, screen and page from now on; a call's own win. Kept in memory."""
-        if not isinstance(properties, Mapping):
-            self._refuse_call(InvalidCall(f"register: properties must be a mapping, got {type(properties).__name__}"))
-            return
-        self._properties = {**self._properties, **properties}
-
-    def unregister(self, *names: str) -> None:
-        """Add these properties no more; without a name, none of those of `register`."""
-        self._properties = {k: v for k, v in self._properties.items() if names and k not in names}
 
     # Sending
 
@@ -360,73 +210,6 @@ class ServiceClient:
         """An automatic screen event, if `recordScreenViews` is on."""
         if self._settings.record_screen_views:
             self.screen(name, {"automatic": True})
-
-    def _event(
-        self,
-        kind: str,
-        named: tuple[str, str],
-        bodied: tuple[str, _Values],
-        options: CallOptions | None,
-        given: Mapping[str, object],
-    ) -> str:
-        """Check the call and have it recorded; the event's messageId, empty if there is no event."""
-        member, content = bodied
-        try:
-            name = text(kind, *named)
-            if content is not None and not isinstance(content, Mapping):
-                raise InvalidCall(f"{kind}: {member} must be a mapping or None, got {type(content).__name__}")
-            checked, details = (NONE if options is None else checked_options(kind, options)), Details()
-            if given:
-                details, checked = checked_details(kind, given, checked, self._refuse_field)
-        except InvalidCall as error:
-            self._refuse_call(error)
-            return ""
-        if not self._settings.enabled:
-            return details.message_id or new_id()
-        try:
-            call = self._call(kind, name, member, content, checked, details)
-        except Exception as error:  # noqa: BLE001 - odd objects of the host (a failing __iter__...) must not reach it
-            self._runtime.tell_fault(error)
-            self._reporter.drop("unreadable", [], 1, unstored=True)
-            self._reporter.publish()
-            return ""
-        self._runtime.do(lambda engine: engine.record(call), is_event=True)
-        return call.message_id
-
-    def _call(self, kind: str, name: str, member: str, content: _Values, options: Options, details: Details) -> Call:
-        if self._properties and kind in _WITH_PROPERTIES:
-            content = {**self._properties, **(content or {})}
-        if kind == "screen" and name:
-            content = {**(content or {}), "name": name}
-        if kind == "page":
-            content = content or {}
-        body = "" if content is None else json_text(content, member, self._refuse_field)
-        identity = self._scope.get()
-        if details.names_user:
-            identity = Identity(
-                details.anonymous_id, details.user_id, visitor={} if identity is None else identity.visitor
-            )
-        at = self._settings.clock() if details.at is None else details.at
-        message_id = details.message_id or self._settings.new_id()
-        return Call(kind, at, name, body, options, identity, message_id, details.context, details.at is not None)
-
-    def _refuse_call(self, error: InvalidCall) -> None:
-        if self._settings.strict:
-            raise error
-        self._reporter.error(error, topic=str(error))
-        self._reporter.publish()
-
-    def _refuse_field(self, error: ToolkitError) -> None:
-        self._reporter.count("refused_fields")
-        self._reporter.error(error, LogLevel.WARN, topic=str(error))
-
-    def _put(self, call: str, member: str, argument: str, value: str) -> None:
-        try:
-            content, scoped = text(call, argument, value), self._scope.get()
-        except InvalidCall as error:
-            self._refuse_call(error)
-            return
-        self._runtime.do(lambda engine: engine.recorder.put(member, content, scoped))
 
     def _lifecycle(self, name: str, properties: Mapping[str, object] | None) -> None:
         def record(engine: Engine) -> None:

@@ -1,0 +1,203 @@
+"""From a call to the disk: quickly, in order, and into memory for as long as the disk takes none."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+
+from svctoolkit.sdk.base.gate import Latch
+from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.base.settings import LogLevel
+from svctoolkit.sdk.queue import claims
+from svctoolkit.sdk.queue.access import FAILURES, MOMENT, PATIENCE, Access
+from svctoolkit.sdk.queue.claims import TABLES, Kind
+from svctoolkit.sdk.queue.database import Database, is_busy
+from svctoolkit.sdk.queue.memory import Memory, MemoryEvent
+from svctoolkit.sdk.queue.rescue import Rescue
+from svctoolkit.sdk.queue.sources import Sources
+from svctoolkit.sdk.queue.states import States
+from svctoolkit.sdk.queue.undeleted import Undeleted
+
+_SLOW_SECONDS = 0.025
+_INSERTS = {kind: f"INSERT INTO {table}(source, origin, at, body) VALUES(?,?,?,?)" for kind, table in TABLES.items()}
+#: Device mode has no claim to events that lie too far behind.
+_FORGET = "DELETE FROM device_events WHERE id <= ? - ?"
+
+
+class Spool:
+    """Stores the events of one source. `limit` are kept; over it the oldest go. Nothing raises for the disk's sake.
+
+    `origin` names the client: events know who recorded them.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        reporter: Reporter,
+        *,
+        source: str,
+        origin: str,
+        limit: int,
+        clock: Callable[[], float],
+    ) -> None:
+        self.source = source
+        self.count = 0  # events on disk
+        self._origin, self._owner = origin, claims.owner()
+        self._database, self._reporter, self._limit, self._clock = database, reporter, limit, clock
+        self._access = Access(database, reporter, self._count_loss, self._sort_inbox)
+        self.states = States(self._access, source)
+        self.sources = Sources(self._access, self.states, source)
+        self._memory = Memory()
+        self._rescue = Rescue(self._write_for_others)
+        self._is_slow = False
+        self._undeleted = Undeleted()
+        self._version = -1
+
+    def add(self, body: bytes, at: float, *, for_devices: bool) -> None:
+        """Store one event. When this returns it survives the process - or, if the disk takes none, waits in memory."""
+        gate = self._database.gate
+        if self._is_slow or not gate.enter(MOMENT):
+            self._hand_in(MemoryEvent(at, body, for_devices=for_devices))
+        else:
+            try:
+                self._store(body, at, for_devices)
+                if self.count > self._limit:
+                    self._delete_oldest()
+            finally:
+                gate.leave()
+        if self._memory.unsorted:
+            self._sort_inbox()
+
+    def _hand_in(self, event: MemoryEvent) -> None:
+        """Somebody else is inside, or the disk is slow: whoever leaves next, or the rescuer, stores it."""
+        is_slow = self._is_slow
+        if is_slow:
+            event.stored = Latch()
+        surplus = self._memory.hand_in(event)
+        if surplus is not None:
+            self._reporter.drop("memory full", [surplus], unstored=True)
+        if event.stored is not None:
+            self._rescue.wake()
+            event.stored.wait(MOMENT)
+
+    def _sort_inbox(self) -> None:
+        while self._memory.unsorted and not self._is_slow and self._database.gate.enter(0):
+            try:
+                self._try_to_disk()
+            finally:
+                self._database.gate.leave()
+
+    def _write_for_others(self) -> bool:
+        """What the rescuer does, again and again until it is true: nothing is left to write."""
+        if not self._database.gate.enter(PATIENCE):
+            return False
+        began = time.monotonic()
+        try:
+            self._try_to_disk()
+            is_done = self._memory.is_empty and not self._memory.unsorted
+            if is_done and time.monotonic() - began < _SLOW_SECONDS:
+                self._is_slow = False
+        finally:
+            self._database.gate.leave()
+        return is_done
+
+    # Below: inside the gate.
+
+    def _store(self, body: bytes, at: float, for_devices: bool) -> None:
+        began = time.monotonic()
+        self._reporter.count("recorded")
+        try:
+            self._to_disk()
+            self._access.attempt(lambda c: self._insert(c, body, at, for_devices))
+            self._access.recover()
+        except FAILURES as error:
+            self._access.tell(error)
+            self._memory.append(MemoryEvent(at, body, for_devices=for_devices))
+            self._drop_surplus()
+            if is_busy(error):
+                self._slow_down()
+        if time.monotonic() - began > _SLOW_SECONDS:
+            self._slow_down()
+
+    def _insert(self, connection: sqlite3.Connection, body: bytes, at: float, for_devices: bool) -> None:
+        values = (self.source, self._origin, at, body)
+        if for_devices:
+            with self._database.transaction():
+                connection.execute(_INSERTS["cloud"], values)
+                last = connection.execute(_INSERTS["device"], values).lastrowid
+                missed = connection.execute(_FORGET, (last, self._limit)).rowcount
+            self._reporter.count("missed", missed)
+        else:
+            connection.execute(_INSERTS["cloud"], values)
+        self._database.pages += 1
+        self.count += 1
+
+    def _slow_down(self) -> None:
+        """From now on the rescuer writes, until it finds the disk quick again; calls wait for it for a moment only."""
+        self._is_slow = True
+        self._rescue.start()
+
+    def _sort_in(self) -> None:
+        number, surplus = self._memory.take_inbox()
+        if number:
+            self._reporter.count("recorded", number)
+        if surplus:
+            self._reporter.drop("memory full", surplus)
+
+    def _drop_surplus(self) -> None:
+        surplus = self._memory.trim()
+        if surplus:
+            self._reporter.drop("memory full", surplus)
+
+    def _to_disk(self) -> None:
+        """Store what is in memory. Raises what the disk says."""
+        if self._memory.unsorted:
+            self._sort_in()
+        if not self._memory.is_empty:
+            self._access.attempt(self._write_memory)
+            self._access.recover()
+
+    def _write_memory(self, _: sqlite3.Connection) -> None:
+        events = self._memory.all()
+        rows: dict[Kind, list[tuple[str, str, float, bytes]]] = {
+            "cloud": [(self.source, self._origin, e.at, e.body) for e in events if e.cloud],
+            "device": [(self.source, self._origin, e.at, e.body) for e in events if e.device],
+        }
+        with self._database.transaction() as connection:
+            for kind, values in rows.items():
+                connection.executemany(_INSERTS[kind], values)
+        self.count += len(rows["cloud"])
+        self._reporter.log(LogLevel.INFO, "%d event(s) are on disk that waited in memory", len(events))
+        self._memory.clear()
+
+    def _try_to_disk(self) -> None:
+        try:
+            self._to_disk()
+        except FAILURES as error:
+            self._access.tell(error)
+
+    def _delete_oldest(self) -> None:
+        """The oldest that are not being sent just now: those may be delivered already.
+
+        In one statement, so that a signal handler finds no transaction half done.
+        """
+        statement = """DELETE FROM events WHERE id IN (SELECT id FROM events WHERE source=? AND id >
+            (SELECT coalesce(max(last), 0) FROM claims WHERE kind='cloud' AND source=?) ORDER BY id LIMIT ?)
+            RETURNING body"""
+        values = (self.source, self.source, self.count - self._limit)
+        try:
+            rows = self._database.connection().execute(statement, values).fetchall()
+        except FAILURES as error:
+            self._access.tell(error)
+            return
+        self.count -= len(rows)
+        bodies = [body for (body,) in rows]
+        self._reporter.drop("queue full", bodies if self._reporter.wants_bodies else [], len(rows))
+
+    def _count_loss(self) -> None:
+        """A damaged file was set aside, with all that was in it."""
+        if self.count:
+            self._reporter.drop("damaged file", [], self.count)
+        self.count = 0
+        self._undeleted.forget()

@@ -1,0 +1,156 @@
+"""Claims: who may send which events, for how long, and what is deleted when they are done."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.queue import claims
+from svctoolkit.sdk.queue.claims import BATCH_BYTES, Batch
+from svctoolkit.sdk.queue.database import Database
+
+NOW = 1_800_000_000.0
+INSERT = "INSERT INTO {}(source, origin, at, body) VALUES(?, 'client', 0, ?)"
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    database = Database(str(tmp_path / "queue.db"), Reporter())
+    yield database.connection()
+    database.close()
+
+
+def _store(connection: sqlite3.Connection, number: int, *, source: str = "s", table: str = "events") -> None:
+    connection.executemany(INSERT.format(table), [(source, b"%d" % n) for n in range(number)])
+
+
+def _ids(connection: sqlite3.Connection, table: str = "events") -> list[int]:
+    return [id for (id,) in connection.execute(f"SELECT id FROM {table} ORDER BY id")]
+
+
+def _claim(connection: sqlite3.Connection, limit: int = 100, *, who: str = "", now: float = NOW, source: str = "s"):
+    return claims.claim(connection, "cloud", source, who or claims.owner(), limit, now)
+
+
+def _claimed(batch: Batch | None) -> list[int]:
+    return [] if batch is None else [id for id, _ in batch.rows]
+
+
+def test_two_claims_have_no_event_in_common(connection: sqlite3.Connection):
+    """The second gets what lies behind the first, the third nothing; another source and device mode have their own."""
+    _store(connection, 5)
+    _store(connection, 2, source="other")
+    _store(connection, 1, table="device_events")
+
+    assert _claimed(_claim(connection, 3)) == [1, 2, 3]
+    assert _claimed(_claim(connection, 3)) == [4, 5]
+    assert _claim(connection) is None
+    assert _claimed(_claim(connection, source="other")) == [6, 7]
+    assert _claimed(claims.claim(connection, "device", "s", claims.owner(), 100, NOW)) == [1]
+
+
+def test_a_claim_is_good_for_a_minute(connection: sqlite3.Connection):
+    """A second before its end it holds, a second after it is over; one from a far future was made before a clock
+    was set back, and counts for nothing."""
+    _store(connection, 1)
+    _claim(connection)
+
+    assert _claim(connection, now=NOW + 60) is None
+    assert _claimed(_claim(connection, now=NOW + 60.5)) == [1]
+    connection.execute("UPDATE claims SET until=?", (NOW + 120,))
+    assert _claim(connection) is None
+    connection.execute("UPDATE claims SET until=?", (NOW + 120.5,))
+    assert _claimed(_claim(connection)) == [1]
+
+
+def test_a_claim_ends_with_its_process(connection: sqlite3.Connection):
+    """That of a process that is gone is over; that of one on another machine, or where machines have no names, not."""
+    _store(connection, 1)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    host = os.uname().nodename
+
+    for who, is_free in [
+        (f"{host}|{gone.pid}|x", True),
+        (f"elsewhere|{gone.pid}|x", False),
+        (f"|{gone.pid}|x", False),
+        (f"{host}|{os.getppid()}|x", False),
+        (f"{host}|1|x", os.getpid() == 1),  # somebody else's process, or in a container our own from before
+        (f"{host}|{os.getpid()}|x", True),  # our number, but none of us: a container's process before this one
+        (claims.owner(), False),
+    ]:
+        connection.execute("DELETE FROM claims")
+        assert _claimed(_claim(connection, who=who)) == [1]
+        assert (_claim(connection) is not None) == is_free, who
+
+
+def test_owners_differ():
+    """Two clients of one process have two names, which tell machine and process."""
+    one, two = claims.owner(), claims.owner()
+
+    assert one != two
+    assert one.split("|")[:2] == [os.uname().nodename, str(os.getpid())]
+
+
+@pytest.mark.parametrize(
+    ("done", "remaining"),
+    [([1, 2, 3], [4, 5]), ([1, 3], [2, 4, 5]), ([3, 1], [2, 4, 5]), ([2], [1, 3, 4, 5]), ([], [1, 2, 3, 4, 5])],
+)
+def test_what_is_done_is_deleted_and_nothing_else(
+    connection: sqlite3.Connection, done: list[int], remaining: list[int]
+):
+    """Also with gaps and in any order; the claim ends, so that the rest can be claimed again."""
+    _store(connection, 5)
+    batch = _claim(connection, 3)
+
+    assert claims.settle(connection, batch, done) == len(done)
+    assert _ids(connection) == remaining
+    assert _claimed(_claim(connection)) == remaining
+
+
+def test_a_claim_that_is_over_deletes_nothing(connection: sqlite3.Connection):
+    """Its numbers may be younger events' by now."""
+    _store(connection, 2)
+    batch = _claim(connection)
+    assert claims.settle(connection, batch, [1, 2]) == 2
+    _store(connection, 2)
+
+    assert claims.settle(connection, batch, [1, 2]) == 0
+    assert _ids(connection) == [1, 2]
+
+
+def test_device_events_are_deleted_from_their_own_table(connection: sqlite3.Connection):
+    """The data plane's copy stays."""
+    _store(connection, 2)
+    _store(connection, 2, table="device_events")
+    batch = claims.claim(connection, "device", "s", claims.owner(), 100, NOW)
+    assert batch is not None
+
+    assert claims.settle(connection, batch, [1]) == 1
+    assert (_ids(connection), _ids(connection, "device_events")) == ([1, 2], [2])
+
+
+def _rows(*sizes: int) -> list[tuple[int, bytes]]:
+    return [(number, b"x" * size) for number, size in enumerate(sizes)]
+
+
+def test_a_batch_is_at_most_500_kb():
+    """As many of the first rows as fit, with 40 bytes that each gets on its way and the envelope's 64; one at least."""
+    room = 512_000 - 64
+    fit = room - 2 * 40
+
+    assert BATCH_BYTES == 512_000
+    assert claims.within_size([]) == []
+    assert len(claims.within_size(_rows(fit - 1, 0))) == 2
+    assert len(claims.within_size(_rows(fit, 0))) == 2
+    assert len(claims.within_size(_rows(fit + 1, 0))) == 1
+    assert len(claims.within_size(_rows(fit + 1, 0, 0))) == 1
+    assert len(claims.within_size(_rows(room * 2, 1))) == 1
+    assert len(claims.within_size(_rows(room // 2 - 40, room // 2 - 40, 1))) == 2
