@@ -13,8 +13,6 @@ _NOTHING: Mapping[str, Any] = {}
 _PLAIN = frozenset({str, int, bool, type(None)})
 _ENCODER = msgspec.json.Encoder()
 _LEADING_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-#: Numbers that JavaScript writes in another way: `4.0`, `1e16`. A text may look like one.
-_MAY_DIFFER = re.compile(rb"\d(?:\.0|e\d)")
 _XML_NAME = r"[^\W\d][\w.\-]*(?::[^\W\d][\w.\-]*)?"
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 _URL_SAFE = re.compile(r"[A-Za-z0-9_.!~*'()-]*")
@@ -27,28 +25,33 @@ def json_text(value: Any) -> str:
     >>> json_text({"n": 4.0, "t": "ü"})
     '{"n":4,"t":"ü"}'
     """
+    plain = _as_javascript(value)
     try:
-        encoded = _ENCODER.encode(value)
-        if _MAY_DIFFER.search(encoded):  # most bodies have no such number, and need not be walked through
-            encoded = _ENCODER.encode(_as_javascript(value))
-        return encoded.decode()
+        return _ENCODER.encode(plain).decode()
     except (UnicodeEncodeError, OverflowError, TypeError):  # half a character, more than 64 bits, a key that is no text
         import json
 
-        return json.dumps(_as_javascript(value), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
 def _as_javascript(value: Any) -> Any:
     kind = type(value)  # exact types, and plain members without a call: this runs for every value of a body
     if kind is dict:
-        return {key: item if type(item) in _PLAIN else _as_javascript(item) for key, item in value.items()}
+        return {
+            key: item if (k := type(item)) in _PLAIN else _number(item) if k is float else _as_javascript(item)
+            for key, item in value.items()
+        }
     if kind is list or kind is tuple:
         return [item if type(item) in _PLAIN else _as_javascript(item) for item in value]
     if isinstance(value, float):
-        if not math.isfinite(value):
-            return None
-        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+        return _number(value)
     return {key: _as_javascript(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
+def _number(value: float) -> int | float | None:
+    if value.is_integer():
+        return int(value) if -1e21 < value < 1e21 else value
+    return value if math.isfinite(value) else None
 
 
 def text(value: Any) -> str:
