@@ -3,15 +3,15 @@
 Tags are markers (`-m "orders and not slow"`), `skip` and `xfail` mean what they mean to pytest. The suffix is the
 opt-in: a project without such files pays nothing, for everything else is imported when the first one is found.
 
-Tests in Python get fixtures: `workspace`, `data_plane`, `recorder`, `service_client` and `run_scenario`; and two
-helpers to import from here, `assert_delivered` and `assert_dropped`.
+Tests in Python get fixtures: `workspace`, `data_plane`, `recorder`, `service_client` and `run_scenario`; and
+helpers to import from here: `assert_delivered`, `assert_never_delivered` and `assert_dropped`.
 """
 
 from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,12 @@ import pytest
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder
-    from svctoolkit.runner import Collector, Outcome, Planes, Scenario, Snapshots
+    from svctoolkit.runner import Collector, Outcome, Planes, Scenario, Snapshots, Suite
     from svctoolkit.sdk import ServiceClient
     from svctoolkit.server import DataPlane
     from svctoolkit.workspace import Workspace
 
-__all__ = ["assert_delivered", "assert_dropped"]
+__all__ = ["assert_delivered", "assert_dropped", "assert_never_delivered"]
 
 _SUFFIXES = (".suite.yaml", ".suite.yml")
 _ANNOTATION = "svctoolkit annotation"
@@ -34,6 +34,8 @@ _SNAPSHOTS: pytest.StashKey[Snapshots] = pytest.StashKey()
 _COVERAGE: pytest.StashKey[Collector] = pytest.StashKey()
 _WORKSPACES: pytest.StashKey[dict[Path, Any]] = pytest.StashKey()
 _TAGS: pytest.StashKey[set[str]] = pytest.StashKey()
+_SUITES: pytest.StashKey[list[Suite]] = pytest.StashKey()
+_PARTIAL: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -88,7 +90,25 @@ def pytest_testnodedown(node: Any) -> None:
         node.config.stash.setdefault(_COVERAGE, runner.Collector([])).merge(counts)
 
 
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """After a run of a part nothing can be said about snapshots that nobody used."""
+    for item in items[:1]:
+        item.config.stash[_PARTIAL] = True
+
+
+def _unused_snapshots(config: pytest.Config) -> list[Path]:
+    """The snapshots that no scenario looked at, after a run of whole suites in this process."""
+    partial = config.stash.get(_PARTIAL, False) or any("::" in argument for argument in config.args)
+    if partial or _SNAPSHOTS not in config.stash or getattr(config.option, "numprocesses", None):
+        return []
+    snapshots = config.stash[_SNAPSHOTS]
+    return [path for suite in config.stash.get(_SUITES, []) for path in snapshots.find_unused(suite.snapshot_folder)]
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    for path in _unused_snapshots(config):
+        name = os.path.relpath(path, config.rootpath)
+        terminalreporter.write_line(f"{name}: no scenario uses this snapshot; delete it if it is old")
     for report in terminalreporter.getreports("failed"):
         for name, text in getattr(report, "user_properties", ()):
             if name == _ANNOTATION:
@@ -121,6 +141,7 @@ class SuiteFile(pytest.File):
             suite = runner.load(self.path, workspaces=workspaces, variables=_variables(self.config))
         except ConfigError as error:
             raise self.CollectError(str(error)) from error
+        self.config.stash.setdefault(_SUITES, []).append(suite)
         if self.config.getoption("--suite-coverage"):
             self.config.stash.setdefault(_COVERAGE, runner.Collector([])).include(suite)
         for scenario in suite.scenarios:
@@ -243,13 +264,29 @@ def recorder(data_plane: DataPlane) -> Recorder:
 
 @pytest.fixture
 def service_client(data_plane: DataPlane) -> Generator[ServiceClient]:
-    """A `ServiceClient` that sends to `data_plane`, for the workspace's first source; nothing of it is kept."""
+    """A `ServiceClient` that sends to `data_plane`, for the workspace's first source; nothing of it is kept.
+
+    `service_client(source="app")` gives one for another source, `service_client(source="app", flush_queue_size=1)`
+    with settings of its own.
+    """
     from svctoolkit.sdk import ServiceClient
 
-    client = ServiceClient(data_plane_url=data_plane.url, data_directory=":memory:", track_lifecycle_events=False)
-    client.initialize(data_plane.write_key(next(iter(data_plane.workspace.sources)))).wait(10.0)
-    yield client
-    client.shutdown(1.0)
+    clients: list[ServiceClient] = []
+
+    class Client(ServiceClient):
+        def __call__(self, *, source: str, **settings: Any) -> Client:
+            return start(source, **settings)
+
+    def start(source: str, **settings: Any) -> Client:
+        options = {"data_directory": ":memory:", "track_lifecycle_events": False, **settings}
+        client = Client(data_plane_url=data_plane.url, **options)
+        clients.append(client)
+        client.initialize(data_plane.write_key(source)).wait(10.0)
+        return client
+
+    yield start(next(iter(data_plane.workspace.sources)))
+    for client in clients:
+        client.shutdown(1.0)
 
 
 @pytest.fixture
@@ -260,13 +297,16 @@ def run_scenario(pytestconfig: pytest.Config, request: pytest.FixtureRequest) ->
     """
 
     def run(scenario: str | Mapping[str, Any]) -> Outcome:
+        __tracebackhide__ = True
         from svctoolkit import runner
 
         if isinstance(scenario, str):
             _, scenarios = runner.collect([scenario])
         else:
             workspace = request.getfixturevalue("workspace")
-            scenarios = runner.suite_of({"scenarios": [dict(scenario)]}, workspace, name=request.node.nodeid).scenarios
+            scenarios = runner.suite_of(
+                {"scenarios": [{"name": request.node.name, **scenario}]}, workspace, name=request.node.nodeid
+            ).scenarios
         planes, snapshots = _planes(pytestconfig), _snapshots(pytestconfig)
         outcomes = [runner.attempt(chosen, planes, snapshots=snapshots) for chosen in scenarios]
         for outcome in outcomes:
@@ -277,32 +317,95 @@ def run_scenario(pytestconfig: pytest.Config, request: pytest.FixtureRequest) ->
     return run
 
 
-def assert_delivered(data_plane: DataPlane, *expected: Any, destination: str = "", run: str | None = None) -> None:
+def assert_delivered(
+    data_plane: DataPlane,
+    *expected: Any,
+    destination: str = "",
+    run: str | None = None,
+    any_order: bool = False,
+    at_least: bool = False,
+    count: int | None = None,
+    timeout: float = 10.0,
+) -> None:
     """That exactly these requests arrived, in this order, once nothing is under way; without any, that none did.
 
     Each is an expectation as in a suite (`{"body": {"event": "Order Completed"}}`, matchers included) of `method`,
-    `url`, `headers`, `query`, `body`. `destination` (key) and `run` narrow down which requests are meant.
+    `url`, `headers`, `query`, `body`. `destination` (key) and `run` narrow down which requests are meant. With
+    `any_order` they may come in any, with `at_least` others may come as well; with `count` that many requests match
+    the one expectation (or there are that many, without one). Within `timeout` seconds nothing must be under way.
     """
-    _assert(data_plane, "delivered", list(expected), destination, run)
+    __tracebackhide__ = True
+    results = _results(data_plane, expected, destination, run, timeout)
+    _assert("delivered", results, list(expected), any_order=any_order, at_least=at_least, count=count)
 
 
-def assert_dropped(data_plane: DataPlane, *expected: Any, destination: str = "", run: str | None = None) -> None:
-    """That exactly these were left out on the way: expectations of `by`, `reason`, `destination`, `event`."""
-    _assert(data_plane, "dropped", list(expected), destination, run)
+def assert_never_delivered(
+    data_plane: DataPlane, *expected: Any, destination: str = "", run: str | None = None, timeout: float = 10.0
+) -> None:
+    """That no request arrived that matches any of these; without any, that none arrived."""
+    __tracebackhide__ = True
+    results = _results(data_plane, expected, destination, run, timeout)
+    for expectation in expected or ({},):
+        _assert("delivered", results, [expectation], count=0)
 
 
-def _assert(data_plane: DataPlane, what: str, expected: list[Any], destination: str, run: str | None) -> None:
+def assert_dropped(
+    data_plane: DataPlane,
+    *expected: Any,
+    destination: str = "",
+    run: str | None = None,
+    any_order: bool = False,
+    at_least: bool = False,
+    count: int | None = None,
+    timeout: float = 10.0,
+) -> None:
+    """That exactly these were left out on the way: expectations of `by`, `reason`, `destination`, `event`, `fate`.
+
+    The rest as for `assert_delivered`.
+    """
+    __tracebackhide__ = True
+    results = _results(data_plane, expected, destination, run, timeout)
+    _assert("dropped", results, list(expected), any_order=any_order, at_least=at_least, count=count)
+
+
+def _results(
+    data_plane: DataPlane, expected: Sequence[Any], destination: str, run: str | None, timeout: float
+) -> Mapping[str, Any]:
+    """What became of the events, by destination. Raises `UsageError` for expectations that are none."""
     __tracebackhide__ = True
     from svctoolkit import runner
     from svctoolkit.errors import UsageError
 
-    for path, message in runner.problems(expected):
-        raise UsageError(f"{what}.{'.'.join(map(str, path))}: {message}")
+    for path, message in runner.problems(list(expected)):
+        raise UsageError(f"{'.'.join(map(str, path))}: {message}")
     keys = [destination] if destination else list(data_plane.workspace.destinations)
-    data_plane.drain(run=run or "")
-    results = runner.run_results(data_plane.of_run(run) if run is not None else data_plane, keys)
-    actual = [record for key in keys for record in results[what][key]]
-    differences = runner.differences({what: expected}, {what: actual})
-    if differences:
+    data_plane.drain(timeout, run=run or "")
+    return runner.run_results(data_plane.of_run(run) if run is not None else data_plane, keys)
+
+
+def _assert(
+    what: str,
+    results: Mapping[str, Any],
+    expected: list[Any],
+    *,
+    any_order: bool = False,
+    at_least: bool = False,
+    count: int | None = None,
+) -> None:
+    __tracebackhide__ = True
+    from svctoolkit import runner
+    from svctoolkit.errors import UsageError
+
+    actual = [record for records in results[what].values() for record in records]
+    if count is not None:
+        if len(expected) > 1:
+            raise UsageError("count goes with one expectation")
+        matching = [r for r in actual if not expected or not runner.differences(expected[0], r)]
+        like = f" that match {expected[0]}" if expected else ""
+        texts = [f"{what}: expected {count}{like}, got {len(matching)}"] if len(matching) != count else []
+    else:
+        operand: Any = {"$contains": expected} if at_least else {"$unordered": expected} if any_order else expected
+        texts = [str(d) for d in runner.differences({what: operand}, {what: actual})]
+    if texts:
         reasons = map(str, runner.causes(results)) if what == "delivered" else ()
-        raise AssertionError("\n".join([*map(str, differences), *reasons]))
+        raise AssertionError("\n".join([*texts, *reasons]))

@@ -280,3 +280,106 @@ def test_serial_is_the_group_of_xdist(pytester: pytest.Pytester, monkeypatch: py
 
     assert [mark.args for item in items for mark in item.iter_markers("xdist_group")] == [("one",), ("one",)]
     alone.assert_outcomes(passed=2)
+
+
+PLANE = """
+import pytest
+from svctoolkit import Workspace
+
+@pytest.fixture
+def workspace():
+    return Workspace.loads('''
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}
+  lake: {type: WEBHOOK, config: {webhookUrl: https://lake.example/in}}
+sources: {web: {destinations: [hook]}, app: {destinations: [lake]}}
+''')
+"""
+
+
+def test_helpers_say_how_many_and_in_which_order(pytester: pytest.Pytester) -> None:
+    """Count, any order, at least, never; also in a test that is a coroutine, and for another source's client."""
+    pytester.makeconftest(PLANE)
+    pytester.makepyfile(
+        """
+        import asyncio
+        import pytest
+        from svctoolkit.pytest_plugin import assert_delivered, assert_dropped, assert_never_delivered
+
+        A, B = {"body": {"event": "A"}}, {"body": {"event": "B"}}
+
+        def send(plane, *names):
+            for name in names:
+                plane.send({"type": "track", "event": name, "userId": "u"}, source="web")
+
+        def test_how_many(data_plane):
+            send(data_plane, "B", "A", "A")
+            assert_delivered(data_plane, A, count=2)
+            assert_delivered(data_plane, count=3)
+            assert_delivered(data_plane, A, A, B, any_order=True)
+            assert_delivered(data_plane, B, at_least=True)
+            assert_never_delivered(data_plane, {"body": {"event": "C"}})
+            assert_never_delivered(data_plane, destination="lake")
+            for wrong in (lambda: assert_delivered(data_plane, A, count=3), lambda: assert_delivered(data_plane, A, B),
+                          lambda: assert_delivered(data_plane, {"body": {"event": "C"}}, at_least=True),
+                          lambda: assert_delivered(data_plane, A, A, any_order=True),
+                          lambda: assert_never_delivered(data_plane, B), lambda: assert_dropped(data_plane, count=1)):
+                with pytest.raises(AssertionError):
+                    wrong()
+
+        def test_a_coroutine(data_plane):
+            async def main():
+                await asyncio.to_thread(send, data_plane, "A")
+                assert_delivered(data_plane, A, timeout=5)
+
+            asyncio.run(main())
+
+        def test_clients(data_plane, service_client):
+            other = service_client(source="app")
+            other.track("A")
+            assert other.flush()
+            assert_delivered(data_plane, A, destination="lake")
+            assert_never_delivered(data_plane, destination="hook")
+
+        def test_a_scenario_needs_no_name(run_scenario):
+            run_scenario({"source": "web", "send": {"type": "track", "event": "A", "userId": "u"},
+                          "expect": {"delivered": [{}]}})
+        """
+    )
+    pytester.runpytest_inprocess("-p", "no:randomly").assert_outcomes(passed=4)
+
+
+def test_a_failing_helper_is_short(pytester: pytest.Pytester) -> None:
+    """The line of the test and what differs, no source of this library."""
+    pytester.makeconftest(PLANE)
+    pytester.makepyfile(
+        """
+        from svctoolkit.pytest_plugin import assert_delivered
+
+        def test_it(data_plane):
+            assert_delivered(data_plane, {"body": {"event": "A"}})
+        """
+    )
+    text = pytester.runpytest_inprocess().stdout.str()
+
+    assert "delivered: expected 1 element, got 0: []" in text
+    assert "__tracebackhide__" not in text
+    assert "pytest_plugin.py" not in text.partition("short test summary")[0].replace("svctoolkit.pytest_plugin", "")
+
+
+def test_snapshots_that_nobody_used_are_told(pytester: pytest.Pytester) -> None:
+    """After a run of everything, and not after a part of it."""
+    send = "send: {type: track, event: E, userId: u, messageId: m}, ignore: [receivedAt, sentAt, originalTimestamp]"
+    expect = "expect: {delivered: [{body: {event: {$snapshot: event}}}]}"
+    head = SUITE.partition("scenarios:")[0] + "sources: {web: {destinations: [hook]}}\nscenarios:\n"
+    rows = "".join(f"  - {{name: {name}, {send}, {expect}}}\n" for name in ("one", "two"))
+    pytester.makefile(".suite.yaml", orders=head + rows)
+    folder = pytester.path / "__snapshots__" / "orders"
+    folder.mkdir(parents=True)
+    for name in ("one.event", "two.event", "old.event"):
+        (folder / f"{name}.json").write_text('"E"\n', encoding="utf-8")
+    whole, part = (pytester.runpytest_inprocess(*more) for more in ((), ("-k", "one")))
+
+    whole.assert_outcomes(passed=2)
+    whole.stdout.fnmatch_lines(["*__snapshots__/orders/old.event.json: no scenario uses this snapshot*"])
+    part.stdout.no_fnmatch_line("*no scenario uses this snapshot*")

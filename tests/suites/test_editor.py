@@ -110,9 +110,8 @@ def test_calls_are_checked_when_a_suite_is_read(call: str, said: str) -> None:
     from svctoolkit import Workspace
     from svctoolkit.errors import InvalidSuite
 
-    workspace = Workspace.loads(
-        "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/}}}\nsources: {web: {destinations: [hook]}}"
-    )
+    hook = "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/}}}"
+    workspace = Workspace.loads(f"{hook}\nsources: {{web: {{destinations: [hook]}}}}")
     with pytest.raises(InvalidSuite) as raised:
         runner.loads(f"scenarios: [{{name: a, calls: [{call}], expect: {{delivered: [{{}}]}}}}]", workspace)
 
