@@ -248,6 +248,7 @@ def test_no_two_workspaces_are_of_one_scope() -> None:
     copies = [copy.copy(workspace), copy.deepcopy(workspace), pickle.loads(pickle.dumps(workspace))]
 
     assert len(scopes) == 50
+    assert workspace.in_mode("live").scope == workspace.scope  # the same workspace, and the same workers
     assert len({workspace.scope, *(each.scope for each in copies[1:])}) == 3
 
 

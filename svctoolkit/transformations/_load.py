@@ -136,13 +136,13 @@ class SandboxedTransformation:
         """Of a call. One that breaks a worker which had others before is run again in a new one.
 
         So a call does not fail for what they have left behind, if that is only memory that nobody has cleaned up, or
-        for a worker that something else has ended. A call that has asked the world for something is not run again.
+        for a worker that something else has ended. A call that has has_requested the world for something is not run again.
         """
-        asked, first = False, True
+        has_requested, first = False, True
 
         def replies(requests: Sequence[Request], deadline: float) -> list[dict[str, Any]]:
-            nonlocal asked
-            asked = True
+            nonlocal has_requested
+            has_requested = True
             return self._requests.replies(requests, deadline)
 
         try:
@@ -151,7 +151,7 @@ class SandboxedTransformation:
                 return worker.run(content, self.program.limits, replies)
         except TransformationError as breach:
             lost = isinstance(breach, LostWorkerError) or (not first and breach.kind in _MAYBE_LOST)
-            if asked or not lost:
+            if has_requested or not lost:
                 raise
         with self.workers.worker(self.program, fresh=True) as worker:
             return worker.run(content, self.program.limits, replies)

@@ -259,7 +259,9 @@ class Workspace:
 
     def in_mode(self, mode: str) -> Workspace:
         """A copy in another delivery mode, which has everything else in common with this one."""
-        return replace(self, delivery=replace(self.delivery, mode=mode))
+        copy = replace(self, delivery=replace(self.delivery, mode=mode))
+        copy.scope = self.scope  # the same code: its workers need not start again
+        return copy
 
     @property
     def sends(self) -> bool:
