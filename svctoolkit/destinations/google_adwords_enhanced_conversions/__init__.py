@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations.google_adwords_enhanced_conversions._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -196,3 +197,6 @@ def _identifiers(event: Event, settings: EnhancedConversionsSettings) -> list[Ma
     if not found:
         raise MappingError("Google needs an e-mail address, telephone number, name or address", field="context.traits")
     return found
+
+
+destination.judge(judge)

@@ -30,6 +30,7 @@ from svctoolkit.destinations.hs._contacts import (
     midnights,
     traits_of,
 )
+from svctoolkit.destinations.hs._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import as_object, event_name
@@ -241,3 +242,6 @@ class _Account:
     def send(self, place: str, **body: Any) -> Payload:
         params = {"hapikey": self._key} if self._key else {}
         return Payload(endpoint=_API + place, headers=self.headers, params=params, **body)
+
+
+destination.judge(judge)

@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations._oauth_answers import judge_account
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -147,3 +148,6 @@ def _amount(properties: Mapping[str, Any]) -> int | float | None:
 def _cost(item: Mapping[str, Any]) -> int | float | None:
     price, quantity = leading_number(item.get("price")), leading_number(item.get("quantity"))
     return None if price is None else price * (1 if quantity is None else quantity)
+
+
+destination.judge(judge_account)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations._oauth_answers import judge_expired_token
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_ID,
@@ -191,3 +192,6 @@ def _amount(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind:
 
 def _cost(item: Mapping[str, Any]) -> float:
     return (leading_number(item.get("price")) or 0) * (leading_number(item.get("quantity")) or 0)
+
+
+destination.judge(judge_expired_token)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations.tiktok_ads._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -152,3 +153,6 @@ def _contents(event: Event) -> list[Any]:
     if isinstance(products, list) and products:
         return [ITEM(item) for item in products if isinstance(item, dict)]
     return [item] if (item := ONLY_ITEM(event.properties)) else []
+
+
+destination.judge(judge)
