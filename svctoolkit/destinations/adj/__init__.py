@@ -15,6 +15,7 @@ from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     IP,
+    Shape,
     Table,
     as_object,
     compact,
@@ -25,6 +26,7 @@ from svctoolkit.mapping import (
     json_text,
     number,
     platform,
+    value_of,
     without,
 )
 
@@ -63,18 +65,16 @@ def _revenue(value: Any) -> float:
     return round(float(number.of(value.strip().removeprefix("$") if isinstance(value, str) else value)), 2)
 
 
-COMMON = Table(
-    {
-        "ip_address": IP,
-        "tracking_enabled": "context.device.adTrackingEnabled",
-        "att_status": "context.device.attTrackingStatus",
-    }
-)
-DEVICE = {
-    "android": Table({"android_id": "context.device.id", "gps_adid": "context.device.advertisingId"}),
-    "ios": Table({"idfv": "context.device.id", "idfa": "context.device.advertisingId"}),
+_COMMON: Shape = {
+    "ip_address": IP,
+    "tracking_enabled": "context.device.adTrackingEnabled",
+    "att_status": "context.device.attTrackingStatus",
 }
-REVENUE = Table({"revenue": _revenue("properties.revenue")})
+DEVICE = {
+    "android": Table({**_COMMON, "android_id": "context.device.id", "gps_adid": "context.device.advertisingId"}),
+    "ios": Table({**_COMMON, "idfv": "context.device.id", "idfa": "context.device.advertisingId"}),
+}
+REVENUE = _revenue("properties.revenue")
 
 
 @destination.on("track")
@@ -89,7 +89,6 @@ def send_event(event: Event, settings: AdjustSettings) -> Payload:
         "app_token": settings.app_token,
         "event_token": token,
         "environment": "production" if settings.environment else "sandbox",
-        **COMMON(event),
         **_device(event),
         **_money(event),
         "callback_params": json_text({key: in_words(value) for key, value in rest.items()}) if rest else "",
@@ -109,8 +108,10 @@ def _device(event: Event) -> dict[str, Any]:
 
 def _money(event: Event) -> dict[str, Any]:
     """Revenue, and its currency unless it is nothing."""
-    money = REVENUE(event)
-    return {**money, "currency": event.properties.get("currency") or "USD"} if money.get("revenue") else money
+    revenue = value_of(event, REVENUE)
+    if not revenue:
+        return {"revenue": revenue}
+    return {"revenue": revenue, "currency": event.properties.get("currency") or "USD"}
 
 
 def _partner(event: Event, settings: AdjustSettings) -> dict[str, str]:
