@@ -280,6 +280,21 @@ def test_a_worker_that_dies_while_it_starts_is_started_again(
     assert (kinds(outputs), mark.exists()) == (["fine"], True)
 
 
+@pytest.mark.parametrize("how", ["exit", "memory", "time"])
+def test_a_breach_in_python_ends_a_child_alone(how: str, pools: dict[str, Pool]) -> None:
+    """The worker stays: the next call does not wait for another to start."""
+    code = (
+        "import os\ndef transformEvent(e, m):\n    if e.get('how') == 'exit': os._exit(1)\n"
+        "    if e.get('how') == 'memory': return {'a': 'x' * 10**9}\n    while e.get('how'): pass\n    return e"
+    )
+    loaded = transformations.load(code, "python", workers=pools["python"], limits=Limits(time=0.5))
+    (worker,) = pools["python"]._free
+    outputs = [loaded.run([event], [{}])[0] for event in ({}, {"how": how}, {"how": how}, {})]
+
+    assert [output.error is None for output in outputs] == [True, False, False, True]
+    assert pools["python"]._free == [worker]
+
+
 def test_a_worker_that_speaks_unasked_is_ended(pools: dict[str, Pool]) -> None:
     """An answer prepared for the next call is never taken for that call's answer."""
     code = (

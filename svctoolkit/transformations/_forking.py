@@ -57,6 +57,8 @@ class ForkingWorker(Worker):
     behind ends with it, and what it writes late is read by nobody.
     """
 
+    has_fresh_processes = True
+
     def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
         self._next: _Child | None = None
         super().__init__(language, memory, without)

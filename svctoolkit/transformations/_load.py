@@ -136,7 +136,7 @@ class SandboxedTransformation:
         """Of a call. One that breaks a worker which had others before is run again in a new one.
 
         So a call does not fail for what they have left behind, if that is only memory that nobody has cleaned up, or
-        for a worker that something else has ended. A call that has has_requested the world for something is not run again.
+        for a worker that something else has ended. A call that has asked the world for something is not run again.
         """
         has_requested, first = False, True
 
@@ -147,7 +147,7 @@ class SandboxedTransformation:
 
         try:
             with self.workers.worker(self.program) as worker:
-                first = worker.calls == 0
+                first = worker.has_fresh_processes or worker.calls == 0
                 return worker.run(content, self.program.limits, replies)
         except TransformationError as breach:
             lost = isinstance(breach, LostWorkerError) or (not first and breach.kind in _MAYBE_LOST)

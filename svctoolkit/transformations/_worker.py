@@ -40,6 +40,9 @@ class Worker(Process):
     many there were.
     """
 
+    #: whether no process has had a call before the one that it runs
+    has_fresh_processes = False
+
     def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
         super().__init__(language, memory, without)
         self.program = self.scope = ""
