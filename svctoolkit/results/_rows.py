@@ -97,6 +97,8 @@ def _status(entry: EventResult, stage: Stage, error: str) -> Status:
 
 def _row(result: DestinationResult, event: Mapping[str, Any], step: Step, spent: float | None) -> Row:
     view = Event(event)
+    # only a payload has headers and parameters of its own, and to look for them in thousands of events takes time
+    output = result.mask(step.output) if step.stage == "dest_transform" else result.masker.mask(step.output)
     user = str(event.get("userId") or event.get("anonymousId") or "")
     return Row(
         event_id=view.id,
@@ -112,5 +114,5 @@ def _row(result: DestinationResult, event: Mapping[str, Any], step: Step, spent:
         http_status=step.http_status,
         error=result.masker.text(step.error),
         milliseconds=spent,
-        output=result.mask(step.output),
+        output=output,
     )
