@@ -67,8 +67,8 @@ def listening_at(host: str, port: int) -> socket.socket:
     if not 0 <= port <= 65535:
         raise ConfigError(f"{port} is no port; ports are 0 (a free one) to 65535")
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        return _listening(found[0][0], found[0][4])
+        addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return _listening(addresses[0][0], addresses[0][4])
     except (socket.gaierror, UnicodeError) as error:
         raise ConfigError(f"cannot listen at {where}: no address is known for {host!r}") from error
     except OSError as error:
@@ -77,16 +77,16 @@ def listening_at(host: str, port: int) -> socket.socket:
 
 def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
     # asyncio switches Nagle's algorithm off only where TCP is named; without that every answer waits 40 ms.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(2048)
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(2048)
     except OSError:
-        made.close()
+        bound.close()
         raise
-    return made
+    return bound
 
 
 def _reason(error: OSError) -> str:

@@ -43,11 +43,11 @@ def counts(found: View) -> list[Html]:
     """How many events were received and rejected, and what became of them at each destination."""
     rows = [["received", len(found.received)], ["rejected", len(found.rejected)], ["requests", len(found.deliveries)]]
     fates = found.fate_counts()
-    parts = [display.table(["what", "count"], rows)]
+    blocks = [display.table(["what", "count"], rows)]
     if fates:
-        shown = [[destination, fate(status), count] for (destination, status), count in fates.items()]
-        parts.append(display.table(["destination", "fate", "events"], shown))
-    return parts
+        lines = [[destination, fate(status), count] for (destination, status), count in fates.items()]
+        blocks.append(display.table(["destination", "fate", "events"], lines))
+    return blocks
 
 
 def fate(status: str) -> Html:
@@ -92,8 +92,8 @@ def delivery(one: Delivery, masker: Masker) -> Html:
 def of_fate(one: Fate, masker: Masker) -> Html:
     """What became of the event, and the event."""
     facts = {"destination": one.destination, "by": one.by, "reason": one.reason, "attempts": str(one.attempts)}
-    known = display.facts({k: masker.mask(v) for k, v in facts.items() if v})
-    return display.page(fate(one.status), known, display.tree(one.event, f"{one.type} {one.name}"))
+    table = display.facts({k: masker.mask(v) for k, v in facts.items() if v})
+    return display.page(fate(one.status), table, display.tree(one.event, f"{one.type} {one.name}"))
 
 
 def _status(one: Delivery) -> Html:

@@ -242,8 +242,8 @@ def _filter(query: dict[str, str]) -> Filter:
         if name in ("since", "until"):
             members[name] = _seconds_of(name, value)
         elif name not in FILTERS:
-            known = ", ".join((*FILTERS, "since", "until"))
-            refuse(f"there is no filter {name[:50]!r}; the filters are {known}")
+            names = ", ".join((*FILTERS, "since", "until"))
+            refuse(f"there is no filter {name[:50]!r}; the filters are {names}")
     return Filter(**members)
 
 

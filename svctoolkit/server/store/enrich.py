@@ -58,10 +58,10 @@ def moment(value: Any) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        found = datetime.fromisoformat(value)
-        if found.tzinfo is UTC:
-            return found
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        time = datetime.fromisoformat(value)
+        if time.tzinfo is UTC:
+            return time
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -88,10 +88,10 @@ def _time(value: Any) -> str:
     """A time as `iso` writes it, or an empty text for what is no time."""
     if value is None:
         return ""
-    found = moment(value)
-    if found is None:
+    time = moment(value)
+    if time is None:
         return ""
-    return str(value) if _WRITTEN(value) else iso(found)
+    return str(value) if _WRITTEN(value) else iso(time)
 
 
 def _corrected(received: datetime, original: str, sent: str) -> str:

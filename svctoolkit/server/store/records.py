@@ -245,8 +245,8 @@ def newest_refusals(store: Store, chosen: Selection, limit: int) -> list[Arrival
 
 def _same(chosen: Selection, *columns: str) -> tuple[list[str], list[Any]]:
     """A condition for each of the columns that something is chosen of, and the values."""
-    given = {column: getattr(chosen, column) for column in columns}
-    chosen_columns = {column: value for column, value in given.items() if value or (column == "run" and value == "")}
+    values = {column: getattr(chosen, column) for column in columns}
+    chosen_columns = {column: value for column, value in values.items() if value or (column == "run" and value == "")}
     return [f"{column} = ?" for column in chosen_columns], [*chosen_columns.values()]
 
 

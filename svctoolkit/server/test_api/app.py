@@ -38,10 +38,10 @@ def app(
     operations = [*TestApi(runs, Lanes(timeout=timeout)).operations(), *Definitions().operations()]
     own = [_route(operation, workspace) for operation in operations]
     docs = Docs([*operations, *documented]).routes()
-    made = Starlette(routes=[*routes, *own, *docs], exception_handlers=ERROR_HANDLERS)
-    made.router.redirect_slashes = False
-    made.state.pipeline = runs
-    return made
+    application = Starlette(routes=[*routes, *own, *docs], exception_handlers=ERROR_HANDLERS)
+    application.router.redirect_slashes = False
+    application.state.pipeline = runs
+    return application
 
 
 def _route(operation: Operation, workspace: Workspace) -> Route:

@@ -77,8 +77,8 @@ class Definitions:
 def _cached_response(request: Request, content: bytes) -> Response:
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": etag, "Cache-Control": "no-cache"}
-    known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
-    if known & {etag, "*"}:
+    tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+    if tags & {etag, "*"}:
         return Response(status_code=304, headers=headers)
     return Response(content, 200, headers, "application/json")
 

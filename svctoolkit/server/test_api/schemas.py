@@ -149,7 +149,7 @@ def parse_request(raw: dict[str, Any], kind: type[R]) -> R:
 
 
 def _check_names(what: str, given: dict[str, Any], kind: type[Struct]) -> None:
-    known = kind.__struct_encode_fields__
+    names = kind.__struct_encode_fields__
     for name in given:
-        if name not in known:
-            refuse(f"{what} has no member {name[:100]!r}.{did_you_mean(name, known)}")
+        if name not in names:
+            refuse(f"{what} has no member {name[:100]!r}.{did_you_mean(name, names)}")

@@ -12,12 +12,12 @@ from svctoolkit.workspace import Person, Workspace
 
 def person(request: Request, workspace: Workspace) -> Person:
     """Who sent the request. Raises `RequestError` (401) for credentials that are absent, malformed or wrong."""
-    given = request.headers.getlist("authorization")
-    email, token = _credentials(given[0]) if len(given) == 1 else ("", "")
-    found = workspace.person(email, token)
-    if found is None:
+    lines = request.headers.getlist("authorization")
+    email, token = _credentials(lines[0]) if len(lines) == 1 else ("", "")
+    owner = workspace.person(email, token)
+    if owner is None:
         raise RequestError(401, {"message": "Invalid Authorization Header"})
-    return found
+    return owner
 
 
 def _credentials(header: str) -> tuple[str, str]:

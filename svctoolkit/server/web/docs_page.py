@@ -170,5 +170,5 @@ def _pretty(value: Any) -> str:
 
 def _text(text: str) -> str:
     """Escaped, with `code` between backticks."""
-    parts = escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if odd % 2 else part for odd, part in enumerate(parts))
+    pieces = escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if odd % 2 else part for odd, part in enumerate(pieces))

@@ -68,14 +68,14 @@ def _allow(headers: MutableHeaders, origin: str) -> None:
 
 
 async def _preflight(scope: Scope, send: Send) -> None:
-    asked = Headers(scope=scope)
-    method = asked.get("access-control-request-method", "")
+    wishes = Headers(scope=scope)
+    method = wishes.get("access-control-request-method", "")
     headers = MutableHeaders({"Vary": "Access-Control-Request-Method, Access-Control-Request-Headers"})
     if method in _METHODS:
         headers["Access-Control-Allow-Methods"] = method
         headers["Access-Control-Max-Age"] = "900"
-        if "access-control-request-headers" in asked:
-            headers["Access-Control-Allow-Headers"] = asked["access-control-request-headers"]
+        if "access-control-request-headers" in wishes:
+            headers["Access-Control-Allow-Headers"] = wishes["access-control-request-headers"]
     await send({"type": "http.response.start", "status": 204, "headers": headers.raw})
     await send({"type": "http.response.body", "body": b""})
 

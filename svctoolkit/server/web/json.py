@@ -97,8 +97,8 @@ def _integer(text: str) -> int:
 def _float(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        shown = text if len(text) <= 40 else f"{text[:20]}... ({len(text)} characters)"
-        refuse(f"the number {shown} is out of range; the largest is about 1.8e308")
+        excerpt = text if len(text) <= 40 else f"{text[:20]}... ({len(text)} characters)"
+        refuse(f"the number {excerpt} is out of range; the largest is about 1.8e308")
     return number
 
 

@@ -41,8 +41,8 @@ def _check_content_type(request: Request) -> None:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity":
         refuse(f"Content-Encoding {encoding} is not taken here; send the body as it is", status=415)
-    given = request.headers.get("content-type", "").strip()
-    media, *parameters = [part.strip().lower() for part in given.split(";")]
+    content_type = request.headers.get("content-type", "").strip()
+    media, *parameters = [item.strip().lower() for item in content_type.split(";")]
     if media and media != "application/json" and not (media.startswith("application/") and media.endswith("+json")):
         refuse(f"Content-Type must be application/json, not {media}", status=415)
     charsets = {p.partition("=")[2].strip('" ') for p in parameters if p.startswith("charset")}

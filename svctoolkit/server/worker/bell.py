@@ -31,13 +31,13 @@ class Bell:
         """Whether `condition` came true within `timeout` seconds. It is asked anew after every change."""
         deadline = monotonic() + timeout
         while True:
-            seen = self._rung
+            before = self._rung
             if condition():
                 return True
             if self.closed:
                 return False
             with self._changed:
-                if not self._changed.wait_for(lambda: self._rung != seen, max(0.0, deadline - monotonic())):  # noqa: B023
+                if not self._changed.wait_for(lambda: self._rung != before, max(0.0, deadline - monotonic())):  # noqa: B023
                     return False
 
     async def wait_async(self, condition: Callable[[], bool], timeout: float | None) -> bool:

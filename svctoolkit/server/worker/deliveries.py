@@ -162,9 +162,10 @@ class Deliveries:
             self._pending.settle(destination, [r.task.run for r in results if r.retry_in is None])
             done()
             deliveries = [sent(row, task) for row, (_, task) in zip(numbered, drafts, strict=True)]
-            tasks = (result.task for result in results)
-            known = [SettledFate(row, task.type, task.name, task.user) for row, task in zip(fates, tasks, strict=True)]
-            self._journal.deliver(deliveries, known)
+            tasks = [result.task for result in results]
+            pairs = zip(fates, tasks, strict=True)
+            changes = [SettledFate(row, task.type, task.name, task.user) for row, task in pairs]
+            self._journal.deliver(deliveries, changes)
             self._bell.ring()
 
         saving = self._work.save_results(fates, [row for row, _ in drafts], number)

@@ -75,13 +75,13 @@ class Engine:
         Each retry is over, and its result stored, before time goes on: pauses are as long as if one had waited.
         """
         deadline = monotonic() + timeout
-        left = seconds
+        remaining = seconds
         while self.bell.wait(self._is_quiet, max(0.0, deadline - monotonic())):
-            if left <= 0:
+            if remaining <= 0:
                 return True
-            step = self._deliveries.move_to_retry(left)
+            step = self._deliveries.move_to_retry(remaining)
             self._moved += timedelta(seconds=step)
-            left -= step
+            remaining -= step
         return False
 
     def _is_quiet(self) -> bool:

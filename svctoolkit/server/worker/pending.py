@@ -65,8 +65,8 @@ class Pending:
 
     def is_paused(self, destination: str) -> bool:
         """Whether events for a destination wait until somebody enables it."""
-        known = self._workspace.destinations.get(destination)
-        return known is not None and not known.enabled
+        target = self._workspace.destinations.get(destination)
+        return target is not None and not target.enabled
 
     def by_destination(self, run: str | None = None) -> dict[str, int]:
         """How many events of a run, or of all, are pending at each destination, disabled ones included."""

@@ -139,22 +139,22 @@ class Router:
         routes = Routes()
         numbered = [(block, place, head) for block in blocks for place, head in enumerate(_heads(block))]
         digests = [_digest(block, head) for block, _, head in numbered]
-        known = self._work.duplicates(digests)
+        earlier = self._work.duplicates(digests)
         for (block, place, head), digest in zip(numbered, digests, strict=True):
-            seq, first = block.first + place, known.get(digest)
+            seq, first = block.first + place, earlier.get(digest)
             repeats = first.seq if first is not None and block.at - first.at < self._window else None
             if repeats is None:
-                known[digest] = Duplicate(seq, block.at)
+                earlier[digest] = Duplicate(seq, block.at)
             row = _event_row(seq, block, head, digest, repeats)
             routes.events.append(row)
             # The lane need not read small events again.
-            held = block if len(block.body) < _HELD * block.count else None
+            own_block = block if len(block.body) < _HELD * block.count else None
             for key, (status, by, reason) in self._fates(block, place, head, repeats):
                 fate = FateRow(seq, key, block.run, status, by, storable(reason), 0, block.at, None)
                 routes.fates.append(fate)
                 if status == "pending":
                     owner, user = owner_of(row.user, row.anonymous), row.user or row.anonymous
-                    task = Task(seq, block.source, block.run, owner, user, row.type, row.name, block=held)
+                    task = Task(seq, block.source, block.run, owner, user, row.type, row.name, block=own_block)
                     routes.tasks.setdefault(key, []).append(task)
                 else:
                     routes.settled.append(SettledFate(fate, row.type, row.name, row.user or row.anonymous))
@@ -214,8 +214,8 @@ def _digest(block: Block, head: Head) -> int:
 def _event_row(seq: int, block: Block, head: Head, digest: int, repeats: int | None) -> EventRow:
     members = (head.message_id, head.user_id, head.anonymous_id, head.type, head.event or head.name)
     message_id, user, anonymous, kind, name = map(_column, members)
-    known = digest if repeats is None else None
-    return EventRow(seq, message_id, known, repeats, block.source, block.run, user, anonymous, kind, name, block.at)
+    own = digest if repeats is None else None
+    return EventRow(seq, message_id, own, repeats, block.source, block.run, user, anonymous, kind, name, block.at)
 
 
 def _column(value: Any) -> str:

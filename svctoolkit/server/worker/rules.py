@@ -104,21 +104,21 @@ def _of_source(value: Any, source_type: str) -> Any:
 
 def _by_consent(event: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     context = event.get("context")
-    given = context.get("consentManagement") if isinstance(context, Mapping) else None
-    if not isinstance(given, Mapping) or not isinstance(given.get("deniedConsentIds"), list):
+    consent = context.get("consentManagement") if isinstance(context, Mapping) else None
+    if not isinstance(consent, Mapping) or not isinstance(consent.get("deniedConsentIds"), list):
         return ""
-    denied = {text.strip() for text in given["deniedConsentIds"] if isinstance(text, str) and text.strip()}
-    provider = given.get("provider") or ""
-    if denied and _without_consent(denied, provider, given, config):
+    denied = {text.strip() for text in consent["deniedConsentIds"] if isinstance(text, str) and text.strip()}
+    provider = consent.get("provider") or ""
+    if denied and _without_consent(denied, provider, consent, config):
         return f"the user denied the consents that the destination needs: {', '.join(sorted(denied))}"
     return ""
 
 
-def _without_consent(denied: set[str], provider: Any, given: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
+def _without_consent(denied: set[str], provider: Any, consent: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
     for entry in _rows(config.get("consentManagement")):
         needed = _names(_rows(entry.get("consents")), "consent")
         if entry.get("provider") == provider and needed:
-            strategy = (entry if provider == "custom" else given).get("resolutionStrategy")
+            strategy = (entry if provider == "custom" else consent).get("resolutionStrategy")
             return needed <= denied if strategy == "or" else bool(needed & denied)
     if provider in ("", "oneTrust"):
         needed = _names(_rows(config.get("oneTrustCookieCategories")), "oneTrustCookieCategory")
@@ -143,5 +143,5 @@ def _rows(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _names(rows: Iterable[Mapping[str, Any]], member: str) -> set[str]:
-    found = (row.get(member) for row in rows)
-    return {text.strip() for text in found if isinstance(text, str) and text.strip()}
+    texts = (row.get(member) for row in rows)
+    return {text.strip() for text in texts if isinstance(text, str) and text.strip()}
