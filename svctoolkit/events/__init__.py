@@ -34,6 +34,14 @@ __all__ = [
 ]
 
 
+def __getattr__(name: str) -> Any:
+    if name != "strategies":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # Hypothesis: only for those who test with it
+
+    return import_module(f"{__name__}.strategies")
+
+
 def check(message: object) -> Mapping[str, Any]:
     """`message` itself, if it is an event that can be tested.
 

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any, Literal, Protocol
 
 import msgspec
+from msgspec import UNSET
 
 from svctoolkit.errors import StillWaiting, ToolkitError
 from svctoolkit.runner.attempts import verify as _verify
@@ -126,6 +127,10 @@ class _Attempt:
         return True
 
     def _perform(self, step: Step, run: str, *, prefix: str) -> StepOutcome:
+        if step.spec.generate is not UNSET:
+            from svctoolkit.runner.attempts.generate import generate  # few suites make up events
+
+            return generate(step, lambda sends, number: self._perform(sends, f"{run}.g{number}", prefix=prefix))
         began = self.clock()
         try:
             step = step.complete(self.captured)

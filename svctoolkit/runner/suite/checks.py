@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import UNSET
 
 from svctoolkit.errors import Problem, UnknownName, did_you_mean
+from svctoolkit.events import sample
 from svctoolkit.runner.expect import compare
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.matchers import MISSING
@@ -138,7 +139,7 @@ def tag_problems(tags: Sequence[str]) -> list[str]:
 def _shape(step: Step) -> Places:
     """A step does one thing, and says what that needs."""
     spec = step.spec
-    does = [name for name in ("request", "send", "calls", "event") if getattr(spec, name) is not UNSET]
+    does = [name for name in ("request", "send", "calls", "generate", "event") if getattr(spec, name) is not UNSET]
     targets = [name for name in ("destination", "source", "transformation") if getattr(spec, name) is not UNSET]
     if step.kind == "request":
         yield from _request(spec)
@@ -169,7 +170,12 @@ def _event(step: Step, target: str) -> Places:
 
 
 def _send(spec: _format.Step) -> Places:
-    key = "calls" if spec.calls is not UNSET else "send"
+    key = next(name for name in ("calls", "generate", "send") if getattr(spec, name) is not UNSET)
+    if spec.generate is not UNSET and isinstance(spec.generate.like, str):
+        try:
+            sample(spec.generate.like)
+        except UnknownName as error:
+            yield ("generate", "like"), str(error)
     if spec.source is UNSET:
         yield (), "who sends? Name the `source`, or give all scenarios one with `defaults: {source: ...}`"
     if spec.transformation is not UNSET:
@@ -193,7 +199,7 @@ def _send(spec: _format.Step) -> Places:
 def _request(spec: _format.Step) -> Places:
     request = spec.request
     assert request is not UNSET  # noqa: S101 - the caller asked
-    for key in ("event", "send", "calls", "stages", "destinationConfig", "force"):
+    for key in ("event", "send", "calls", "generate", "stages", "destinationConfig", "force"):
         if getattr(spec, key) not in (UNSET, False):
             yield (key,), f"a request is sent as it is: {key!r} belongs in its path or its `json`"
     if request.json is not UNSET and request.body is not UNSET:
@@ -250,7 +256,8 @@ def _key_problems(step: Step, connected: list[str]) -> Places:
 
 
 def _expectation(scenario: Scenario, step: Step) -> Places:
-    if not step.expect and not (scenario.live and scenario.live.verify):
+    generates = step.spec.generate is not UNSET  # that none of them fails is enough
+    if not step.expect and not generates and not (scenario.live and scenario.live.verify):
         missing = step.spec.expect is UNSET
         yield (() if missing else ("expect",)), "nothing is expected: a scenario that cannot fail tests nothing"
     allowed = (*_EXPECTED[step.kind], "capture")

@@ -182,6 +182,14 @@ class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verify: Verify | UnsetType = UNSET
 
 
+class Generate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Events that are made up: of the shape of one, with other values, and without some of its members."""
+
+    like: Annotated[str | dict[str, Any], Meta(description="name of a sample event, such as track; or an event")]
+    runs: Annotated[int, Meta(ge=1, le=100_000, description="how many are sent")] = 25
+    seed: Annotated[int, Meta(description="another one gives other events")] = 0
+
+
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One thing that is done, and what must come of it."""
 
@@ -197,6 +205,10 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     calls: Annotated[
         list[dict[str, Any]] | UnsetType,
         Meta(description="calls of ServiceClient, such as {track: {name: Order Completed}}"),
+    ] = UNSET
+    generate: Annotated[
+        Generate | UnsetType,
+        Meta(description="send made-up events, one by one, and show the smallest for which something is wrong"),
     ] = UNSET
     stages: Stages | UnsetType = UNSET
     force: bool = False
@@ -281,7 +293,19 @@ def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a suite file. Inside a scenario a lone `$(name)` may stand for any value."""
     definition = yamlfile.schema(Suite)
     definitions = definition["$defs"]
-    whole = {"tags", "cases", "matrix", "expect", "request", "steps", "recorder", "setup", "teardown", "ignore"}
+    whole = {
+        "tags",
+        "cases",
+        "matrix",
+        "expect",
+        "request",
+        "generate",
+        "steps",
+        "recorder",
+        "setup",
+        "teardown",
+        "ignore",
+    }
     for name, fixed in (("Scenario", whole), ("Step", whole), ("Stages", set()), ("Expect", {"capture"})):
         properties = definitions[name]["properties"]
         for key in properties.keys() - fixed:

@@ -362,7 +362,7 @@ class _Loader:
             return step
         defaults = self.data.get("defaults", {})
         complete = dict(step)
-        if "send" in step or "calls" in step:
+        if "send" in step or "calls" in step or "generate" in step:
             sources = self.suite.workspace.sources
             source = defaults.get("source") or (next(iter(sources)) if len(sources) == 1 else None)
             if source and "source" not in step:

@@ -97,7 +97,7 @@ class Step:
     def kind(self) -> Kind:
         if self.spec.request is not UNSET:
             return "request"
-        if self.spec.send is not UNSET or self.spec.calls is not UNSET:
+        if not (self.spec.send is self.spec.calls is self.spec.generate is UNSET):
             return "send"
         return "transformation" if self.spec.transformation is not UNSET else "verify"
 
