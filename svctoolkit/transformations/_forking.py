@@ -135,6 +135,8 @@ class ForkingWorker(Worker):
     def _hear(self, letter: bytes, number: int, seconds: float = _CONTROL_SECONDS) -> bytes:
         """The parent's answer to this. It answers in order: what comes before is kept, if it is about another child."""
         while (letter, number) not in self._answers:
+            if not self._expected:  # the question did not get through
+                raise ClosedError
             question = self._expected.popleft()
             frame = self.channel.receive(question[1], time.monotonic() + seconds, _LARGEST)
             if question[0] == b"F" or question == (letter, number):
