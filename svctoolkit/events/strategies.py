@@ -28,8 +28,8 @@ _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 def like(event: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     """Events of the shape of `event`: the same members with other values of their kind, and any of them may be absent.
 
-    Type, name, integrations and times are as they are; `userId` and the like are texts that are not empty. `messageId` is left out,
-    so that no two are taken for the same event.
+    Type, name, integrations and times are as they are; `userId` and the like are texts that are not empty. `messageId`
+    is left out, so that no two are taken for the same event.
     """
     fixed = {name: st.just(value) for name, value in event.items() if name in _FIXED or _is_time(value)}
     ids = {name: st.text("abcdefghij0123456789-", min_size=1, max_size=12) for name in event if name in _IDS}
