@@ -76,16 +76,16 @@ class _Guard:
     def always(self, handle: Handler) -> Handler:
         """Only with credentials."""
 
-        async def checked(request: Request) -> Response:
+        async def guard_first(request: Request) -> Response:
             self._check(request)
             return await handle(request)
 
-        return checked
+        return guard_first
 
     def local(self, handle: Handler) -> Handler:
         """With credentials, or on loopback."""
 
-        async def checked(request: Request) -> Response:
+        async def guard_first(request: Request) -> Response:
             if "authorization" in request.headers or not self._loopback:
                 self._check(request)
             elif "origin" in request.headers or not _names_loopback(request.url.hostname or ""):
@@ -93,7 +93,7 @@ class _Guard:
                 raise RequestError(401, {"message": message})
             return await handle(request)
 
-        return checked
+        return guard_first
 
     def _check(self, request: Request) -> None:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")

@@ -175,7 +175,7 @@ class Ingest:
 def _allow(method: str, endpoint: Endpoint) -> Endpoint:
     """The gateway answers other methods 405, with an empty body."""
 
-    async def checked(request: Request) -> Response:
+    async def guard_first(request: Request) -> Response:
         if request.method != method:
             return Response(status_code=405, headers={"Allow": method})
         try:
@@ -183,7 +183,7 @@ def _allow(method: str, endpoint: Endpoint) -> Endpoint:
         except GatewayRefusal as refusal:  # of a body that nobody keeps
             return refusal.response()
 
-    return checked
+    return guard_first
 
 
 def _join(refusals: Iterable[GatewayRefusal]) -> GatewayRefusal:

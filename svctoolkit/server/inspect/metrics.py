@@ -71,9 +71,9 @@ def _family(name: str, text: str, kind: str, labels: tuple[str, ...], values: Ma
     yield f"# HELP {name} {text}"
     yield f"# TYPE {name} {kind}"
     for key, value in sorted(values.items()):
-        pairs = ",".join(f'{label}="{_escaped(part)}"' for label, part in zip(labels, key, strict=True))
+        pairs = ",".join(f'{label}="{_escape(part)}"' for label, part in zip(labels, key, strict=True))
         yield f"{name}{{{pairs}}} {value}" if pairs else f"{name} {value}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

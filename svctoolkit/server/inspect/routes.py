@@ -137,7 +137,7 @@ class Inspect:
     async def _settle(self) -> None:
         """Let what was accepted before get into the tables."""
         await self._engine.bell.wait_async(self._engine.pending.all_routed, 5.0)
-        await asyncio.wrap_future(self._engine.store.flushed())
+        await asyncio.wrap_future(self._engine.store.start_flush())
 
     def operations(self) -> list[Operation]:
         bad = {400: ResponseDoc("A parameter is wrong.", (Refusal,)), 401: _UNAUTHORISED}

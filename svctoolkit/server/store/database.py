@@ -97,9 +97,9 @@ class Store:
     def flush(self) -> None:
         """Return when everything that was written before is on disk."""
         if not self._closed:
-            self.flushed().result()
+            self.start_flush().result()
 
-    def flushed(self) -> Future[None]:
+    def start_flush(self) -> Future[None]:
         """Done when everything that was written before is on disk."""
         return self.write(lambda _: None)
 

@@ -80,7 +80,7 @@ def enrich(event: dict[str, Any], ids: tuple[str, str], received: datetime, ip: 
     now = iso(received)
     original = event["originalTimestamp"] = _time(event.get("originalTimestamp")) or now
     sent = event["sentAt"] = _time(event.get("sentAt")) or now
-    event["timestamp"] = _time(event.get("timestamp")) or _corrected(received, original, sent)
+    event["timestamp"] = _time(event.get("timestamp")) or _correct_time(received, original, sent)
     event["receivedAt"] = now
 
 
@@ -94,7 +94,7 @@ def _time(value: Any) -> str:
     return str(value) if _WRITTEN(value) else iso(time)
 
 
-def _corrected(received: datetime, original: str, sent: str) -> str:
+def _correct_time(received: datetime, original: str, sent: str) -> str:
     try:
         return iso(received - (datetime.fromisoformat(sent) - datetime.fromisoformat(original)))
     except OverflowError:

@@ -47,10 +47,10 @@ class Work:
         # Numbered as they are stored, so whoever pages through them by number misses none.
         self._delivery_numbers = count(store.read("select coalesce(max(number), 0) + 1 from deliveries")[0][0])
 
-    def unrouted_count(self) -> int:
+    def count_unrouted(self) -> int:
         return int(self._store.read("select count(*) from blocks where routed = 0")[0][0])
 
-    def unrouted_blocks(self, after: int, most: int, most_bytes: int) -> list[Block]:
+    def next_blocks(self, after: int, most: int, most_bytes: int) -> list[Block]:
         """The next blocks that are not routed yet: `most` of them, or as many as have `most_bytes` (one at least)."""
         sql = f"{_BLOCKS} where routed = 0 and first > ? order by first limit ?"
         blocks: list[Block] = []
@@ -154,10 +154,10 @@ class Events:
 
     def __getitem__(self, seq: int) -> Mapping[str, Any]:
         """Raises `KeyError` when the event is not kept any more, `StoreError` when it cannot be read."""
-        block = self._cached(seq) or self._read(seq)
+        block = self._from_cache(seq) or self._read(seq)
         return block.events[seq - block.first]
 
-    def _cached(self, seq: int) -> Block | None:
+    def _from_cache(self, seq: int) -> Block | None:
         with self._lock:
             return next((b for b in self._blocks.values() if b.first <= seq < b.first + b.count), None)
 

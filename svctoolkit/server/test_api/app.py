@@ -45,13 +45,13 @@ def app(
 
 
 def _route(operation: Operation, workspace: Workspace) -> Route:
-    handle = operation.handle if operation.login != "person" else _protected(operation.handle, workspace)
+    handle = operation.handle if operation.login != "person" else _protect(operation.handle, workspace)
     return Route(operation.path, handle, methods=[operation.method], name=operation.id)
 
 
-def _protected(handle: Handler, workspace: Workspace) -> Handler:
-    async def checked(request: Request) -> Response:
+def _protect(handle: Handler, workspace: Workspace) -> Handler:
+    async def guard_first(request: Request) -> Response:
         auth.person(request, workspace)
         return await handle(request)
 
-    return checked
+    return guard_first

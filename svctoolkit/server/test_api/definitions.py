@@ -21,14 +21,14 @@ class Definitions:
     """The catalogue's definitions, encode once."""
 
     async def all(self, request: Request) -> Response:
-        return _cached_response(request, self._all)
+        return _etag_response(request, self._all)
 
     async def one(self, request: Request) -> Response:
         try:
             definition = definitions.get(request.path_params["name"])
         except UnknownName as error:
             refuse(str(error), status=404)
-        return _cached_response(request, encode(definition.to_dict()))
+        return _etag_response(request, encode(definition.to_dict()))
 
     @cached_property
     def _all(self) -> bytes:
@@ -74,7 +74,7 @@ class Definitions:
         ]
 
 
-def _cached_response(request: Request, content: bytes) -> Response:
+def _etag_response(request: Request, content: bytes) -> Response:
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = {"ETag": etag, "Cache-Control": "no-cache"}
     tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}

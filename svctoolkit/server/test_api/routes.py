@@ -33,12 +33,12 @@ class TestApi:
         self._tests, self._lanes, self._workspace = Tests(pipeline), lanes, pipeline.workspace
 
     async def test_destination(self, request: Request) -> Response:
-        return await self._tested(request, self._tests.destination)
+        return await self._test(request, self._tests.destination)
 
     async def test_source(self, request: Request) -> Response:
-        return await self._tested(request, self._tests.source)
+        return await self._test(request, self._tests.source)
 
-    async def _tested(self, request: Request, make: Callable[[str, dict[str, Any], int, list[str]], Test]) -> Response:
+    async def _test(self, request: Request, make: Callable[[str, dict[str, Any], int, list[str]], Test]) -> Response:
         raw, size = await read_object(request)
         (id,) = request.path_params.values()
         test = make(id, raw, size, request.query_params.getlist("force"))

@@ -62,7 +62,7 @@ class Attempts:
 
     def _judge_first(self, task: Task, results: list[EventResult], wire: _Wire, route: Route) -> Outcome:
         if route.transformation is not None:
-            events = _transformed_events(results)
+            events = _events_after_transformation(results)
             task.transformed = [route.masker.mask(event) for event in events] if self._masked else events
         refusals = [refusal for result in results for refusal in _refusals(result)]
         replies = [reply for result in results for reply in _replies(result)]
@@ -182,7 +182,7 @@ def _may_help(status: int) -> bool:
     return status in _THROTTLED or status >= 500 or status < 200
 
 
-def _transformed_events(results: Iterable[EventResult]) -> list[Mapping[str, Any]]:
+def _events_after_transformation(results: Iterable[EventResult]) -> list[Mapping[str, Any]]:
     events = (result.user_transformed_payload for result in results)
     return [event for event in events if event is not ABSENT and error_of(event) is None]
 

@@ -16,7 +16,7 @@ from svctoolkit.server.store.work import Events, Work
 from svctoolkit.server.worker.attempt import Attempts
 from svctoolkit.server.worker.backoff import Backoff
 from svctoolkit.server.worker.bell import Bell
-from svctoolkit.server.worker.journal import Journal, SettledFate, sent
+from svctoolkit.server.worker.journal import Journal, SettledFate, delivery_change
 from svctoolkit.server.worker.lane import Lane
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.task import Outcome, Result, Task, owner_of
@@ -153,7 +153,7 @@ class Deliveries:
         def number(rows: list[DeliveryRow]) -> None:
             numbered[:] = rows
 
-        def settled(failure: BaseException | None) -> None:
+        def on_saved(failure: BaseException | None) -> None:
             if failure is not None:
                 if not self._stopped:
                     _LOG.error("the store cannot take results of %s; trying again: %s", destination, failure)
@@ -161,7 +161,7 @@ class Deliveries:
                 return
             self._pending.settle(destination, [r.task.run for r in results if r.retry_in is None])
             done()
-            deliveries = [sent(row, task) for row, (_, task) in zip(numbered, drafts, strict=True)]
+            deliveries = [delivery_change(row, task) for row, (_, task) in zip(numbered, drafts, strict=True)]
             tasks = [result.task for result in results]
             pairs = zip(fates, tasks, strict=True)
             changes = [SettledFate(row, task.type, task.name, task.user) for row, task in pairs]
@@ -169,7 +169,7 @@ class Deliveries:
             self._bell.ring()
 
         saving = self._work.save_results(fates, [row for row, _ in drafts], number)
-        saving.add_done_callback(lambda future: settled(future.exception()))
+        saving.add_done_callback(lambda future: on_saved(future.exception()))
 
 
 def _fate_row(result: Result, destination: str, at: float) -> FateRow:

@@ -116,10 +116,10 @@ class Engine:
         except BaseException:
             self.pending.refuse()
             raise
-        future.add_done_callback(lambda done: self._accepted(blocks[0], done.exception()))
+        future.add_done_callback(lambda done: self._on_stored(blocks[0], done.exception()))
         return future
 
-    def _accepted(self, block: Block, failure: BaseException | None) -> None:
+    def _on_stored(self, block: Block, failure: BaseException | None) -> None:
         if failure is None:
             self._router.add(block)
         else:

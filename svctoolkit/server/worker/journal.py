@@ -56,12 +56,12 @@ class Journal:
         """Events were routed; `fates` are those that were settled by that."""
         self._count("received", ((row.source,) for row in events if row.repeats is None))
         self._count("repeated", ((row.source,) for row in events if row.repeats is not None))
-        self.feed.tell("received", events, _received)
+        self.feed.tell("received", events, _event_change)
         self._settle(fates)
 
     def reject(self, row: RejectedRow) -> None:
         self._count("rejected", [(row.source, str(row.status))])
-        self.feed.tell("rejected", [row._replace(body=b"")], _rejected)
+        self.feed.tell("rejected", [row._replace(body=b"")], _refusal_change)
 
     def deliver(self, deliveries: Sequence[SentDelivery], fates: Sequence[SettledFate]) -> None:
         """Attempts are over: these requests were made, and this became of the events."""
@@ -72,18 +72,18 @@ class Journal:
     def _settle(self, fates: Sequence[SettledFate]) -> None:
         rows = (item.fate for item in fates)
         self._count("fates", ((row.destination, row.status) for row in rows if row.status != "pending"))
-        self.feed.tell("fate", fates, _fate)
+        self.feed.tell("fate", fates, _fate_change)
 
     def _count(self, kind: str, items: Iterable[tuple[str, ...]]) -> None:
         with self._lock:
             self._counts[kind].update(items)
 
 
-def sent(row: DeliveryRow, task: Task) -> SentDelivery:
+def delivery_change(row: DeliveryRow, task: Task) -> SentDelivery:
     return SentDelivery(*row[:7], task.type, task.name, task.user)
 
 
-def _received(row: EventRow) -> dict[str, Any]:
+def _event_change(row: EventRow) -> dict[str, Any]:
     return {
         "seq": row.seq,
         "messageId": row.id,
@@ -97,12 +97,12 @@ def _received(row: EventRow) -> dict[str, Any]:
     }
 
 
-def _rejected(row: RejectedRow) -> dict[str, Any]:
+def _refusal_change(row: RejectedRow) -> dict[str, Any]:
     names = ("seq", "source", "run", "status", "reason", "position")
     return {name: getattr(row, name) for name in names}
 
 
-def _fate(item: SettledFate) -> dict[str, Any]:
+def _fate_change(item: SettledFate) -> dict[str, Any]:
     names = ("seq", "destination", "run", "status", "by", "reason", "attempts")
     members = {name: getattr(item.fate, name) for name in names}
     return members | {"type": item.type, "name": item.name, "user": item.user}

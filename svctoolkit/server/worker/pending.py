@@ -21,7 +21,7 @@ class Pending:
     def __init__(self, work: Work, workspace: Workspace) -> None:
         self._work, self._workspace = work, workspace
         self._lock = Lock()
-        self._unrouted = work.unrouted_count()
+        self._unrouted = work.count_unrouted()
         self._events: Counter[tuple[str, str]] = work.pending_counts()
 
     def accept(self) -> None:

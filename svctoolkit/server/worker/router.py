@@ -124,7 +124,7 @@ class Router:
 
     def _load(self) -> None:
         """Read blocks from the store. Whoever adds one meanwhile waits for the lock, and finds it queued."""
-        blocks = self._work.unrouted_blocks(self._queued_to, _LOADED_BLOCKS, _WINDOW_BYTES)
+        blocks = self._work.next_blocks(self._queued_to, _LOADED_BLOCKS, _WINDOW_BYTES)
         for block in blocks:
             self._queue(block)
         self._behind = bool(blocks)  # until nothing more is found
