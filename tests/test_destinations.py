@@ -92,7 +92,7 @@ def results_of(name: str, example: BatchExample) -> list[Batch]:
     jobs = []
     for number, event in enumerate(example.events, 1):
         job = Numbered((number, event, example.config))
-        whose = {"userId": example.users[number - 1]} if example.users else {}
+        whose = {**example.metadata, **({"userId": example.users[number - 1]} if example.users else {})}
         job.metadata = {**whose, "dontBatch": True} if number in example.alone else whose
         jobs.append(job)
     answers = Example(name=example.name, config={}, event={}, lookups=example.lookups)

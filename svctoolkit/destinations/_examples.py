@@ -88,6 +88,7 @@ class BatchExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Several events of one configuration, numbered from 1, and the requests that they share: `batches.yaml`.
 
     `alone` has the numbers of those that must be sent alone (`dontBatch`), `users` whose order is to be kept, of each.
+    `metadata` is what the service knows of the destination's account.
     """
 
     name: str
@@ -98,6 +99,7 @@ class BatchExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     users: list[str] = []
     now: str = "2026-01-15T10:10:00Z"
     lookups: list[Asked] = []
+    metadata: dict[str, Any] = {}
 
 
 E = TypeVar("E", Example, OutcomeExample, BatchExample)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Rows, Settings
 from svctoolkit.destinations._oauth_answers import judge_account
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -60,6 +60,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"status": 429, "code": "TOO_MANY_REQUESTS", "message": "Resource level throttle"}),
         Answer("invalid field", 400, {"status": 400, "code": "INVALID_FIELD", "message": "conversionHappenedAt"}),
     ],
+    merges=[Merge("elements", limit=5000)],
 )
 
 USER_INFO = Table(

@@ -3,8 +3,8 @@
 track sends the event that the configuration maps the name to, else the one that Reddit has for it, else a custom one.
 The access token is that of the account that delivers. https://ads-api.reddit.com/docs/v2/#tag/Conversions
 
-Decisions. A configuration without a version, or with any, sends by version 2: the service was never seen to choose. A
-revenue of `true` is none.
+Decisions. Everything goes to version 2 of the API. The service sends single events there, too, whatever the
+configuration's `version` is, and only batches of a v3 configuration to version 3. A revenue of `true` is none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Rows, Settings
 from svctoolkit.destinations._oauth_answers import judge_expired_token
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -62,7 +62,7 @@ destination = DestinationType(
     docs="https://ads-api.reddit.com/docs/v2/#tag/Conversions",
     names=("reddit",),
     quirks=[
-        "`version` is not looked at: everything goes to version 2.0 of the API, also where the configuration says v3.",
+        "A single event goes to version 2.0 of the API, also where the configuration says v3.",
         "E-mail addresses are trimmed before they are hashed, and keep their capitals, where Reddit wants lower case.",
         "`item_count` of a purchase is the number of different products; of other events, how many pieces there are.",
     ],
@@ -72,6 +72,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"success": False, "error": {"reason": "TOO_MANY_REQUESTS"}}),
         Answer("invalid field", 400, {"success": False, "error": {"reason": "BAD_REQUEST", "explanation": "event_at"}}),
     ],
+    merges=[Merge("events", limit=500, honours_alone=True)],
 )
 
 
