@@ -74,6 +74,8 @@ ACTION = Table(
 ACTION_TIME = Table({"occured": TIME})
 ACTION_USER = Table({"named_user_id": "userId"})
 _OF_ACTION = frozenset({"interactionId", "interactionType", "sessionId", "transaction", "value"})
+#: The name of a trait, of the flat name of something in it.
+_WHOLE = re.compile(r"[^.\[]*").match
 #: The traits that Airship has a name for.
 NAMES = {
     "name": "full_name",
@@ -146,16 +148,18 @@ def _attributes(
     if when is None:
         raise MappingError("expected a time such as 2026-01-31T12:00:00Z", field=TIME.paths[0])
     instead = {name.partition("#")[0] for name in objects}
-    values = []
+    times = settings.times
+    values: list[dict[str, Any]] = []
     for name, value in traits.items():
-        if re.split(r"[.\[]", name, maxsplit=1)[0] in instead:
+        if instead and _WHOLE(name).group() in instead:  # type: ignore[union-attr]
             continue
-        if name in settings.times:
+        if name in times:
             value = whole_second(value) or value
-        values.append((NAMES.get(name) or name.replace(".", "_"), value))
-    return [
-        {"action": "set", "key": key, "value": value, "timestamp": when} for key, value in [*values, *objects.items()]
-    ]
+        key = NAMES.get(name) or (name.replace(".", "_") if "." in name else name)
+        values.append({"action": "set", "key": key, "value": value, "timestamp": when})
+    for name, value in objects.items():
+        values.append({"action": "set", "key": name, "value": value, "timestamp": when})
+    return values
 
 
 def whole_second(value: Any) -> str | None:
