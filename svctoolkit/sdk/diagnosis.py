@@ -30,9 +30,8 @@ def diagnosis(settings: Settings, runtime: Runtime) -> str:
         if dispatcher.wait():
             lines["next attempt"] = f"in {dispatcher.wait():.0f} s"
         advice += _advice(settings, engine.recorder.opted_out, path)
-        elsewhere = engine.queue.sources.waiting_elsewhere()
-        if elsewhere:
-            lines["under other write keys"] = f"{elsewhere} event(s) wait"
+        if engine.queue.elsewhere:
+            lines["under other write keys"] = f"{engine.queue.elsewhere} event(s) wait"
             advice.append("initialize(key, {'adopt': [other key]}) sends what waits under another write key.")
     counts = (
         "recorded",

@@ -44,17 +44,17 @@ class Engine:
         before: Engine | None,
     ) -> None:
         self.settings, self._reporter = settings, reporter
-        self._embedded = bool(getattr(settings.transport, "embedded", False))
+        self.embedded = bool(getattr(settings.transport, "embedded", False))
         self._transport = settings.transport or HttpTransport()
         self.turnstile = Turnstile(_PATIENCE)
-        path, source = queue_path(settings, embedded=self._embedded), fingerprint(write_key)
+        path, source = queue_path(settings, embedded=self.embedded), fingerprint(write_key)
         same_file = before is not None and before.database.path == path
         self.database: Database = before.database if before is not None and same_file else Database(path, reporter)
         limit, clock = settings.db_threshold_count, settings.clock
         self.queue = Queue(self.database, reporter, source=source, origin=origin, limit=limit, clock=clock)
         self._take_over(before if same_file else None, origin)
         integrations = Integrations(settings.factories, client, reporter)
-        self.device = DeviceMode(integrations, self.queue, reporter, inline=self._embedded)
+        self.device = DeviceMode(integrations, self.queue, reporter, inline=self.embedded)
         self.recorder = Recorder(self.queue, settings, options, reporter, self._reset_devices)
         self.dispatcher = Dispatcher(
             self.queue,
@@ -66,12 +66,12 @@ class Engine:
             on_config=self._use_config,
         )
         self.dispatcher.use_cache()
-        self.worker = Worker(self.dispatcher, reporter, lambda: self.database.gate.lent(), embedded=self._embedded)
+        self.worker = Worker(self.dispatcher, reporter, lambda: self.database.gate.lent(), embedded=self.embedded)
         process.at_fork(self, before=Engine._before_fork, parent=Engine._after_fork_in_parent, child=Engine._after_fork)
 
     def start(self) -> None:
         """Let the worker run, or without one do its first turn."""
-        if self._embedded:
+        if self.embedded:
             self.dispatcher.tick()
             return
         self.worker.start()
@@ -94,15 +94,14 @@ class Engine:
         self.recorder.record(call)
         if self.settings.factories:
             self.device.wake()
-        if not self._embedded:
+        if not self.embedded:
             self.worker.start()
             if self.dispatcher.is_batch_due():
                 self.worker.wake()
 
     def deliver_embedded(self) -> None:
         """With a data plane in this process a call is over when its event is there."""
-        if self._embedded:
-            self.worker.flush(0.5)
+        self.worker.flush(0.5)
 
     def flush(self, timeout: float, *, patient: bool = True) -> bool:
         """Send what waits, to the data plane and then to device mode; whether the data plane has all of it."""
@@ -121,11 +120,10 @@ class Engine:
         if self.settings.adopt:
             self.queue.sources.adopt([fingerprint(key) for key in self.settings.adopt])
         self.queue.refresh(open_file=True)
-        elsewhere = self.queue.sources.waiting_elsewhere()
-        if elsewhere:
+        if self.queue.elsewhere:
             text = (
-                f"{elsewhere} event(s) wait in {self.database.path} under another write key; they are sent by a client "
-                'with that key, or by this one after initialize(key, {"adopt": [that key]})'
+                f"{self.queue.elsewhere} event(s) wait in {self.database.path} under another write key; they are sent "
+                'by a client with that key, or by this one after initialize(key, {"adopt": [that key]})'
             )
             self._reporter.error(StorageError(text), LogLevel.WARN, topic="other keys")
 

@@ -133,7 +133,8 @@ class Runtime:
 
     def _run(self, engine: Engine, work: Callable[[Engine], None]) -> None:
         engine.turnstile.run(lambda: self._safely(engine, work))
-        self._safely(engine, Engine.deliver_embedded)
+        if engine.embedded:
+            self._safely(engine, Engine.deliver_embedded)
 
     def _postpone(self, call: _Early) -> None:
         if len(self._early) < _EARLY_CALLS:

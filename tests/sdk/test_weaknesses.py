@@ -7,6 +7,7 @@ to 401, 404 or 413, 202 taken for a failure, an error body without `code`, no Re
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
@@ -129,3 +130,19 @@ def test_a_frame_shows_the_queue(make):
     assert str(frame["stored_at"].dt.tz) == "UTC"
     assert frame["payload"][1]["properties"] == {"n": 1}
     assert frame["bytes"][1] == len(json.dumps(frame["payload"][1], ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def test_a_proxy_gets_its_credentials(make, gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
+    """User and password of the proxy's URL go with each request, and nowhere else."""
+    monkeypatch.setenv("HTTP_PROXY", f"http://us%40er:pa%3Ass@127.0.0.1:{gateway.port}")
+    monkeypatch.setenv("http_proxy", f"http://us%40er:pa%3Ass@127.0.0.1:{gateway.port}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    client = make(data_plane_url="http://plane.example")
+    client.track("one")
+    client.flush()
+
+    headers = [headers for path, headers, _ in gateway.requests if path.startswith("http://plane.example/")]
+    assert headers
+    assert {base64.b64decode(h["proxy-authorization"].removeprefix("Basic ")) for h in headers} == {b"us@er:pa:ss"}
+    assert "pa:ss" not in client.diagnose() + client.stats().last_error

@@ -83,12 +83,14 @@ class Turnstile:
                 self._postponed.append(work)
                 return
             try:
-                self._catch_up()
+                if self._postponed:
+                    self._catch_up()
                 work()
             finally:
                 self._gate.leave()
         finally:
-            self.catch_up()
+            if self._postponed:
+                self.catch_up()
 
     def catch_up(self) -> None:
         """Do what came meanwhile, or what whoever was inside has missed by a moment."""

@@ -106,8 +106,10 @@ class Reporter:
 
     def publish(self) -> None:
         """Call the callbacks for what happened until now. What they raise is logged, what they cause comes later."""
+        if not self._news:
+            return
         me = threading.get_ident()
-        if not self._news or me in self._publishing:
+        if me in self._publishing:
             return
         self._publishing.add(me)
         try:

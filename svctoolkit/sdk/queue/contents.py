@@ -41,6 +41,13 @@ def count(connection: sqlite3.Connection, source: str, table: str = "events") ->
     return int(connection.execute(f"SELECT count(*) FROM {table} WHERE source=?", (source,)).fetchone()[0])
 
 
+def count_all(connection: sqlite3.Connection, source: str) -> tuple[int, int]:
+    """How many events of this source wait, and how many of others: found in one go through the file."""
+    query = "SELECT coalesce(sum(source=?), 0), count(*) FROM events"
+    own, total = connection.execute(query, (source,)).fetchone()
+    return int(own), int(total) - int(own)
+
+
 def version(connection: sqlite3.Connection) -> int:
     """Changes when another process writes."""
     return int(connection.execute("PRAGMA data_version").fetchone()[0])

@@ -154,13 +154,14 @@ class Queue(Spool):
         """The queue's numbers and the client's counts, as of one moment."""
 
         def numbers(connection: sqlite3.Connection | None) -> tuple[Numbers, dict[str, int]]:
-            stored = contents.count(connection, self.source) if connection else self.count
+            if connection and (version := contents.version(connection)) != self._version:
+                self._recount(connection, version)
             parked = contents.count(connection, self.source, "parked") if connection else 0
             unsorted = self._memory.unsorted
             in_memory = len(self._memory) + unsorted
             counts = self._reporter.tally.totals()
             counts["recorded"] = counts.get("recorded", 0) + unsorted
-            return Numbers(stored - len(self._undeleted.rows["cloud"]) + in_memory, parked, in_memory), counts
+            return Numbers(self.count - len(self._undeleted.rows["cloud"]) + in_memory, parked, in_memory), counts
 
         return self._access.run(numbers, None, patience=1.0) or numbers(None)
 
@@ -192,8 +193,7 @@ class Queue(Spool):
             version = contents.version(connection)
             if not is_moved and version == self._version:
                 return False
-            self._version = version
-            self.count = contents.count(connection, self.source)
+            self._recount(connection, version)
             return True
 
         return self._access.run(refresh, False, patience=PATIENCE)
@@ -215,6 +215,11 @@ class Queue(Spool):
                 self._database.gate.leave()
 
     # Below: inside the gate.
+
+    def _recount(self, connection: sqlite3.Connection, version: int) -> None:
+        """Look through the file, which another process has changed."""
+        self._version = version
+        self.count, self.elsewhere = contents.count_all(connection, self.source)
 
     def _forget_undeleted(self, deleted: int) -> None:
         self.count -= deleted

@@ -16,11 +16,6 @@ class Sources:
     def __init__(self, access: Access, states: States, source: str) -> None:
         self._access, self._states, self._source = access, states, source
 
-    def waiting_elsewhere(self) -> int:
-        """How many events of other sources wait in the same file."""
-        query = "SELECT count(*) FROM events WHERE source<>?"
-        return self._access.run(lambda c: int(c.execute(query, (self._source,)).fetchone()[0]), 0, patience=PATIENCE)
-
     def adopt(self, sources: Iterable[str], *, origin: str = "") -> None:
         """Take over what waits under other sources, and the identity that goes with it; with `origin`, only what that
         client recorded."""

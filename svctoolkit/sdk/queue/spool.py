@@ -43,6 +43,7 @@ class Spool:
     ) -> None:
         self.source = source
         self.count = 0  # events on disk
+        self.elsewhere = 0  # those of other sources, at the last look
         self._origin, self._owner = origin, claims.owner()
         self._database, self._reporter, self._limit, self._clock = database, reporter, limit, clock
         self._access = Access(database, reporter, self._count_loss, self._sort_inbox)
@@ -108,8 +109,12 @@ class Spool:
         began = time.monotonic()
         self._reporter.count("recorded")
         try:
-            self._to_disk()
-            self._access.attempt(lambda c: self._insert(c, body, at, for_devices))
+            if self._memory.unsorted or not self._memory.is_empty:
+                self._to_disk()
+            try:
+                self._insert(self._database.connection(), body, at, for_devices)
+            except FAILURES:  # the way through `attempt` knows how to repair a file, and takes longer
+                self._access.attempt(lambda connection: self._insert(connection, body, at, for_devices))
             self._access.recover()
         except FAILURES as error:
             self._access.tell(error)

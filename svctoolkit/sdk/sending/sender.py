@@ -94,7 +94,7 @@ class Sender:
             self.release()
         elif self._following is None:
             self._following = self._store_last(size, 0)
-        return self._conclude(answer, len(batch.rows) - len(outcome.delivered) - len(outcome.parked))
+        return self._conclude(answer, min(size, len(batch.rows) - len(outcome.delivered) - len(outcome.parked)))
 
     def will_send(self, upto: int) -> bool:
         """Whether events not newer than `upto` are claimed for the next step."""
