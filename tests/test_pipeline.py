@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from copy import deepcopy
+from time import sleep
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from svctoolkit.delivery import Answer, HttpRequest, HttpResponse
 from svctoolkit.destinations import CATALOGUE, Context, DestinationType, Payload, Settings
 from svctoolkit.errors import InvalidConfig, InvalidMessageType, RequestError, ToolkitError, UnknownName, Unsupported
 from svctoolkit.events import Event
-from svctoolkit.pipeline import Stages
+from svctoolkit.pipeline import Stages, run_many
 
 EVENT = events.sample("track")
 ALL = Stages(send_to_destination=True)
@@ -303,3 +304,22 @@ def test_a_destination_answers_as_its_server() -> None:
     result = Pipeline(workspace).test_destination("slack", events.sample("track"), stages=ALL)
 
     assert result.data[0].destination_response == ["ok"]
+
+
+def test_the_time_of_each_stage() -> None:
+    """In milliseconds, of what the stage itself took; of a call with several events each has its share."""
+    workspace = Workspace()
+    workspace.transformation("slow", lambda event: sleep(0.05) or event)
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="slow")
+    pipeline = Pipeline(workspace)
+    pipeline.recorder.answer("*", Answer(delay=0.1))
+    given = [events.track("Order", user_id=f"u{number}") for number in range(4)]
+    alone = pipeline.test_destination("hook", given[0], stages=Stages(send_to_destination=True)).data[0].milliseconds
+    route = pipeline.route(workspace.destination("hook"))
+    together = run_many(given, route, Stages(), pipeline.sender(route), [pipeline.context] * 4)
+
+    assert list(alone) == ["user_transform", "dest_transform", "send_to_destination"]
+    assert 50 <= alone["user_transform"] < 900
+    assert 100 <= alone["send_to_destination"] < 900
+    assert 0 < alone["dest_transform"] < 100
+    assert all(50 <= results[0].milliseconds["user_transform"] < 150 for results in together)
