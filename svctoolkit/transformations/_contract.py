@@ -139,6 +139,9 @@ class Geolocation(Protocol):
     def __call__(self, ip: str) -> Any: ...
 
 
+_PLAIN_INT = 2**63
+
+
 def outputs(returned: Any) -> tuple[dict[str, Any], ...]:
     """The events in what a transformation returned for one event: nothing, an event, or a list of events, as JSON.
 
@@ -159,6 +162,38 @@ def outputs(returned: Any) -> tuple[dict[str, Any], ...]:
 
 def _json_copy(event: dict[str, Any]) -> dict[str, Any]:
     """A copy that is JSON through and through: what is shared, or changed later, stays with the user's code."""
+    try:
+        plain: dict[str, Any] = plain_copy(event, MAX_DEPTH)
+    except NotPlain:
+        return _careful_copy(event)
+    return plain
+
+
+class NotPlain(Exception):
+    """A value that may not be the same after a journey as JSON, or is too deep."""
+
+
+def plain_copy(value: Any, depth: int) -> Any:
+    """A copy of a value of at most `depth` levels that JSON gives back as it is. Raises `NotPlain` for others."""
+    kind = type(value)
+    if kind is dict or kind is list:
+        if depth <= 0:
+            raise NotPlain
+        if kind is list:
+            return [plain_copy(inner, depth - 1) for inner in value]
+        for name in value:
+            if type(name) is not str or not (name.isascii() or name.isprintable()):
+                raise NotPlain
+        return {name: plain_copy(inner, depth - 1) for name, inner in value.items()}
+    # halves of surrogate pairs are not printable
+    if kind is str and (value.isascii() or value.isprintable()):
+        return value
+    if kind is float or kind is bool or value is None or (kind is int and -_PLAIN_INT < value < _PLAIN_INT):
+        return value
+    raise NotPlain
+
+
+def _careful_copy(event: dict[str, Any]) -> dict[str, Any]:
     if too_deep(event):
         raise TransformationError(f"an event is nested at most {MAX_DEPTH} levels deep", name="ValueError")
     try:

@@ -9,7 +9,8 @@ from copy import deepcopy
 from typing import Any
 
 from svctoolkit.errors import TransformationError
-from svctoolkit.transformations._contract import Metadata, Output, outputs
+from svctoolkit.events import MAX_DEPTH
+from svctoolkit.transformations._contract import Metadata, NotPlain, Output, outputs, plain_copy
 
 
 class CallableTransformation:
@@ -26,7 +27,7 @@ class CallableTransformation:
         return [self._transform(event, about) for event, about in zip(events, metadata, strict=True)]
 
     def _transform(self, event: Mapping[str, Any], about: Metadata) -> Output:
-        copy = deepcopy(dict(event))
+        copy = _copy(event)
         try:
             returned = self.function(copy, lambda _event: about) if self._wants_metadata else self.function(copy)
             return Output(outputs(returned))
@@ -34,6 +35,14 @@ class CallableTransformation:
             return Output(error=error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises is the event's error
             return Output(error=_error_with_place(error))
+
+
+def _copy(event: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        copy: dict[str, Any] = plain_copy(dict(event), MAX_DEPTH)
+    except NotPlain:  # whoever calls in process may have put anything into it
+        return deepcopy(dict(event))
+    return copy
 
 
 def _error_with_place(error: BaseException) -> TransformationError:
