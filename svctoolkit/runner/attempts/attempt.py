@@ -101,7 +101,7 @@ class _Attempt:
                 self.plane.script(self.scenario.recorder)
             if self._steps():
                 self._poll()
-                self._add([*self._slowness(began), *self._unused_answers(), *self._unused_ignores()])
+                self._add([*self._slowness(began), *self._idle_answers(), *self._idle_ignores()])
         finally:
             self._hooks("teardown", self.scenario.teardown)
 
@@ -111,8 +111,8 @@ class _Attempt:
         for step in steps:
             outcome = self._perform(step, f"{self.run}.{when}", prefix=f"{when}.")
             if outcome.differences:
-                told = [replace(d, text=f"{when}: {d}") for d in outcome.differences]
-                self.outcomes.append(replace(outcome, differences=told, hook=when))
+                labelled = [replace(d, text=f"{when}: {d}") for d in outcome.differences]
+                self.outcomes.append(replace(outcome, differences=labelled, hook=when))
                 well = False
         return well
 
@@ -208,7 +208,7 @@ class _Attempt:
         if spent > self.limit:
             yield self._too_long(f"{spent:.2f} s")
 
-    def _unused_ignores(self) -> Iterator[Difference]:
+    def _idle_ignores(self) -> Iterator[Difference]:
         """A path to ignore that is nowhere is misspelt, or what it was written for is gone."""
         for index, rule in enumerate(self.scenario.own_ignores):
             if not any(is_in(rule, step.results) for step in self.outcomes):
@@ -216,7 +216,7 @@ class _Attempt:
                 place = (*self.scenario.written, "ignore", index)
                 yield Difference((), ("ignore", index), "a value to ignore", "none", text=text, place=place)
 
-    def _unused_answers(self) -> Iterator[Difference]:
+    def _idle_answers(self) -> Iterator[Difference]:
         """Answers that nobody asked for are a difference: what they were written for did not happen."""
         for key in self.scenario.scripted:
             answers, count = len(self.scenario.recorder[key]), self.requests.get(key, 0)

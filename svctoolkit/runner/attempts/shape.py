@@ -78,13 +78,13 @@ def _is_about_map(wanted: Any, keys: Container[str]) -> bool:
 def _shape_attempts(counts: Mapping[str, int], tries: Mapping[str, list[Any]], wanted: Any) -> Any:
     """Numbers, or the requests where a list is expected."""
 
-    def chosen(key: str, expected: Any) -> Any:
+    def count_or_tries(key: str, expected: Any) -> Any:
         return _with_times(tries[key], expected) if wants_list(expected) else counts[key]
 
     if is_keyed(wanted, counts):
-        return {key: chosen(key, wanted.get(key)) for key in counts}
+        return {key: count_or_tries(key, wanted.get(key)) for key in counts}
     if len(counts) == 1:
-        return chosen(next(iter(counts)), wanted)
+        return count_or_tries(next(iter(counts)), wanted)
     if wants_list(wanted):
         return [one for values in tries.values() for one in _with_times(values, wanted)]
     return dict(counts)

@@ -39,7 +39,7 @@ def _of(suite: Suite, files: set[Path], root: Path, base: str) -> Iterator[Scena
     keys = set[str]()
     workspace = (suite.path.parent / str(suite.document.data.get("workspace", ""))).resolve()
     if workspace in touched:
-        parts = _changed_parts(suite, workspace, root, base)
+        parts = _touch_of_workspace(suite, workspace, root, base)
         if parts is not None:
             touched.discard(workspace)
             keys |= parts
@@ -76,7 +76,7 @@ def _code(suite: Suite) -> dict[Path, set[str]]:
     }
 
 
-def _changed_parts(suite: Suite, file: Path, root: Path, base: str) -> set[str] | None:
+def _touch_of_workspace(suite: Suite, file: Path, root: Path, base: str) -> set[str] | None:
     """The destinations that a change of the workspace file touches; None where it touches more than these."""
     try:
         before = yamlfile.load(_git(root, "show", f"{base}:{file.relative_to(root).as_posix()}"), name=file.name).data

@@ -18,8 +18,8 @@ from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.calls import call_problems
 from svctoolkit.runner.suite.claims import (
-    covered_by_ignore,
     hollow_claims,
+    ignored_expectations,
     invariant_problems,
     only_captures,
     unreachable_scripts,
@@ -111,8 +111,8 @@ def _claim_problems(scenario: Scenario) -> Iterator[Problem]:
         text = "a scenario that only captures cannot fail: expect something, too"
         yield document.problem([*scenario.steps[-1].place, "expect", "capture"], text, key=True)
     for step in scenario.steps:
-        written = _written(step, document)
-        for path, message in [*hollow_claims(scenario, step), *covered_by_ignore(scenario, written)]:
+        written = _raw_expectation(step, document)
+        for path, message in [*hollow_claims(scenario, step), *ignored_expectations(scenario, written)]:
             place = path if path[:1] in _OF_STEP else ("expect", *path)
             yield document.problem([*step.place, *place], message, key=True)
 
@@ -120,7 +120,7 @@ def _claim_problems(scenario: Scenario) -> Iterator[Problem]:
 _OF_STEP = ((), ("expect",), ("source",))
 
 
-def _written(step: Step, document: Document) -> Any:
+def _raw_expectation(step: Step, document: Document) -> Any:
     """A step's expectation as it stands in the file: with references to fixtures instead of what is in them."""
     value: Any = document.data
     part: Any  # a key, or the number of an element

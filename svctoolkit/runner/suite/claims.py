@@ -47,7 +47,7 @@ def hollow_claims(scenario: Scenario, step: Step) -> Places:
         if name in _LISTS:
             yield from (((name, *path), text) for path, text in _empty(expected, keys))
     if step.kind == "send":
-        yield from _disabled(scenario, step)
+        yield from _dead_ends(scenario, step)
 
 
 def _members(name: str, expected: Any, keys: Collection[str], path: Place = ()) -> Places:
@@ -85,7 +85,7 @@ def _empty(expected: Any, keys: Collection[str]) -> Places:
                 yield (key,), advice
 
 
-def _disabled(scenario: Scenario, step: Step) -> Places:
+def _dead_ends(scenario: Scenario, step: Step) -> Places:
     """Nothing ever gets to a destination that is disabled, so that nothing came there shows nothing."""
     workspace = scenario.suite.workspace
     reached = [workspace.destinations[key] for key in scenario.destinations_of(step)]
@@ -130,7 +130,7 @@ def only_captures(scenario: Scenario) -> bool:
     )
 
 
-def covered_by_ignore(scenario: Scenario, written: Any) -> Places:
+def ignored_expectations(scenario: Scenario, written: Any) -> Places:
     """What a scenario expects itself and its `ignore`, or the suite's, would never compare."""
     for path in _leaves(written, ()):
         for rule in scenario.ignore:
