@@ -33,8 +33,8 @@ _HOSTS = {"standard": "https://api.getblueshift.com", "eu": "https://api.eu.getb
 
 
 class BlueshiftSettings(Settings, frozen=True, kw_only=True):
-    event_api_key: Secret | None = None
-    users_api_key: Secret | None = None
+    event_api_key: Secret = Secret("")
+    users_api_key: Secret = Secret("")
     data_center: Literal["standard", "eu"] = "standard"
 
 
@@ -137,7 +137,7 @@ def _send(settings: BlueshiftSettings, kind: str, body: Mapping[str, Any]) -> Pa
     name, key = (
         ("usersApiKey", settings.users_api_key) if kind == "customers" else ("eventApiKey", settings.event_api_key)
     )
-    if not key:
+    if not key.reveal():
         raise MappingError(f"the configuration has no {name}")
     credentials = b64encode(key.reveal().encode()).decode()
     return Payload(
