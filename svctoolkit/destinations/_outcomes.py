@@ -73,7 +73,7 @@ class Delivery:
             for at in range(len(self.jobs))
         )
         whole: OutcomeKind = outcome if jobs and all(job.outcome == outcome for job in jobs) else "delivered"
-        return Outcome(whole, message, jobs)
+        return Outcome(whole, message or ("" if whole == "delivered" else jobs[0].message), jobs)
 
     def apart(self, message: str = "") -> Outcome:
         """A failed batch is tried again job by job; a job that was alone already is aborted."""

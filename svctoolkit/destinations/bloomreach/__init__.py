@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations.bloomreach._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -57,6 +58,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"success": False, "errors": ["Too many requests"]}),
         Answer("invalid field", 400, {"success": False, "errors": ["customer_ids: no ID is given"]}),
     ],
+    merges=[Merge("commands", wraps=True, limit=50)],
 )
 
 
@@ -137,3 +139,6 @@ def _send(settings: BloomreachSettings, name: str, data: Mapping[str, Any]) -> P
         },
         json={"name": name, "data": data},
     )
+
+
+destination.judge(judge)

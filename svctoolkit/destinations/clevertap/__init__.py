@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.destinations.clevertap._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -58,6 +59,7 @@ destination = DestinationType(
             {"status": "partial", "processed": 0, "unprocessed": [{"status": "fail", "code": 509, "error": "..."}]},
         ),
     ],
+    merges=[Merge("d", limit=1000, batched=False, single=False)],
 )
 
 PROFILE = Table(
@@ -192,3 +194,6 @@ def _upload(settings: ClevertapSettings, record: Mapping[str, Any]) -> Payload:
         "Content-Type": "application/json",
     }
     return Payload(endpoint=f"https://{host}/1/upload", headers=compact(headers), json={"d": [record]})
+
+
+destination.judge(judge)

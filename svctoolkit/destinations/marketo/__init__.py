@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations.marketo._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -212,3 +213,6 @@ class _Marketo:
         request = {"method": method, "url": url, "headers": self._headers, "params": params or {}, "body": body}
         found = as_object(self._context.ask(request)).get("result")
         return as_object(found[0]).get("id") if isinstance(found, list) and found else None
+
+
+destination.judge(judge)

@@ -1,0 +1,27 @@
+"""What Bloomreach's answers mean (https://documentation.bloomreach.com/engagement/reference/batch-commands-2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.destinations import Delivery, Outcome
+
+
+def judge(delivery: Delivery) -> Outcome | None:
+    """`results` has an entry for each command, in their order: those without success abort."""
+    reply = delivery.reply
+    if not reply.successful:
+        return None
+    results = reply.body.get("results") if isinstance(reply.body, dict) else None
+    if not isinstance(results, list):
+        return Outcome("retry", f"{reply.status}: the answer has no results")
+    return delivery.each({at: _reason(result) for at, result in enumerate(results) if not _is_success(result)})
+
+
+def _is_success(result: Any) -> bool:
+    return isinstance(result, dict) and bool(result.get("success"))
+
+
+def _reason(result: Any) -> str:
+    errors = result.get("errors") if isinstance(result, dict) else None
+    return f"the command was refused: {errors or result}"
