@@ -175,8 +175,11 @@ RUNS: dict[str, list[list[str]]] = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.names())
-def test_no_command_shows_a_secret(command: str, shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_command_shows_a_secret(
+    command: str, shop: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nor does any file that one writes: reports of every kind, snapshots, rows, pages, recorded suites."""
+    monkeypatch.delenv("CI", raising=False)  # there --update is refused
     for name, event in (("event.json", EVENTS[0]), ("fails.json", EVENTS[1])):
         (shop / name).write_text(json.dumps(event), encoding="utf-8")
     (shop / "other.yaml").write_text(WORKSPACE.replace("webhookMethod: POST", "webhookMethod: PUT"), encoding="utf-8")

@@ -359,6 +359,7 @@ def test_the_demo_token_is_new_each_time_and_shown_only_in_the_banner() -> None:
         assert token not in banner(plane)
 
 
+@pytest.mark.slow
 def test_the_banner_says_how_to_send_look_and_administrate() -> None:
     """The requests in it can be copied: an event, a test; and the token opens `/admin`."""
     workspace, token = demo()

@@ -100,7 +100,11 @@ class ForkingWorker(Worker):
         with self._control():
             child = self._next or self._fork()
             self._next = None
-            self._verify_child(child)
+            try:
+                self._verify_child(child)
+            except BaseException:
+                child.close()  # nobody else knows of it any more
+                raise
         deadline = time.monotonic() + limits.time
         try:
             child.channel.send(child.number, letter, content, deadline)

@@ -71,6 +71,7 @@ def test_a_limit_that_is_none_is_wrong_usage(run: Callable[..., tuple[int, str, 
     assert [run("--limit", text)[0] for text in ("soon", "0", "500ms", "30")] == [4, 4, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_change_of_the_workspace_selects_what_it_touches(
     folder: Path, run: Callable[..., tuple[int, str, str]]
 ) -> None:

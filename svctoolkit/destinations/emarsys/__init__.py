@@ -91,7 +91,7 @@ def send_contact(event: Event, settings: EmarsysSettings, context: Context) -> P
         contact = {number: value for number, value in contact.items() if isinstance(value, (str, list, dict)) and value}
     key = _key(event, settings)
     if not contact.get(text(key)):
-        raise MappingError(f"has no value for field {text(key)}, by which Emarsys is to know the contact")
+        raise _unknown_contact(key)
     contacts = _contact_list(event, settings, "list")
     body = {"key_id": key, "contacts": [contact], "contact_list_id": contacts}
     return _send(event, settings, context, "identify", "contact/?create_if_not_exists=1", body)
@@ -112,13 +112,18 @@ def trigger(event: Event, settings: EmarsysSettings, context: Context) -> Payloa
     return _send(event, settings, context, "track", f"event/{target}/trigger", {"payload": payload, "eventId": target})
 
 
+def _unknown_contact(key: Any) -> MappingError:
+    where = f"field {text(key)}, by which Emarsys is to know the contact (emersysCustomIdentifier)"
+    return MappingError(f"has no value for {where}", field="traits")
+
+
 @destination.on("group")
 def add_to_list(event: Event, settings: EmarsysSettings, context: Context) -> Payload:
     """The contact is on the list of the group's ID, else on the configuration's."""
     key = _key(event, settings)
     known_by = _key_value(event, settings, key)
     if known_by is None:
-        raise MappingError(f"has no value for field {text(key)}, by which Emarsys is to know the contact")
+        raise _unknown_contact(key)
     contacts = _contact_list(event, settings, "group")
     payload = {"key_id": key, "external_ids": [known_by]}
     body = {"payload": payload, "contactListId": contacts}
