@@ -79,6 +79,15 @@ def test_bodies_become_the_items_of_one_request() -> None:
     assert payload["body"]["JSON"] == {"key": "k", "batch": [{"what": "A"}, {"what": "B"}]}
 
 
+def test_what_is_common_may_stay_in_the_items_too() -> None:
+    """With `repeats` it stands beside the list and in each item."""
+    merge = Merge("batch", wraps=True, common=("key",), repeats=True)
+    (batch,) = harbor(merge).batches(jobs("A", "B"))
+
+    items = [{"what": "A", "key": "k"}, {"what": "B", "key": "k"}]
+    assert batch.payloads[0]["body"]["JSON"] == {"key": "k", "batch": items}
+
+
 def test_the_whole_body_may_be_the_list() -> None:
     """Without a member the list is the body: an array."""
     (batch,) = harbor(Merge(wraps=True)).batches(jobs("A", "B"))

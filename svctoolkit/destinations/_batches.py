@@ -94,7 +94,7 @@ class Merge:
 
     - `items`: the member of the JSON body that has the list; empty where the body itself is a list
     - `wraps`: the body of a job's own request is an item; without it, its list already has the items
-    - `common`: members of such a body that stand beside the list, once
+    - `common`: members of such a body that stand beside the list, once; with `repeats` they stay in each item, too
     - `adds`: members that each item has beside those of its own request
     - `apart_with`: a member of the body with which a request stays as it is, such as a code for tests
     - `limit`: how many items a request takes, `size`: how many bytes of items as JSON; 0: any
@@ -106,6 +106,7 @@ class Merge:
     items: str = ""
     wraps: bool = False
     common: tuple[str, ...] = ()
+    repeats: bool = False
     adds: Mapping[str, Any] = field(default_factory=dict)
     apart_with: str = ""
     limit: int = 0
@@ -155,7 +156,8 @@ class Merge:
 
     def _items(self, payload: Payload) -> list[Any]:
         if self.wraps:
-            body = {key: value for key, value in (payload.json or {}).items() if key not in self.common}
+            moved = () if self.repeats else self.common
+            body = {key: value for key, value in (payload.json or {}).items() if key not in moved}
             return [{**body, **self.adds}]
         return list(self._list(payload))
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
+from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Settings, Tags
 from svctoolkit.destinations.google_adwords_enhanced_conversions._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -63,6 +63,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Too many"}}),
         Answer("invalid field", 400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "orderId"}}),
     ],
+    merges=[Merge("conversionAdjustments", limit=2000, honours_alone=True)],
 )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
+from svctoolkit.destinations.sendgrid._batches import batch
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -94,7 +95,7 @@ destination = DestinationType(
     "Sendgrid",
     SendgridSettings,
     docs="https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send",
-    quirks=["A contact is shown as the service keeps it before it puts contacts into one request."],
+    quirks=["A contact of an event alone is shown as the service keeps it before it puts contacts into one request."],
     answers=[
         Answer("success", 202, "", at="/mail/send"),
         Answer("success", 202, {"job_id": "8b1c2d3e"}),
@@ -261,3 +262,6 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 
 def _headers(settings: SendgridSettings) -> dict[str, str]:
     return {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"}
+
+
+destination.batch(batch)

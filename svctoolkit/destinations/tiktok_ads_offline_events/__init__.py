@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
 from svctoolkit.destinations.tiktok_ads._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
@@ -72,6 +72,17 @@ destination = DestinationType(
         Answer("rate limit", 200, {"code": 40100, "message": "Too many requests. Please retry later.", "data": {}}),
         Answer("invalid field", 200, {"code": 40002, "message": "event_set_id: Invalid value", "data": {}}),
     ],
+    merges=[
+        Merge(
+            "batch",
+            wraps=True,
+            common=("event_set_id", "partner_name"),
+            repeats=True,
+            limit=80,
+            at="/offline/track/",
+            to="/offline/batch/",
+        )
+    ],
 )
 
 
@@ -109,6 +120,7 @@ HASHED = Table({"emails": hash_each_email(trait("email")), "phone_numbers": hash
 PLAIN = Table({"emails": as_list(trait("email")), "phone_numbers": as_list(trait("phone"))})
 _ITEM: Shape = {
     "content_name": "name",
+    "content_type": "content_type",
     "content_category": "category",
     "content_id": "product_id",
     "price": "price",
@@ -116,7 +128,7 @@ _ITEM: Shape = {
 }
 ITEM = Table(_ITEM, of="properties.products")
 #: an event without products, which is about one
-ONLY_ITEM = Table({**_ITEM, "content_type": "content_type"}, of="properties")
+ONLY_ITEM = Table(_ITEM, of="properties")
 
 
 @destination.on("track")
