@@ -71,7 +71,7 @@ from svctoolkit.mapping.people import (
 from svctoolkit.mapping.shop import products
 from svctoolkit.mapping.table import Shape, Table, path, value_of
 from svctoolkit.mapping.templates import fill, fill_from
-from svctoolkit.mapping.times import check_age, moment
+from svctoolkit.mapping.times import check_age, moment, whole_second
 from svctoolkit.mapping.values import (
     as_object,
     basic_auth,
@@ -85,6 +85,7 @@ from svctoolkit.mapping.values import (
     pick,
     text,
     without,
+    without_scalars,
     xml_text,
 )
 from svctoolkit.mapping.warehouse import ExternalId, external_ids, warehouse_id, warehouse_row
@@ -170,6 +171,8 @@ __all__ = [
     "value_of",
     "warehouse_id",
     "warehouse_row",
+    "whole_second",
     "without",
+    "without_scalars",
     "xml_text",
 ]

@@ -50,6 +50,18 @@ def microseconds(when: datetime) -> int:
     return (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
 
 
+def whole_second(value: Any) -> int | None:
+    """Whole seconds since 1970 of what `moment` takes, where a number is milliseconds; None when it is no time.
+
+    True and false are 1 and 0 ms, as JavaScript reads them.
+
+    >>> whole_second("2026-01-31T12:00:00.5Z"), whole_second(1769860800500), whole_second(True), whole_second("soon")
+    (1769860800, 1769860800, 0, None)
+    """
+    when = moment(int(value) if isinstance(value, bool) else value)
+    return None if when is None else microseconds(when) // 1_000_000
+
+
 def iso_ms(when: datetime) -> str:
     """`2026-01-31T12:00:00.000Z`, as JavaScript writes a time."""
     return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

@@ -139,6 +139,17 @@ def compact(value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: item for key, item in value.items() if not is_empty(item)}
 
 
+def without_scalars(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that are texts, lists or objects with something in them, at the first level.
+
+    Some types take numbers and booleans for empty, and do not send them.
+
+    >>> without_scalars({"a": "x", "b": "", "c": [], "d": 1, "e": True, "f": {"g": 1}})
+    {'a': 'x', 'f': {'g': 1}}
+    """
+    return {key: item for key, item in value.items() if item and isinstance(item, (str, list, dict))}
+
+
 def as_object(value: Any) -> Mapping[str, Any]:
     """`value` if it is an object, else an empty one: events are odd inside."""
     return value if isinstance(value, dict) else _NOTHING

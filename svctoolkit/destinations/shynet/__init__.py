@@ -1,0 +1,41 @@
+"""Shynet: views of pages, by the address that the script of the page reports to."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import Table, required
+
+
+class ShynetSettings(Settings, frozen=True, kw_only=True):
+    shynet_service_url: str
+
+
+destination = DestinationType(
+    "Shynet",
+    ShynetSettings,
+    docs="https://github.com/milesmcc/shynet/blob/master/GUIDE.md",
+    answers=[
+        Answer("success", 200, {"status": "OK"}),
+        Answer("bad key", 404, {"detail": "Not found."}),
+        Answer("rate limit", 429, {"detail": "Request was throttled."}),
+        Answer("invalid field", 400, {"detail": "Bad request."}),
+    ],
+)
+
+VIEW = Table(
+    {
+        "idempotency": "messageId",
+        "location": required("context.page.url"),
+        "referrer": "context.page.referrer",
+        "loadTime": "properties.loadTime",
+    }
+)
+
+
+@destination.on("page")
+def send_view(event: Event, settings: ShynetSettings, context: Context) -> Payload:
+    """A view; one without a message ID gets an ID of its own."""
+    view = VIEW(event)
+    view.setdefault("idempotency", context.new_id())
+    return Payload(endpoint=settings.shynet_service_url, headers={"Content-Type": "application/json"}, json=view)

@@ -1,0 +1,138 @@
+"""Smartly: conversions of advertising, by the server-to-server events API.
+
+track sends an event: under the one or the several names that the configuration maps its name to, else under its own.
+The time of the interaction may lie three years back and one ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import (
+    Answer,
+    Batch,
+    BatchContext,
+    Context,
+    DestinationType,
+    MappedJob,
+    Merge,
+    Payload,
+    Rows,
+    Settings,
+)
+from svctoolkit.destinations._batches import merge
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    CLIENT_TIME,
+    Table,
+    check_age,
+    converter,
+    in_words,
+    leading_number,
+    moment,
+    required,
+    unix_seconds,
+)
+from svctoolkit.secrets import Secret
+
+_YEAR = timedelta(days=365)
+_PLACE = "/events"
+_MERGES = (Merge("events", wraps=True, limit=1000, at=_PLACE, to=f"{_PLACE}/batch"),)
+
+
+class SmartlySettings(Settings, frozen=True, kw_only=True):
+    api_token: Secret
+    events_mapping: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "Smartly",
+    SmartlySettings,
+    docs="https://support.smartly.io/hc/en-us/articles/4406049685788-S2S-integration-API-description",
+    answers=[
+        Answer("success", 200, {"status": "ok"}),
+        Answer("bad key", 401, {"error": "Unauthorized"}),
+        Answer("rate limit", 429, {"error": "Too many requests"}),
+        Answer("invalid field", 400, {"error": "ad_unit_id is required"}),
+    ],
+)
+
+
+@converter
+def client_second(value: Any) -> Any:
+    """Seconds since 1970 as `unix_seconds` gives them; a boolean is a time in 1970, as JavaScript reads it."""
+    return 0 if isinstance(value, bool) else unix_seconds.of(value)
+
+
+@converter
+def amount(value: Any) -> Any:
+    """The number that a text begins with; anything else is left out."""
+    number = leading_number(value)
+    return "" if number is None else number
+
+
+@converter
+def as_text(value: Any) -> str:
+    return in_words(value)
+
+
+EVENT = Table(
+    {
+        "value": amount("properties.total", "properties.value", "properties.revenue"),
+        "conversions": "properties.conversions",
+        "ad_unit_id": required(as_text("properties.adUnitId", "properties.ad_unit_id")),
+        "platform": required("properties.platform"),
+        "ad_interaction_time": required(
+            client_second("properties.adInteractionTime", "properties.ad_interaction_time")
+        ),
+        "installTime": client_second("properties.installTime"),
+        "event_time": client_second(CLIENT_TIME),
+        "value_currency": "properties.currency",
+    }
+)
+
+
+@destination.on("track")
+def send_event(event: Event, settings: SmartlySettings, context: Context) -> Iterator[Payload]:
+    """One payload for each name that the configuration has for the event, else one."""
+    name = event.raw.get("event")
+    if not isinstance(name, str):
+        raise MappingError("event: a track event needs a name, as a text", field="event")
+    body = EVENT(event)
+    _check_interaction(body.get("ad_interaction_time"), context.clock())
+    products = event.properties.get("products")
+    body.setdefault("conversions", len(products) if isinstance(products, list) else "1")
+    for target in _names(name, settings):
+        yield Payload(endpoint=f"https://s2s.smartly.io{_PLACE}", json={**body, "event_name": target})
+
+
+def _names(name: str, settings: SmartlySettings) -> list[str]:
+    key = name.strip().lower()
+    return [row.to for row in settings.events_mapping if row.to and row.from_.strip().lower() == key] or [name]
+
+
+def _check_interaction(seconds: Any, now: datetime) -> None:
+    where = "properties.adInteractionTime or properties.ad_interaction_time"
+    if seconds is None:
+        raise MappingError(f"{where}: expected a time such as 2026-01-31T12:00:00Z", field=where)
+    number = float(seconds) if isinstance(seconds, str) else seconds
+    when = moment(number * 1000) or datetime.max.replace(tzinfo=UTC)  # no calendar reaches that far
+    check_age(when, now, by="Smartly", past=3 * _YEAR, future=_YEAR, field=where)
+
+
+@destination.batch
+def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+    """All events of a configuration share a request, which alone has the token."""
+    settings: SmartlySettings = context.settings  # type: ignore[assignment]  # the settings of this type
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_token.reveal()}"}
+    yield from merge([_authorize(job, headers) for job in jobs], _MERGES)
+
+
+def _authorize(job: MappedJob, headers: Mapping[str, str]) -> MappedJob:
+    payloads = [msgspec.structs.replace(payload, headers=headers) for payload in job.payloads]
+    return MappedJob(job.id, job.event, tuple(payloads), None, job.metadata)

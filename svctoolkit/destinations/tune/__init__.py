@@ -1,0 +1,60 @@
+"""TUNE: the events of partners' marketing, each under the parameters that the configuration maps for it.
+
+track sends an event that the configuration knows by its name; others are refused. Of the mapped values only texts,
+lists and objects are sent.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import path, without_scalars
+
+
+class TuneEvent(msgspec.Struct, frozen=True, rename="camel"):
+    """An event's name, and where its parameters come from: from the properties, or from anywhere in the event."""
+
+    event_name: str = ""
+    standard_mapping: tuple[Rows, ...] = ()
+    adv_sub_id_mapping: tuple[Rows, ...] = ()
+    adv_unique_id_mapping: tuple[Rows, ...] = ()
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The path in the event of every parameter."""
+        rows = [(row.to, f"properties.{row.from_}") for row in self.standard_mapping if row.from_]
+        rows += [(row.to, row.from_) for row in (*self.adv_sub_id_mapping, *self.adv_unique_id_mapping)]
+        return {to: source for to, source in rows if to and source}
+
+
+class TuneSettings(Settings, frozen=True, kw_only=True):
+    subdomain: str
+    tune_events: tuple[TuneEvent, ...] = ()
+
+
+destination = DestinationType(
+    "Tune",
+    TuneSettings,
+    docs="https://developers.tune.com/affiliate/",
+    quirks=["Numbers and booleans are not sent, only texts, lists and objects."],
+    answers=[
+        Answer("success", 200, {"response": {"status": 1, "httpStatus": 200}}),
+        Answer("bad key", 401, {"response": {"status": -1, "errorMessage": "Invalid security token"}}),
+        Answer("rate limit", 429, {"response": {"status": -1, "errorMessage": "API usage exceeded rate limit"}}),
+        Answer("invalid field", 400, {"response": {"status": -1, "errorMessage": "Missing transaction_id"}}),
+    ],
+)
+
+
+@destination.on("track")
+def send_event(event: Event, settings: TuneSettings) -> Payload:
+    """The parameters that are mapped for the event, in the query."""
+    name = event.raw.get("event")
+    kind = next((kind for kind in settings.tune_events if kind.event_name == name), None)
+    if kind is None:
+        raise MappingError(f"event: no Tune event is mapped for {name!r}", field="event")
+    params = {to: path(source)(event.raw) for to, source in kind.sources.items()}
+    return Payload(endpoint=f"https://{settings.subdomain}.go2cloud.org/aff_l", params=without_scalars(params))
