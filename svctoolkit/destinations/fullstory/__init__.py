@@ -1,0 +1,102 @@
+"""Fullstory: users and their events.
+
+identify writes the user with the traits as properties. track is an event with its properties, and with what is known of
+the browser, the app, the device and the place. https://developer.fullstory.com/server/v2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import Table, as_it_is, as_object, first, required
+from svctoolkit.secrets import Secret
+
+
+class FullstorySettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret = Secret("")
+
+
+destination = DestinationType(
+    "Fullstory",
+    FullstorySettings,
+    docs="https://developer.fullstory.com/server/v2/events/create-events/",
+    quirks=[
+        "E-mail address and display name are taken from the traits of the context only.",
+        "An event happened when the client's clock says so; the corrected time is not sent.",
+        "Parts of an event's context of which nothing is known are sent empty.",
+    ],
+    answers=[
+        Answer("success", 200, {"id": "1", "uid": "u1"}),
+        Answer("bad key", 401, {"code": "unauthorized", "message": "Unauthorized"}),
+        Answer("rate limit", 429, {"code": "rate_limit_exceeded", "message": "Too many requests"}),
+        Answer("invalid field", 400, {"code": "invalid_request", "message": "name is required"}),
+    ],
+)
+
+USER = Table(
+    {
+        "uid": as_it_is("userId"),
+        "email": as_it_is("context.traits.email"),
+        "display_name": as_it_is("context.traits.name"),
+    }
+)
+ACTION = Table(
+    {
+        "name": required("event"),
+        "timestamp": as_it_is("originalTimestamp"),
+    }
+)
+SESSION = Table(
+    {
+        "id": as_it_is(first("properties.sessionId", "context.sessionId")),
+        "use_most_recent": as_it_is("properties.useMostRecent"),
+    }
+)
+ACTOR = Table({"uid": as_it_is(first("properties.userId", "userId"))})
+#: members of the context, and the names that Fullstory has for them
+_PAGE = {"url": "url", "initial_referrer": "initial_referrer"}
+_APP = {"name": "app_name", "version": "app_version"}
+_DEVICE = {"manufacturer": "manufacturer", "model": "model"}
+_PLACE = {"latitude": "latitude", "longitude": "longitude", "city": "city", "region": "region", "country": "country"}
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: FullstorySettings) -> Payload:
+    """The user; the traits of the context count where the event has none."""
+    traits = event.raw.get("traits") or event.context.get("traits")
+    properties = {"properties": traits} if isinstance(traits, dict) else {}
+    return _send(settings, "users", {**properties, **USER(event)})
+
+
+@destination.on("track")
+def send_action(event: Event, settings: FullstorySettings) -> Payload:
+    """An event of its name, with the browser, the app, the device and the place of it."""
+    properties = {"properties": event.raw["properties"]} if isinstance(event.raw.get("properties"), dict) else {}
+    context = {
+        "browser": {
+            **_rename(event.context.get("page"), _PAGE),
+            **_rename(event.context, {"userAgent": "user_agent"}),
+        },
+        "mobile": _rename(event.context.get("app"), _APP),
+        "device": _rename(event.context.get("device"), _DEVICE),
+        "location": {**_rename(event.context, {"ip": "ip_address"}), **_rename(event.properties, _PLACE)},
+    }
+    beside = {"context": context, "session": SESSION(event), "user": ACTOR(event)}
+    return _send(settings, "events", {**ACTION(event), **properties, **beside})
+
+
+def _rename(value: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    """Those members of an object that have a name, under it; null is sent, as the service does."""
+    members = as_object(value)
+    return {name: members[key] for key, name in names.items() if key in members}
+
+
+def _send(settings: FullstorySettings, path: str, body: Mapping[str, Any]) -> Payload:
+    return Payload(
+        endpoint=f"https://api.fullstory.com/v2/{path}",
+        headers={"Authorization": f"Basic {settings.api_key.reveal()}", "Content-Type": "application/json"},
+        json=body,
+    )

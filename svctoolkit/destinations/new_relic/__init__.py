@@ -1,0 +1,75 @@
+"""New Relic: custom events for its event API.
+
+A track event goes out as one flat object: properties within properties are `a.b`, elements of lists `a[0]`. What the
+context knows, and whose event it is, go along if the settings ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import TIME, Table, as_it_is, converter, flatten, moment, text
+from svctoolkit.secrets import Secret
+
+_HOSTS = {"us": "insights-collector.newrelic.com", "eu": "insights-collector.eu01.nr-data.net"}
+
+
+class NewRelicSettings(Settings, frozen=True, kw_only=True):
+    account_id: Secret
+    insert_key: Secret
+    data_center: Literal["us", "eu"] = "us"
+    custom_event_type: str = "rudderstack"
+    send_device_context: bool = False
+    send_user_and_anonymous_id: bool = msgspec.field(default=False, name="sendUserIdanonymousId")
+
+
+destination = DestinationType(
+    "New Relic",
+    NewRelicSettings,
+    docs="https://docs.newrelic.com/docs/data-apis/ingest-apis/event-api/introduction-event-api/",
+    quirks=["True and false are sent as texts.", "A time that is none is left out."],
+    answers=[
+        Answer("success", 200, {"success": True, "uuid": "00000000-0000-4000-8000-000000000000"}),
+        Answer("bad key", 403, {"error": "Insert key is not valid"}),
+        Answer("rate limit", 429, {"error": "Too many requests"}),
+        Answer("invalid field", 400, {"error": "Missing or invalid data"}),
+    ],
+)
+
+
+@converter
+def whole_second(value: Any) -> int | str:
+    """Seconds since 1970; a number is milliseconds. What is no time gives an empty text, which a table leaves out."""
+    when = moment(value)
+    return "" if when is None else int(when.timestamp())
+
+
+ACTION = Table({"event": as_it_is("event"), "timestamp": whole_second(TIME)})
+PERSON = Table({"userId": as_it_is("userId"), "anonymousId": as_it_is("anonymousId")})
+
+
+@destination.on("track")
+def send_action(event: Event, settings: NewRelicSettings) -> Payload:
+    """One custom event of the type that the settings name."""
+    body = {**flatten(event.properties), **ACTION(event)}
+    if settings.send_user_and_anonymous_id:
+        body |= PERSON(event)
+    if settings.send_device_context:
+        body |= flatten(event.context)
+    return Payload(
+        endpoint=f"https://{_HOSTS[settings.data_center]}/v1/accounts/{settings.account_id.reveal()}/events",
+        headers={"Content-Type": "application/json", "Api-Key": settings.insert_key.reveal()},
+        json={**_plain(body), "eventType": settings.custom_event_type},
+    )
+
+
+def _plain(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members without nulls, true and false as texts: New Relic has no booleans."""
+    return {
+        key: text(value) if isinstance(value, bool) else value for key, value in members.items() if value is not None
+    }

@@ -1,0 +1,86 @@
+"""Userpilot: users, their companies, and what they do.
+
+identify writes the user and, where `company` is an object with an ID, the company beside it. track is an event, group
+writes a company. Traits and properties go out as metadata, without those that are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import Table, as_object, required
+from svctoolkit.secrets import Secret
+
+
+class UserpilotSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    api_endpoint: str = "https://analytex.userpilot.io"
+
+
+destination = DestinationType(
+    "Userpilot",
+    UserpilotSettings,
+    docs="https://docs.userpilot.com/developer/api/http-api",
+    quirks=["The traits of the context stand for a user's traits; those of the event count where it has none."],
+    answers=[
+        Answer("success", 202, None),
+        Answer("bad key", 401, {"error": "Unauthorized"}),
+        Answer("rate limit", 429, {"error": "Too Many Requests"}),
+        Answer("invalid field", 400, {"error": "user_id is required"}),
+    ],
+)
+
+USER = Table({"user_id": required("userId")})
+ACTION = Table({"user_id": required("userId"), "event_name": required("event")})
+COMPANY = Table({"company_id": required("groupId")})
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: UserpilotSettings) -> Payload:
+    """The user; the company, too, if it has an ID."""
+    traits = _traits(event)
+    company = as_object(traits.get("company"))
+    beside = {"company": company} if company.get("id") is not None else {}
+    return _send(settings, "/v1/identify", {**USER(event), **beside, "metadata": _with_creation(traits)})
+
+
+@destination.on("track")
+def send_action(event: Event, settings: UserpilotSettings) -> Payload:
+    """An event of its name."""
+    return _send(settings, "/v1/track", {**ACTION(event), "metadata": _without_nulls(event.properties)})
+
+
+@destination.on("group")
+def send_company(event: Event, settings: UserpilotSettings) -> Payload:
+    """The company, with every trait of the event; those of the context are a user's."""
+    traits = as_object(event.raw.get("traits"))
+    return _send(settings, "/v1/companies/identify", {**COMPANY(event), "metadata": _with_creation(traits)})
+
+
+def _traits(event: Event) -> Mapping[str, Any]:
+    of_context = event.context.get("traits")
+    return as_object(event.raw.get("traits") if of_context is None else of_context)
+
+
+def _with_creation(traits: Mapping[str, Any]) -> dict[str, Any]:
+    """The traits, with the time of creation under Userpilot's own name."""
+    return _without_nulls({"created_at" if key == "createdAt" else key: value for key, value in traits.items()})
+
+
+def _without_nulls(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in members.items() if value is not None}
+
+
+def _send(settings: UserpilotSettings, path: str, body: Mapping[str, Any]) -> Payload:
+    return Payload(
+        endpoint=settings.api_endpoint + path,
+        headers={
+            "Authorization": f"Token {settings.api_key.reveal()}",
+            "Content-Type": "application/json",
+            "X-API-Version": "2020-09-22",
+        },
+        json=body,
+    )
