@@ -17,6 +17,8 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations.emarsys._batches import batch
+from svctoolkit.destinations.emarsys._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import TIME, Table, required, text, trait
@@ -53,7 +55,7 @@ destination = DestinationType(
     EmarsysSettings,
     docs="https://dev.emarsys.com/docs/core-api-reference",
     quirks=[
-        "A payload shows what is sent to Emarsys inside eventType and destinationPayload.",
+        "The payload of an event alone shows what is sent to Emarsys inside eventType and destinationPayload.",
         "An event without attachment has a list of none: [null].",
         "Where empty fields are discarded, numbers and booleans are too: to the service they are empty.",
     ],
@@ -173,3 +175,7 @@ def _signature(event: Event, settings: EmarsysSettings, context: Context) -> str
     digest = b64encode(said.encode()).decode()
     name = settings.username.reveal()
     return f'UsernameToken Username="{name}", PasswordDigest="{digest}", Nonce="{nonce}", Created="{created}"'
+
+
+destination.batch(batch)
+destination.judge(judge)
