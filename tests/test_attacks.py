@@ -46,7 +46,7 @@ with running(Workspace.load(sys.argv[1])) as server:
 """
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
 
-pytestmark = [linux, pytest.mark.xdist_group("attacks")]  # the scripts know one port
+pytestmark = [linux, pytest.mark.slow, pytest.mark.xdist_group("attacks")]  # the scripts know one port
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def environment() -> dict[str, str]:
     return {"SANDBOX_CANARY": "canary", "PYTHONPATH": os.pathsep.join(folders), "PATH": os.environ.get("PATH", "")}
 
 
-@pytest.fixture(scope="module", params=["same user", pytest.param("other user", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["same user", "other user"])
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory() as name:  # pytest's folders are closed to other users
         bench = bench_of(request.param, Path(name))

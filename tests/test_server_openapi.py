@@ -15,6 +15,7 @@ schema = schemathesis.openapi.from_asgi("/openapi.json", APP)
 schema.auth.set_from_requests(HTTPBasicAuth("demo@svctoolkit.example", TOKEN))
 
 
+@pytest.mark.slow
 @schema.parametrize()
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_the_server_keeps_to_its_document(case: schemathesis.Case) -> None:

@@ -240,6 +240,7 @@ def test_a_worker_that_dies_is_replaced(language: str, pools: dict[str, Pool]) -
     assert pools[language].workers == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_code_that_hangs_leaves_workers_to_other_code(language: str, pools: dict[str, Pool]) -> None:
     """Also where several transformations hang, each in several calls, other code runs before any of them is ended."""

@@ -60,6 +60,7 @@ def test_what_waits_goes_on_after_a_restart(workspace: Workspace, tmp_path: Path
         assert crm == [("m0", 2), *((f"m{n}", 1) for n in range(1, 10))]
 
 
+@pytest.mark.slow
 def test_a_backlog_and_requests_that_are_not_routed_yet(tmp_path: Path) -> None:
     """What a kill leaves: events pending at many destinations, newer ones not routed. All arrive, in order per user."""
     workspace, keys = Workspace("shop"), [f"d{number}" for number in range(12)]

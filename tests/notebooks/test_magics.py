@@ -346,6 +346,7 @@ def execute() -> Iterator[Callable[[str], list[dict[str, Any]]]]:
     manager.shutdown_kernel(now=True)
 
 
+@pytest.mark.slow
 def test_in_a_kernel_the_output_is_html(execute: Callable[[str], list[dict[str, Any]]]) -> None:
     """What a cell gives is one result with HTML and text."""
     (shown,) = [m["content"] for m in execute(f"%%transform clean\n{LOWER}") if m["msg_type"] == "execute_result"]
@@ -354,6 +355,7 @@ def test_in_a_kernel_the_output_is_html(execute: Callable[[str], list[dict[str, 
     assert '~ event: "Order Completed" -> "order completed"' in shown["data"]["text/plain"]
 
 
+@pytest.mark.slow
 def test_in_a_kernel_wrong_usage_fails_without_a_traceback(execute: Callable[[str], list[dict[str, Any]]]) -> None:
     """The message is text, and the reply an error, so that running all cells stops there."""
     *shown, reply = execute("%%transform clean --langage js\nx")
@@ -365,6 +367,7 @@ def test_in_a_kernel_wrong_usage_fails_without_a_traceback(execute: Callable[[st
     assert reply["content"]["status"] == "error"
 
 
+@pytest.mark.slow
 def test_in_a_kernel_names_are_completed(execute: Any) -> None:
     """What Tab proposes in a notebook."""
     execute(f"%%transform clean\n{LOWER}")
@@ -373,6 +376,7 @@ def test_in_a_kernel_names_are_completed(execute: Any) -> None:
     assert reply["content"]["matches"] == ["clean"]
 
 
+@pytest.mark.slow
 def test_in_a_kernel_a_long_suite_shows_its_progress(execute: Callable[[str], list[dict[str, Any]]]) -> None:
     """While a run takes longer than a moment, the output of the cell says how far it is; in the end it is empty."""
     suite = """\

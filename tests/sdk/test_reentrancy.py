@@ -46,6 +46,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("end", ["soft", "hard"])
 def test_shutdown_in_a_signal_handler_sends_everything(gateway: Gateway, tmp_path: Path, end: str):

@@ -381,6 +381,7 @@ client.shutdown()
 """
 
 
+@pytest.mark.slow
 def test_django(gateway: Gateway):
     """Django under WSGI and ASGI, with sync and async views."""
     pytest.importorskip("django")
