@@ -1,0 +1,145 @@
+"""ProfitWell: the subscriptions of customers.
+
+identify writes a subscription. ProfitWell is asked for those of the customer (`profitwellUserId` among the external
+IDs, else the user ID): one that it has, by `profitwellSubscriptionId` or by its alias, is updated, others are created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    TIME,
+    Table,
+    as_object,
+    converter,
+    first,
+    in_words,
+    number,
+    required,
+    trait,
+    value_of,
+    whole_second,
+)
+from svctoolkit.secrets import Secret
+
+_API = "https://api.profitwell.com/v2"
+
+
+class ProfitWellSettings(Settings, frozen=True, kw_only=True):
+    private_api_key: Secret
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of every request."""
+        return {"Content-Type": "application/json", "Authorization": self.private_api_key.reveal()}
+
+
+destination = DestinationType(
+    "ProfitWell",
+    ProfitWellSettings,
+    docs="https://profitwellapiv2.docs.apiary.io/",
+    quirks=[
+        "A subscription that is created without a time has an empty one.",
+        "A state other than active and trialing, and a currency that is none, are left out.",
+    ],
+    answers=[
+        Answer("success", 201, {"subscription_id": "pws_1", "user_id": "pwu_1"}),
+        Answer("bad key", 401, {"non_field_errors": ["Invalid API token"]}),
+        Answer("rate limit", 429, {"detail": "Request was throttled."}),
+        Answer("invalid field", 400, {"plan_interval": ["must be month or year"]}),
+    ],
+)
+
+
+@converter
+def interval(value: Any) -> str:
+    if not isinstance(value, str) or value.lower() not in ("month", "year"):
+        raise ValueError(f"expected month or year, got {value!r}")
+    return value
+
+
+@converter
+def state(value: Any) -> str:
+    return value if _word(value).lower() in ("active", "trialing") else ""
+
+
+@converter
+def currency(value: Any) -> str:
+    """A code of three letters."""
+    return value if len(_word(value)) == 3 and value.isalpha() else ""
+
+
+@converter
+def date(value: Any) -> Any:
+    """Seconds since 1970, which may be a text; no other time."""
+    return int(value) if isinstance(value, bool) else number.of(value)
+
+
+def _word(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected a text, got {value!r}")
+    return value
+
+
+USER = "context.externalId.profitwellUserId"
+SUBSCRIPTION = "context.externalId.profitwellSubscriptionId"
+CUSTOMER = first(USER, "userId")
+ALIAS = trait("subscriptionAlias")
+_PLAN = {
+    "plan_id": required(trait("planId")),
+    "plan_interval": required(interval(trait("planInterval"))),
+    "value": required(trait("value")),
+    "status": state(trait("status")),
+}
+UPDATE = Table({**_PLAN, "effective_date": required(date(trait("effectiveDate")))})
+CREATION = Table(
+    {
+        **_PLAN,
+        "subscription_alias": ALIAS,
+        "email": required(trait("email")),
+        "plan_currency": currency(trait("planCurrency")),
+        "user_id": USER,
+        "user_alias": "userId",
+        "effective_date": date(trait("effectiveDate")),
+    }
+)
+
+
+@destination.on("identify")
+def send_subscription(event: Event, settings: ProfitWellSettings, context: Context) -> Payload:
+    """The subscription: an update of the one that ProfitWell has, or a new one."""
+    key, alias = value_of(event, SUBSCRIPTION), value_of(event, ALIAS)
+    if key is None and alias is None:
+        where = f"{SUBSCRIPTION} or traits.subscriptionAlias"
+        raise MappingError(f"needs a value at {where}", field=where)
+    for row in _subscriptions(event, settings, context):
+        name = "subscription_id" if key is not None else "subscription_alias"
+        if row.get(name) and row[name] == (alias if key is None else key):
+            path = f"/subscriptions/{in_words(row[name])}/"
+            return _send(settings, path, UPDATE(event), method="PUT")
+    if key is not None and value_of(event, USER) is not None:
+        raise MappingError(f"{SUBSCRIPTION}: ProfitWell has no such subscription of the customer", field=SUBSCRIPTION)
+    body = CREATION(event)
+    body.setdefault("effective_date", whole_second(value_of(event, TIME)))
+    return _send(settings, "/subscriptions/", body)
+
+
+def _subscriptions(event: Event, settings: ProfitWellSettings, context: Context) -> list[Mapping[str, Any]]:
+    """Those that ProfitWell has of the customer; none of a customer that it only could know by the user ID."""
+    user = value_of(event, CUSTOMER)
+    if user is None:
+        return []
+    request = {"method": "GET", "url": f"{_API}/users/{in_words(user)}/", "headers": settings.headers}
+    answer = context.ask(request, may_miss=True)
+    if answer is None and value_of(event, USER) is not None:
+        raise MappingError(f"{USER}: ProfitWell has no such customer", field=USER)
+    return [as_object(row) for row in answer] if isinstance(answer, list) else []
+
+
+def _send(settings: ProfitWellSettings, path: str, body: Mapping[str, Any], method: Method = "POST") -> Payload:
+    return Payload(endpoint=_API + path, method=method, headers=settings.headers, json=body)

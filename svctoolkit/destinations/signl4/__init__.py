@@ -1,0 +1,80 @@
+"""SIGNL4: alerts for teams on duty, by its webhook.
+
+track sends an alert with the event's properties. What SIGNL4 asks of an alert (its service, place, scenario, ID and
+state) is taken from the properties that the configuration names, else it is the value that the configuration has.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import without_scalars
+from svctoolkit.secrets import Secret
+
+
+class Signl4Settings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    s4_service_value: str = ""
+    s4_service_property: str = ""
+    s4_location_value: str = ""
+    s4_location_property: str = ""
+    s4_alerting_scenario_value: str = ""
+    s4_alerting_scenario_property: str = ""
+    s4_external_id_value: str = msgspec.field(name="s4ExternalIDValue", default="")
+    s4_external_id_property: str = msgspec.field(name="s4ExternalIDProperty", default="")
+    s4_status_value: str = ""
+    s4_status_property: str = ""
+    event_to_title_mapping: tuple[Rows, ...] = ()
+
+    @cached_property
+    def fields(self) -> dict[str, tuple[str, str]]:
+        """The property of each of SIGNL4's own fields, and the value that stands in for it."""
+        return {
+            "X-S4-Service": (self.s4_service_property, self.s4_service_value),
+            "X-S4-Location": (self.s4_location_property, self.s4_location_value),
+            "X-S4-AlertingScenario": (self.s4_alerting_scenario_property, self.s4_alerting_scenario_value),
+            "X-S4-ExternalID": (self.s4_external_id_property, self.s4_external_id_value),
+            "X-S4-Status": (self.s4_status_property, self.s4_status_value),
+        }
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """The title of each event that has one of its own."""
+        return {row.from_: row.to for row in self.event_to_title_mapping if row.to}
+
+
+destination = DestinationType(
+    "SIGNL4",
+    Signl4Settings,
+    docs="https://docs.signl4.com/integrations/webhook/webhook.html",
+    quirks=["Numbers and booleans are not sent, only texts, lists and objects."],
+    answers=[
+        Answer("success", 201, {"eventId": "2518a6e1"}),
+        Answer("bad key", 401, {"message": "Unknown team"}),
+        Answer("rate limit", 429, {"message": "Too many requests"}),
+        Answer("invalid field", 400, {"message": "Bad request"}),
+    ],
+)
+
+
+@destination.on("track")
+def send_alert(event: Event, settings: Signl4Settings) -> Payload:
+    """An alert under the title that the configuration has for the event, else under the event's name."""
+    name = event.raw.get("event")
+    if not name:
+        raise MappingError("event: a track event needs a name", field="event")
+    fields = {key: event.properties.get(source) or value for key, (source, value) in settings.fields.items()}
+    read = {source for source, _ in settings.fields.values()}
+    body: dict[str, Any] = {key: value for key, value in event.properties.items() if key not in read}
+    body["Title"] = settings.titles.get(name, name) if isinstance(name, str) else name
+    return Payload(
+        endpoint=f"https://connect.signl4.com/webhook/{settings.api_key.reveal()}",
+        headers={"Content-Type": "application/json"},
+        json=without_scalars({**body, **fields}),
+    )
