@@ -280,7 +280,16 @@ def test_the_settings_of_a_type_agree_with_its_definition(
 
 
 #: variables without which the service refuses every event, although its form does not demand them
-DEMANDED = {"PROFITWELL.privateApiKey", "SENDGRID.apiKey", "SFMC.clientId", "SFMC.clientSecret", "SFMC.subDomain"}
+DEMANDED = {
+    "ALGOLIA.apiKey",
+    "ALGOLIA.applicationId",
+    "PROFITWELL.privateApiKey",
+    "SENDGRID.apiKey",
+    "SFMC.clientId",
+    "SFMC.clientSecret",
+    "SFMC.subDomain",
+    "SPRIG.apiKey",
+}
 #: variables that the form demands, and without which the service sends all the same
 FORGIVEN = {
     "CLEVERTAP.accountId",

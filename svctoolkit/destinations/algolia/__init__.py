@@ -1,0 +1,161 @@
+"""Algolia Insights: what users click, view and buy of an index.
+
+track sends one Insights event. Which kind it is stands in `eventTypeSettings` by the event's name, or else in
+`properties.eventType`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
+from svctoolkit.destinations.algolia._judge import judge
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    Table,
+    as_it_is,
+    as_object,
+    converter,
+    event_name,
+    first,
+    in_words,
+    leading_number,
+    required,
+)
+from svctoolkit.secrets import Secret
+
+
+class AlgoliaSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    application_id: Secret
+    event_type_settings: tuple[Rows, ...] = ()
+
+    @cached_property
+    def kinds(self) -> Mapping[str, str]:
+        """Kinds of events by their names, both in lower case and without outer spaces."""
+        return {row.from_.strip().lower(): row.to.strip().lower() for row in self.event_type_settings}
+
+
+destination = DestinationType(
+    "Algolia",
+    AlgoliaSettings,
+    docs="https://www.algolia.com/doc/rest-api/insights/",
+    quirks=[
+        "A click with a `queryId` and without positions for all of its products is refused.",
+        "A subtype is sent with conversions only, and left out where Algolia does not know it.",
+    ],
+    answers=[
+        Answer("success", 200, {"status": 200, "message": "OK"}),
+        Answer("bad key", 401, {"status": 401, "message": "Invalid Application-ID or API key"}),
+        Answer("invalid event", 422, {"status": 422, "message": "EventType must be one of click, conversion or view"}),
+        Answer("rate limit", 429, {"status": 429, "message": "Too Many Requests"}),
+    ],
+    merges=[Merge("events", limit=1000, honours_alone=True)],
+)
+destination.judge(judge)
+
+_KINDS = frozenset({"click", "view", "conversion"})
+_SUBTYPES = frozenset({"addToCart", "purchase"})
+
+
+@converter
+def quantity(value: Any) -> int | float | None:
+    """A number, or a text that is one: 0 for an empty one, 1 for true. Nothing is sent for what is no number."""
+    return int(value or 0) if isinstance(value, bool) or value == "" else leading_number(value)
+
+
+@converter
+def words(value: Any) -> str:
+    """A text as it is; everything else as text."""
+    return in_words(value)
+
+
+EVENT = Table(
+    {
+        "index": required("properties.index"),
+        "queryID": "properties.queryId",
+        "filters": "properties.filters",
+        "timestamp": "properties.timestamp",
+        "value": "properties.value",
+        "currency": "properties.currency",
+        "userToken": first("userId", "anonymousId"),
+    }
+)
+KIND = Table({"eventType": "properties.eventType"})
+PRODUCT = Table(
+    {
+        "queryID": words("queryID"),
+        "price": words("price"),
+        "quantity": as_it_is(quantity("quantity")),
+        "discount": as_it_is("discount"),
+    },
+    of="product",
+)
+
+
+@destination.on("track")
+def send_interaction(event: Event, settings: AlgoliaSettings) -> Payload:
+    """One Insights event: of a filter, or of the objects that the products name by `objectId`."""
+    name = event_name(event)
+    kind = _kind(event, name, settings)
+    body = {**EVENT(event), "eventName": name, "eventType": kind, **_subtype(event, kind)}
+    if not (isinstance(body.get("filters"), list) and body["filters"]):
+        body.pop("filters", None)
+    body |= _clicked_objects(event, body) if kind == "click" else _objects(event, body)
+    if not body.get("filters") and not body.get("objectIDs"):
+        raise MappingError("needs filters, or an objectId in each of its products", field="properties.products")
+    return Payload(
+        endpoint="https://insights.algolia.io/1/events",
+        headers={
+            "X-Algolia-Application-Id": settings.application_id.reveal(),
+            "X-Algolia-API-Key": settings.api_key.reveal(),
+        },
+        json={"events": [body]},
+    )
+
+
+def _kind(event: Event, name: str, settings: AlgoliaSettings) -> str:
+    kind = KIND(event).get("eventType") or settings.kinds.get(name.strip().lower())
+    if not kind:
+        raise MappingError(f"eventTypeSettings has no row for the event {name!r}", field="event")
+    kind = in_words(kind).strip().lower()
+    if kind not in _KINDS:
+        raise MappingError(f"the type of an event is click, view or conversion, not {kind!r}", field="event")
+    return kind
+
+
+def _subtype(event: Event, kind: str) -> dict[str, Any]:
+    subtype = event.properties.get("eventSubtype")
+    fits = kind == "conversion" and isinstance(subtype, str) and subtype in _SUBTYPES
+    return {"eventSubtype": subtype} if fits else {}
+
+
+def _objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The objects that were viewed or bought, with what was paid for each."""
+    listed = _products(event)
+    data = [PRODUCT(product) for product in listed]
+    if any("price" in entry for entry in data) and not body.get("currency"):
+        raise MappingError("properties.currency: products with prices need one", field="properties.currency")
+    return {"objectIDs": [product["objectId"] for product in listed], "objectData": data} if listed else {}
+
+
+def _clicked_objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The objects that were clicked, with their places in the results of the search."""
+    listed = _products(event)
+    places = [leading_number(product.get("position")) for product in listed]
+    known = bool(places) and None not in places
+    if known != bool(body.get("queryID")):
+        raise MappingError("a click has both a queryId and a position in each product, or none of them")
+    objects = {"objectIDs": [product["objectId"] for product in listed]} if listed else {}
+    return {**objects, "positions": places} if known else objects
+
+
+def _products(event: Event) -> list[Mapping[str, Any]]:
+    """The products, if each of them names its object; else none."""
+    listed = event.properties.get("products")
+    if not isinstance(listed, list) or any(as_object(item).get("objectId") is None for item in listed):
+        return []
+    return listed

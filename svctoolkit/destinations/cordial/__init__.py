@@ -1,0 +1,108 @@
+"""Cordial: contacts, and what they do.
+
+identify creates a contact, or updates the one that a look-up finds by its e-mail address; track adds an activity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    EMAIL,
+    TIME,
+    Table,
+    as_it_is,
+    as_object,
+    basic_auth,
+    in_words,
+    required,
+    trait,
+    value_of,
+    without,
+)
+from svctoolkit.secrets import Secret
+
+
+class CordialSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    api_base_url: str
+
+
+destination = DestinationType(
+    "Cordial",
+    CordialSettings,
+    docs="https://support.cordial.com/hc/en-us/articles/204570347-Contacts-API",
+    quirks=[
+        "A contact that the look-up finds is updated by its e-mail address, also where that has characters with a "
+        "meaning in URLs.",
+        "Traits go to Cordial as they are, beside the fields of its own: only null is left out.",
+    ],
+    answers=[
+        Answer("success", 200, {"success": True}),
+        Answer("bad key", 401, {"error": True, "message": "Unauthorized"}),
+        Answer("invalid field", 422, {"error": True, "messages": "channels.email.address is invalid"}),
+        Answer("rate limit", 429, {"error": True, "message": "Too Many Requests"}),
+    ],
+)
+
+#: The ID that Cordial gave the contact; it goes before the e-mail address.
+CONTACT_ID = "context.externalId.cordialContactId"
+CHANNEL = Table({"address": as_it_is(trait("email")), "subscribeStatus": trait("subscribeStatus")})
+ACTIVITY = Table({"cID": CONTACT_ID, "email": as_it_is(EMAIL), "a": required("event")})
+MOMENT = Table({"ats": TIME})
+
+
+@destination.on("identify")
+def send_contact(event: Event, settings: CordialSettings, context: Context) -> Payload:
+    """The contact with all traits: a new one, or that of its ID or e-mail address."""
+    channel = CHANNEL(event)
+    contact_id = value_of(event, CONTACT_ID)
+    _check_identity(contact_id, channel.get("address"))
+    body = {"channels": {"email": channel}, **_own_traits(event)} if channel else _own_traits(event)
+    place = (
+        f"/v2/contacts/{in_words(contact_id)}" if contact_id else f"/v2/contacts/email:{in_words(channel['address'])}"
+    )
+    if _exists(settings, context, place):
+        return _send(settings, place, body, method="PUT")
+    return _send(settings, "/v2/contacts", body)
+
+
+@destination.on("track")
+def send_activity(event: Event, settings: CordialSettings) -> Payload:
+    """What the contact did, with all properties."""
+    body = ACTIVITY(event)
+    _check_identity(body.get("cID"), body.get("email"))
+    properties = event.raw.get("properties")
+    more = {"properties": properties} if isinstance(properties, dict) else {}
+    return _send(settings, "/v2/contactactivities", {**body, **more, **MOMENT(event)})
+
+
+def _own_traits(event: Event) -> dict[str, Any]:
+    """The traits, or those of the context where the event has none, without those that the channel holds."""
+    traits = event.raw.get("traits")
+    own = as_object(event.context.get("traits") if traits is None else traits)
+    return {key: value for key, value in without(own, ["email", "subscribeStatus"]).items() if value is not None}
+
+
+def _check_identity(contact_id: Any, address: Any) -> None:
+    if not contact_id and not address:
+        raise MappingError("Cordial needs an e-mail address, or its own ID as cordialContactId", field="email")
+
+
+def _exists(settings: CordialSettings, context: Context, place: str) -> bool:
+    """Whether Cordial knows the contact. Raises `MappingError` where it cannot say."""
+    url = f"{settings.api_base_url}{place}"
+    request = {"method": "GET", "url": url, "headers": _headers(settings), "params": {}, "body": None}
+    return bool(as_object(context.ask(request, may_miss=True)).get("_id"))
+
+
+def _headers(settings: CordialSettings) -> dict[str, str]:
+    return {"Content-Type": "application/json", "Authorization": basic_auth(settings.api_key.reveal())}
+
+
+def _send(settings: CordialSettings, place: str, body: Mapping[str, Any], method: Method = "POST") -> Payload:
+    return Payload(endpoint=f"{settings.api_base_url}{place}", method=method, headers=_headers(settings), json=body)

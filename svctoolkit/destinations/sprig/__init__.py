@@ -1,0 +1,81 @@
+"""Sprig: visitors of in-product surveys, and the events that surveys are triggered by.
+
+identify writes the visitor with all traits; track adds an event to the visitor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import EMAIL, TIME, USER_ID, Table, as_it_is, event_name, moment, required, value_of
+from svctoolkit.mapping.times import microseconds
+from svctoolkit.secrets import Secret
+
+
+class SprigSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+
+
+destination = DestinationType(
+    "Sprig",
+    SprigSettings,
+    docs="https://docs.sprig.com/reference/post-v2-users-1",
+    quirks=[
+        "The attributes of a visitor are the traits of the event's context, as they are, also with their nulls.",
+        "Properties of events are not sent.",
+        "A time that cannot be read is left out.",
+    ],
+    answers=[
+        Answer("success", 200, {"userId": "u1"}),
+        Answer("bad key", 401, {"statusCode": 401, "message": "Unauthorized"}),
+        Answer("invalid body", 400, {"statusCode": 400, "message": "userId is required"}),
+        Answer("rate limit", 429, {"statusCode": 429, "message": "Too Many Requests"}),
+    ],
+)
+
+
+VISITOR = Table({"userId": required(as_it_is(USER_ID)), "emailAddress": as_it_is(EMAIL)})
+WHEN = as_it_is(TIME)
+
+
+@destination.on("identify")
+def send_visitor(event: Event, settings: SprigSettings) -> Payload:
+    """The visitor, with the traits of the context as attributes."""
+    traits = event.context.get("traits")
+    attributes = {"attributes": traits} if isinstance(traits, dict) else {}
+    return _send(settings, {**_visitor(event), **attributes})
+
+
+@destination.on("track")
+def send_action(event: Event, settings: SprigSettings) -> Payload:
+    """An event of the visitor: its name and its time."""
+    return _send(settings, {**_visitor(event), "events": [{"event": event_name(event), **_moment(event)}]})
+
+
+def _moment(event: Event) -> dict[str, int]:
+    """When it happened, in milliseconds since 1970; a time that cannot be read is none."""
+    when = moment(value_of(event, WHEN))
+    return {} if when is None else {"timestamp": microseconds(when) // 1000}
+
+
+def _visitor(event: Event) -> dict[str, Any]:
+    visitor = VISITOR(event)
+    if visitor["userId"] == "":
+        raise MappingError("userId: Sprig needs one, and the event has an empty one", field="userId")
+    return visitor
+
+
+def _send(settings: SprigSettings, body: Mapping[str, Any]) -> Payload:
+    return Payload(
+        endpoint="https://api.sprig.com/v2/users",
+        headers={
+            "Accept": "application/json",
+            "Content-Type": "application/json",
+            "Authorization": f"API-Key {settings.api_key.reveal()}",
+        },
+        json=body,
+    )
