@@ -1,0 +1,146 @@
+"""Rakuten Advertising: orders that came by an affiliate's link.
+
+A track event of any name is an order: its fields and its items are the query of one request. A field of the items is
+one text, with `|` between the items. Amounts are in the currency's smallest unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import Table, as_object, default, first, in_words, number, required
+from svctoolkit.secrets import Secret
+
+
+class RakutenSettings(Settings, frozen=True, kw_only=True):
+    mid: Secret
+
+
+destination = DestinationType(
+    "Rakuten",
+    RakutenSettings,
+    docs="https://pubhelp.rakutenadvertising.com/hc/en-us/articles/7946464013325",
+    quirks=["An order without the affiliate's site ID is sent with a blank one."],
+    answers=[
+        Answer("success", 200, None),
+        Answer("bad key", 200, "<response><summary><error><bad_mid/></error></summary></response>"),
+        Answer("rate limit", 429, None),
+        Answer("invalid field", 200, "<response><summary><error><bad_amount/></error></summary></response>"),
+    ],
+)
+
+
+ORDER = Table(
+    {
+        "ord": required(first("properties.order_id", "properties.orderId")),
+        "tr": default(first("properties.tr", "properties.ran_site_id", "properties.ranSiteID"), " "),
+        "land": required(first("properties.land", "properties.land_time", "properties.landTime")),
+        "date": first("properties.date", "properties.order_completed_time", "properties.orderCompletedTime"),
+        "altord": first(
+            "properties.alt_ord", "properties.altord", "properties.alter_order_id", "properties.alterOrderId"
+        ),
+        "cur": "properties.currency",
+        "cc": first("properties.credit_card_type", "properties.creditCardType"),
+        "commreason": first("properties.comm_reason", "properties.commReason"),
+        "iscomm": first("properties.is_comm", "properties.isComm"),
+        "consumed": "properties.consumed",
+        "coupon": "properties.coupon",
+        "custid": first(
+            "properties.cust_id",
+            "properties.custId",
+            "properties.customer_id",
+            "properties.customerId",
+            "properties.userId",
+        ),
+        "custscore": first(
+            "properties.cust_score", "properties.custScore", "properties.customer_score", "properties.customerScore"
+        ),
+        "custstatus": first(
+            "properties.cust_status", "properties.custStatus", "properties.customer_status", "properties.customerStatus"
+        ),
+        "did": first("properties.dId", "properties.advertising_id", "properties.advertisingId"),
+        "disamt": first("properties.disamt", "properties.discount_amount", "properties.discountAmount"),
+        "ordstatus": first(
+            "properties.ord_status", "properties.ordStatus", "properties.order_status", "properties.orderStatus"
+        ),
+        "segment": "properties.segment",
+        "shipcountry": first("properties.ship_country", "properties.shipcountry"),
+        "shipped": "properties.shipped",
+        "sitename": first("properties.site_name", "properties.sitename", "properties.url", "context.page.url"),
+        "storeid": first("properties.store_id", "properties.storeId"),
+        "storecat": first(
+            "properties.store_cat", "properties.storecat", "properties.store_category", "properties.storeCategory"
+        ),
+    }
+)
+_NEEDED = {"skulist": "sku", "qlist": "quantity", "namelist": "name"}
+_LISTS = {
+    **_NEEDED,
+    "brandlist": "brand",
+    "couponlist": "coupon",
+    "catidlist": "categoryId",
+    "catlist": "category",
+    "disamtlist": "discountAmount",
+    "distypelist": "discountType",
+    "isclearancelist": "isClearance",
+    "ismarketplacelist": "isMarketPlace",
+    "issalelist": "isSale",
+    "itmstatuslist": "itmStatus",
+    "marginlist": "margin",
+    "markdownlist": "markdown",
+    "shipidlist": "shipId",
+    "shipbylist": "shipBy",
+    "taxexemptlist": "taxExempt",
+    "sequencelist": "sequence",
+}
+
+
+@destination.on("track")
+def send_order(event: Event, settings: RakutenSettings) -> Payload:
+    """One order with its items, whatever the event's name."""
+    order = ORDER(event)
+    items = event.properties.get("products")
+    if not isinstance(items, list) or not items:
+        raise MappingError("properties.products: expected a list of items", field="properties.products")
+    lists = _lists([as_object(item) for item in items])
+    return Payload(
+        endpoint="https://track.linksynergy.com/ep",
+        method="GET",
+        headers={"Accept": "application/json", "Content-Type": "application/json"},
+        params={**order, **lists, "xml": 1, "source": "rudderstack", "mid": settings.mid.reveal()},
+    )
+
+
+def _lists(items: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Each field that an item has, of all items."""
+    out = {}
+    for name, key in _LISTS.items():
+        values = ["" if item.get(key) is None else in_words(item[key]) for item in items]
+        if name in _NEEDED and "" in values:
+            where = f"properties.products.{values.index('')}.{key}"
+            raise MappingError(f"needs a value at {where}", field=where)
+        if any(values):
+            out[name] = "|".join(values)
+    out["amtlist"] = "|".join(in_words(_amount(item, at)) for at, item in enumerate(items))
+    return out
+
+
+def _amount(item: Mapping[str, Any], at: int) -> int | float:
+    """The amount of an item, in the smallest unit: that of all pieces, else a piece's price for each."""
+    where = f"properties.products.{at}.amount"
+    pieces = 1 if item.get("amount") else item["quantity"]
+    value = item.get("amount") or item.get("price")
+    if not value:
+        raise MappingError(f"{where}: an item needs its amount or its price", field=where)
+    try:
+        return _number(value) * _number(pieces) * 100
+    except ValueError as error:
+        raise MappingError(f"{where}: {error}", field=where) from error
+
+
+def _number(value: Any) -> int | float:
+    return int(value) if isinstance(value, bool) else number.of(value)
