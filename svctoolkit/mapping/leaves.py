@@ -182,6 +182,12 @@ def unix_seconds(value: Any) -> Any:
 
 
 @converter
+def lenient_seconds(value: Any) -> Any:
+    """A time as `unix_seconds`, but a boolean is one too: one in the first second of 1970, as JavaScript reads it."""
+    return 0 if isinstance(value, bool) else unix_seconds.of(value)
+
+
+@converter
 def number(value: Any) -> int | float:
     """A number, or a text that is one. A whole number in a text is an `int`."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):

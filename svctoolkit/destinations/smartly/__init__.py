@@ -34,9 +34,9 @@ from svctoolkit.mapping import (
     converter,
     in_words,
     leading_number,
+    lenient_seconds,
     moment,
     required,
-    unix_seconds,
 )
 from svctoolkit.secrets import Secret
 
@@ -64,12 +64,6 @@ destination = DestinationType(
 
 
 @converter
-def client_second(value: Any) -> Any:
-    """Seconds since 1970 as `unix_seconds` gives them; a boolean is a time in 1970, as JavaScript reads it."""
-    return 0 if isinstance(value, bool) else unix_seconds.of(value)
-
-
-@converter
 def amount(value: Any) -> Any:
     """The number that a text begins with; anything else is left out."""
     number = leading_number(value)
@@ -88,10 +82,10 @@ EVENT = Table(
         "ad_unit_id": required(as_text("properties.adUnitId", "properties.ad_unit_id")),
         "platform": required("properties.platform"),
         "ad_interaction_time": required(
-            client_second("properties.adInteractionTime", "properties.ad_interaction_time")
+            lenient_seconds("properties.adInteractionTime", "properties.ad_interaction_time")
         ),
-        "installTime": client_second("properties.installTime"),
-        "event_time": client_second(CLIENT_TIME),
+        "installTime": lenient_seconds("properties.installTime"),
+        "event_time": lenient_seconds(CLIENT_TIME),
         "value_currency": "properties.currency",
     }
 )

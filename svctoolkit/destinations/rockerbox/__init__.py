@@ -1,0 +1,86 @@
+"""Rockerbox: conversions, by its webhook.
+
+track sends an event by the action that the configuration maps its name to; others are refused. Properties without a
+field of their own go along.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    ANY_ID,
+    EMAIL,
+    PHONE,
+    TIME,
+    USER_ID,
+    Table,
+    event_name,
+    first,
+    lenient_seconds,
+    required,
+    value_of,
+    without,
+)
+
+
+class RockerboxSettings(Settings, frozen=True, kw_only=True):
+    advertiser_id: str
+    events_map: tuple[Rows, ...] = ()
+
+    @cached_property
+    def actions(self) -> dict[str, str]:
+        """The action of each event, by its name in lower case."""
+        return {row.from_.lower(): row.to for row in self.events_map if row.from_ and row.to}
+
+
+destination = DestinationType(
+    "Rockerbox",
+    RockerboxSettings,
+    docs="https://help.rockerbox.com/article/s3xpfp9eqq-conversion-webhooks",
+    answers=[
+        Answer("success", 200, {"status": "success"}),
+        Answer("bad key", 403, {"message": "Forbidden"}),
+        Answer("rate limit", 429, {"message": "Too Many Requests"}),
+        Answer("invalid field", 400, {"message": "Invalid request body"}),
+    ],
+)
+
+ACTION = Table(
+    {
+        "customer_id": USER_ID,
+        "anonymous_id": "anonymousId",
+        "email": EMAIL,
+        "phone": PHONE,
+        "timestamp": required(lenient_seconds(TIME)),
+        "revenue": first("properties.revenue", "properties.value", "properties.total", "properties.price"),
+        "order_id": first("properties.orderId", "properties.order_id"),
+        "in_store": "properties.in_store",
+        "salesforce": "properties.salesforce",
+        "country_code": "properties.countryCode",
+        "listing_id": "properties.listingId",
+    }
+)
+
+
+@destination.on("track")
+def send_action(event: Event, settings: RockerboxSettings) -> Payload:
+    """The action of the event."""
+    action = settings.actions.get(event_name(event).lower())
+    if action is None:
+        raise MappingError("event: no Rockerbox event is mapped for this name", field="event")
+    if value_of(event, ANY_ID) is None:
+        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
+    body = ACTION(event)
+    if "timestamp" not in body:  # a text that is no time
+        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+    rest = without(ACTION.rest(event.properties, "properties"), ["userId"])
+    custom = {key: value for key, value in rest.items() if value is not None}
+    return Payload(
+        endpoint="https://webhooks.getrockerbox.com/rudderstack",
+        params={"advertiser": settings.advertiser_id},
+        json={**body, "conversion_source": "RudderStack", "action": action, **custom},
+    )
