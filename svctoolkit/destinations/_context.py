@@ -37,6 +37,8 @@ class Context(msgspec.Struct, frozen=True):
     new_id: Callable[[], str] = _new_id
     destination_id: str = ""
     metadata: Mapping[str, Any] = {}
+    #: whether the event is mapped with others that may share its requests, as the service's router does
+    in_batch: bool = False
 
     def secret(self, name: str) -> str:
         """What the service holds of the account that the destination delivers with, such as its `accessToken`.

@@ -153,7 +153,11 @@ class DestinationType:
         except ToolkitError as error:
             yield from (Batch((id,), error=str(error)) for id, _, _ in jobs)
             return
-        mapped = [mapping.map_job(job, make_context(clock, lookup, job.metadata)) for job in jobs]
+        contexts = [make_context(clock, lookup, job.metadata) for job in jobs]
+        mapped = [
+            mapping.map_job(job, msgspec.structs.replace(context, in_batch=True))
+            for job, context in zip(jobs, contexts, strict=True)
+        ]
         refused = [job for job in mapped if job.error is not None]
         yield from (alone(job) for job in refused)
         sendable = [job for job in mapped if job.error is None]

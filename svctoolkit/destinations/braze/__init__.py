@@ -67,6 +67,7 @@ destination = DestinationType(
     quirks=[
         "An event without a name, a time or a user is sent without it.",
         "A user ID that stands among the traits alone is no ID, but keeps the alias of the anonymous ID away.",
+        "An anonymous user that cannot be joined refuses an event that is mapped alone, and none in a batch.",
         "A subscription group gets the telephone number or, without one, the e-mail address: never both.",
     ],
     earlier=("useEcommerceRecommendedEvents",),
@@ -262,7 +263,11 @@ def _join(event: Event, settings: BrazeSettings, context: Context, who: str) -> 
         "aliases_to_identify": [{"user_alias": _anonymous(event), "external_id": who}],
         "merge_behavior": "merge",
     }
-    _ask(settings, context, "/users/identify", body)
+    try:
+        _ask(settings, context, "/users/identify", body)
+    except MappingError:
+        if not context.in_batch:  # in a batch the service goes on: what others did is not lost for one alias
+            raise
 
 
 def _ask(settings: BrazeSettings, context: Context, path: str, body: Mapping[str, Any]) -> Any:

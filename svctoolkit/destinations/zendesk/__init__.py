@@ -34,6 +34,7 @@ destination = DestinationType(
     ZendeskSettings,
     docs="https://developer.zendesk.com/api-reference/ticketing/users/users/",
     quirks=[
+        "A further address is made the first one while the event is mapped, and once more when it is sent.",
         "A user's name is the trait name: it is not put together of first and last name.",
         "A track event's person is found by the trait email alone, a group event's by that of the context.",
         "An event without a name is sent without one.",
@@ -166,8 +167,15 @@ class _Zendesk:
 
     def ask(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """The answer's object; an empty one when Zendesk knows no such thing."""
-        request = {"method": method, "url": self._api + place, "headers": self._headers, "body": body}
-        return as_object(self._context.ask(request, may_miss=True))
+        return as_object(self._context.ask(self._request(method, place, body), may_miss=True))
+
+    def change(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Payload:
+        """A change that is made while the event is mapped, and sent once more. A refused one refuses the event."""
+        self._context.ask(self._request(method, place, body), may_miss=method == "DELETE")
+        return self.send(method, place, body)
+
+    def _request(self, method: Method, place: str, body: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        return {"method": method, "url": self._api + place, "headers": self._headers, "body": body}
 
     def send(self, method: Method, place: str, body: Mapping[str, Any] | None = None) -> Payload:
         return Payload(endpoint=self._api + place, method=method, headers=self._headers, json=body)
@@ -242,6 +250,6 @@ def _primary_address(zendesk: _Zendesk, body: Mapping[str, Any], address: str) -
         return
     for other in addresses:
         if other.get("value") == address:
-            yield zendesk.send("DELETE", f"/users/{user_id}/identities/{other.get('id')}")
+            yield zendesk.change("DELETE", f"/users/{user_id}/identities/{other.get('id')}")
     identity = {"type": "email", "value": address, "verified": zendesk.settings.create_users_as_verified}
-    yield zendesk.send("PUT", f"/users/{user_id}/identities/{primary.get('id')}", {"identity": identity})
+    yield zendesk.change("PUT", f"/users/{user_id}/identities/{primary.get('id')}", {"identity": identity})
