@@ -1,0 +1,181 @@
+"""ClickSend: contacts of a list, and text messages.
+
+identify writes a contact of the list that `context.externalId` names (`CLICKSEND_CONTACT_LIST_ID`). track sends a
+message to the user or, with such a list, a campaign to all of its contacts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Merge, Method, Payload, Settings
+from svctoolkit.destinations.clicksend._judge import judge
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    PHONE,
+    TIME,
+    Table,
+    as_it_is,
+    basic_auth,
+    converter,
+    in_words,
+    leading_number,
+    moment,
+    text,
+    trait,
+    value_of,
+)
+from svctoolkit.mapping.times import microseconds
+from svctoolkit.secrets import Secret
+
+
+class ClickSendSettings(Settings, frozen=True, kw_only=True):
+    clicksend_username: Secret
+    clicksend_password: Secret
+    default_campaign_schedule_unit: str = "minute"
+    default_campaign_schedule: str = ""
+    default_source: str = ""
+    default_sender_id: Secret = Secret("")
+
+    @property
+    def delay(self) -> int:
+        """Seconds after the event at which a message is sent: in days, or in minutes; a text that is no number is 0."""
+        unit = 86_400 if self.default_campaign_schedule_unit == "day" else 60
+        return int(leading_number(self.default_campaign_schedule) or 0) * unit
+
+
+destination = DestinationType(
+    "Clicksend",
+    ClickSendSettings,
+    docs="https://developers.clicksend.com/docs/rest/v3/",
+    quirks=[
+        "The sender is that of the configuration, also where the event has one.",
+        "A contact's two address lines are both the whole address, as JSON text.",
+        "A message of an event whose time cannot be read is sent with an empty schedule.",
+    ],
+    answers=[
+        Answer(
+            "success",
+            200,
+            {"http_code": 200, "response_code": "SUCCESS", "data": {"messages": [{"status": "SUCCESS"}]}},
+        ),
+        Answer(
+            "country not enabled", 200, {"http_code": 200, "data": {"messages": [{"status": "COUNTRY_NOT_ENABLED"}]}}
+        ),
+        Answer("bad key", 401, {"http_code": 401, "response_code": "UNAUTHORIZED", "data": None}),
+        Answer("unknown list", 403, {"http_code": 403, "response_code": "FORBIDDEN", "data": None}),
+        Answer("rate limit", 429, {"http_code": 429, "response_code": "TOO_MANY_REQUESTS", "data": None}),
+    ],
+    merges=[Merge("messages", wraps=True, limit=1000, at="/v3/sms/send")],
+)
+destination.judge(judge)
+
+
+@converter
+def address_text(value: Any) -> str:
+    """An address as one text: an object as its JSON."""
+    return text(value)
+
+
+LIST_ID = as_it_is("context.externalId.CLICKSEND_CONTACT_LIST_ID")
+CONTACT_ID = "context.externalId.CLICKSEND_CONTACT_ID"
+CONTACT = Table(
+    {
+        "email": as_it_is(trait("email")),
+        "phone_number": as_it_is(trait("phone")),
+        "fax_number": trait("fax_number"),
+        "first_name": as_it_is(FIRST_NAME),
+        "last_name": as_it_is(LAST_NAME),
+        "address_line_1": as_it_is(address_text(trait("address"))),
+        "address_line_2": as_it_is(address_text(trait("address"))),
+        "city": as_it_is(trait("address.city")),
+        "state": as_it_is(trait("state")),
+        "country": as_it_is(trait("country")),
+        "contact_id": CONTACT_ID,
+    }
+)
+MESSAGE = Table(
+    {
+        "email": EMAIL,
+        "to": PHONE,
+        "body": "properties.body",
+        "source": "properties.source",
+        "custom_string": "properties.custom_string",
+        "country": trait("country"),
+        "from_email": "properties.from_email",
+    }
+)
+CAMPAIGN = Table({"name": "properties.name", "body": "properties.body"})
+SCHEDULE = as_it_is("properties.schedule")
+WHEN = as_it_is(TIME)
+
+
+@destination.on("identify")
+def send_contact(event: Event, settings: ClickSendSettings) -> Payload:
+    """The contact of a list: a new one, or that of `CLICKSEND_CONTACT_ID`."""
+    contact = CONTACT(event)
+    if not any(contact.get(key) for key in ("email", "phone_number", "fax_number")):
+        raise MappingError("a contact needs an email, a phone or a fax_number among its traits", field="traits")
+    list_id = value_of(event, LIST_ID)
+    if list_id is None or list_id == "":
+        raise MappingError("needs the ID of a list as CLICKSEND_CONTACT_LIST_ID", field="context.externalId")
+    place = f"lists/{in_words(list_id)}/contacts"
+    if "contact_id" in contact:
+        return _send(settings, f"{place}/{in_words(contact['contact_id'])}", contact, method="PUT")
+    return _send(settings, place, contact)
+
+
+@destination.on("track")
+def send_message(event: Event, settings: ClickSendSettings) -> Payload:
+    """A message to the user's telephone, or a campaign to a list."""
+    sender = settings.default_sender_id.reveal()
+    list_id = value_of(event, LIST_ID)
+    if list_id is not None:
+        return _send(settings, "sms-campaigns/send", _campaign(event, settings, list_id, sender))
+    message = MESSAGE(event)
+    if not sender or "to" not in message or "body" not in message:
+        raise MappingError(
+            "a message needs defaultSenderId, the user's phone and properties.body", field="properties.body"
+        )
+    source = {} if "source" in message or not settings.default_source else {"source": settings.default_source}
+    return _send(settings, "sms/send", {"from": sender, **message, **source, "schedule": _schedule(event, settings)})
+
+
+def _campaign(event: Event, settings: ClickSendSettings, list_id: Any, sender: str) -> dict[str, Any]:
+    words = {key: in_words(value) for key, value in CAMPAIGN(event).items()}
+    if not sender or len(words) < 2:
+        raise MappingError("a campaign needs defaultSenderId, properties.name and properties.body", field="properties")
+    return {"list_id": _whole(list_id), **words, "from": sender, "schedule": _schedule(event, settings)}
+
+
+def _whole(list_id: Any) -> int:
+    if isinstance(list_id, bool) or not in_words(list_id).strip().isdecimal():
+        raise MappingError("CLICKSEND_CONTACT_LIST_ID: the ID of a list is a whole number", field="context.externalId")
+    return int(in_words(list_id))
+
+
+def _schedule(event: Event, settings: ClickSendSettings) -> Any:
+    """What the event says, or its time and the delay of the configuration, in seconds since 1970."""
+    schedule = value_of(event, SCHEDULE)
+    if schedule is not None:
+        return schedule
+    when = value_of(event, WHEN)
+    when = moment(int(when) if isinstance(when, bool) else when)
+    return None if when is None else microseconds(when) // 1_000_000 + settings.delay
+
+
+def _send(settings: ClickSendSettings, place: str, body: Mapping[str, Any], method: Method = "POST") -> Payload:
+    return Payload(
+        endpoint=f"https://rest.clicksend.com/v3/{place}",
+        method=method,
+        headers={
+            "Authorization": basic_auth(settings.clicksend_username.reveal(), settings.clicksend_password.reveal()),
+            "Content-Type": "application/json",
+        },
+        json=body,
+    )

@@ -1,0 +1,24 @@
+"""What ClickSend's answers mean: an accepted request lists its messages, each with a status of its own.
+
+https://developers.clicksend.com/docs/rest/v3/#send-sms
+"""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Delivery, Outcome
+from svctoolkit.mapping import as_object
+
+
+def judge(delivery: Delivery) -> Outcome | None:
+    """Messages whose status is not SUCCESS abort; after an answer of 2xx without data all is tried again."""
+    reply = delivery.reply
+    if not reply.successful:
+        return None
+    data = as_object(reply.body).get("data")
+    if not isinstance(data, dict):
+        return Outcome("retry", "ClickSend's answer has no data")
+    messages = data.get("messages")
+    if not isinstance(messages, list):
+        return None
+    states = [str(as_object(message).get("status") or "no status") for message in messages]
+    return delivery.each({at: state for at, state in enumerate(states) if state != "SUCCESS"})
