@@ -1,0 +1,82 @@
+"""Accoil Analytics: users, accounts and what they do, as events in the form of the specification.
+
+identify and group carry their traits; of track, page and screen the name is sent alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Table, as_it_is, basic_auth, required
+from svctoolkit.secrets import Secret
+
+
+class AccoilAnalyticsSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+
+
+destination = DestinationType(
+    "Accoil Analytics",
+    AccoilAnalyticsSettings,
+    docs="https://developers.accoil.com/accoil-api/api-reference/",
+    quirks=[
+        "Properties of track, page and screen events are not sent.",
+        "The traits of the context are sent where an identify event has none of its own.",
+    ],
+    answers=[
+        Answer("success", 202, {"message": "Accepted"}),
+        Answer("bad key", 401, {"message": "Unauthorized"}),
+        Answer("invalid body", 400, {"message": "userId is required"}),
+    ],
+)
+
+WHO = Table({"userId": required(as_it_is(USER_ID)), "timestamp": required(as_it_is(TIME))})
+WHO_OF_GROUP = Table({"userId": required(as_it_is(ANY_ID)), "timestamp": required(as_it_is(TIME))})
+ACTION = Table({"event": required("event")})
+VIEW = Table({"name": required("name")})
+ACCOUNT = Table({"groupId": required("groupId")})
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: AccoilAnalyticsSettings) -> Payload:
+    """The user, with all traits."""
+    traits = event.raw.get("traits")
+    return _send(event, settings, WHO, _traits(event.context.get("traits") if traits is None else traits))
+
+
+@destination.on("track")
+def send_action(event: Event, settings: AccoilAnalyticsSettings) -> Payload:
+    """What the user did: the event's name."""
+    return _send(event, settings, WHO, ACTION(event))
+
+
+@destination.on("page", "screen")
+def send_view(event: Event, settings: AccoilAnalyticsSettings) -> Payload:
+    """What the user saw: the name of the page or screen."""
+    return _send(event, settings, WHO, VIEW(event))
+
+
+@destination.on("group")
+def send_account(event: Event, settings: AccoilAnalyticsSettings) -> Payload:
+    """The account of the user, with all traits."""
+    return _send(event, settings, WHO_OF_GROUP, {**ACCOUNT(event), **_traits(event.raw.get("traits"))})
+
+
+def _traits(traits: Any) -> dict[str, Any]:
+    return {} if traits is None else {"traits": traits}
+
+
+def _send(event: Event, settings: AccoilAnalyticsSettings, who: Table, more: Mapping[str, Any]) -> Payload:
+    identity = who(event)
+    for field, value in identity.items():
+        if value == "":
+            raise MappingError(f"{field}: Accoil needs one, and the event has an empty one", field=field)
+    return Payload(
+        endpoint="https://in.accoil.com/segment",
+        headers={"Authorization": basic_auth(settings.api_key.reveal()), "Content-Type": "application/json"},
+        json={"type": event.type, **identity, **more},
+    )
