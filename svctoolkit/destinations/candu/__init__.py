@@ -1,0 +1,56 @@
+"""Candu: people and what they do, by the webhook that shows them their content.
+
+identify sends the traits, track an event with its properties and the traits.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import USER_ID, Shape, Table, const, converter, first, in_words, required
+from svctoolkit.secrets import Secret
+
+
+class CanduSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+
+
+destination = DestinationType(
+    "Candu",
+    CanduSettings,
+    docs="https://support.candu.ai/en/articles/5612351-rudderstack-source-integration",
+    quirks=["The key stands alone in the header for Basic authentication, without the colon after it."],
+    answers=[
+        Answer("success", 200, {"success": True}),
+        Answer("bad key", 401, {"message": "Unauthorized"}),
+        Answer("rate limit", 429, {"message": "Too Many Requests"}),
+        Answer("invalid field", 400, {"message": "event is required"}),
+    ],
+)
+
+as_text = converter(in_words)
+
+_PERSON: Shape = {
+    "traits": first("traits", "context.traits"),
+    "userId": as_text(USER_ID),
+    "anonymousId": "anonymousId",
+    "messageId": "messageId",
+    "timestamp": "timestamp",
+    "context": {"source": const("RudderStack")},
+}
+PERSON = Table({**_PERSON, "type": const("identify")})
+ACTION = Table({**_PERSON, "type": const("track"), "event": required("event"), "properties": "properties"})
+
+
+@destination.on("identify", "track")
+def send_event(event: Event, settings: CanduSettings) -> Payload:
+    """The person, with the event if there is one."""
+    table = PERSON if event.type == "identify" else ACTION
+    key = b64encode(settings.api_key.reveal().encode()).decode()
+    return Payload(
+        endpoint="https://api.candu.ai/api/eventWebhook",
+        headers={"Authorization": f"Basic {key}", "Content-Type": "application/json"},
+        json=table(event),
+    )
