@@ -283,6 +283,8 @@ def test_the_settings_of_a_type_agree_with_its_definition(
 DEMANDED = {
     "ALGOLIA.apiKey",
     "ALGOLIA.applicationId",
+    "NINETAILED.environment",
+    "NINETAILED.organisationId",
     "PROFITWELL.privateApiKey",
     "SENDGRID.apiKey",
     "SFMC.clientId",

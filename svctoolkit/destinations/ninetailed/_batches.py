@@ -1,0 +1,25 @@
+"""Ninetailed takes many events in a request, and the service says only then that its body is JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from svctoolkit.destinations import Batch, BatchContext, MappedJob, Merge, Payload
+from svctoolkit.destinations._batches import merge
+
+_MERGES = (Merge("events", limit=200),)
+
+
+def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+    """All events together, up to 200 in a request."""
+    yield from merge([_set_type_of_job(job) for job in jobs], _MERGES)
+
+
+def _set_type_of_job(job: MappedJob) -> MappedJob:
+    return MappedJob(job.id, job.event, tuple(_set_type(payload) for payload in job.payloads), job.error, job.metadata)
+
+
+def _set_type(payload: Payload) -> Payload:
+    return msgspec.structs.replace(payload, headers={"Content-Type": "application/json"})
