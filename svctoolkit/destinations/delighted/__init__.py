@@ -1,0 +1,158 @@
+"""Delighted: people, and the surveys that they are sent.
+
+identify writes a person without a survey. track sends a person that Delighted knows a survey, with the event's
+properties, for the events that the configuration names. alias changes a person's address. The address is the user ID:
+an e-mail address or a telephone number, as the channel asks (`delightedChannelType` among the external IDs, else the
+configuration's).
+https://app.delighted.com/docs/api
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from typing import Any, Literal
+
+import msgspec
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    USER_ID,
+    Table,
+    compact,
+    converter,
+    event_name,
+    full_name,
+    leading_number,
+    trait,
+    value_of,
+    without,
+)
+from svctoolkit.secrets import Secret
+
+_PEOPLE = "https://api.delighted.com/v1/people.json"
+_FIELDS = {"email": "email", "sms": "phone_number"}
+_ADDRESSES = {"email": re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+"), "sms": re.compile(r"\+[1-9][0-9]{1,14}")}
+
+
+class SurveyedEvent(msgspec.Struct, frozen=True):
+    """The name of an event that is followed by a survey."""
+
+    event: str = ""
+
+
+class DelightedSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    channel: Literal["email", "sms"] = "email"
+    delay: int = 0
+    event_names_settings: tuple[SurveyedEvent, ...] = ()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of every request."""
+        key = b64encode(self.api_key.reveal().encode()).decode()
+        return {"Authorization": f"Basic {key}", "Content-Type": "application/json"}
+
+
+destination = DestinationType(
+    "Delighted",
+    DelightedSettings,
+    docs="https://app.delighted.com/docs/api",
+    quirks=[
+        "The key stands alone in the header for Basic authentication, without the colon after it.",
+        "A delay in the event's properties that is no number is sent empty.",
+    ],
+    answers=[
+        Answer("success", 201, {"id": "1", "email": "mira@mail.example"}),
+        Answer("bad key", 401, {"status": 401, "message": "Unauthorized"}),
+        Answer("rate limit", 429, {"status": 429, "message": "Too Many Requests"}),
+        Answer("invalid field", 422, {"status": 422, "message": "Unprocessable", "errors": {"email": ["is invalid"]}}),
+    ],
+)
+
+
+def _is_address(value: Any, channel: str) -> bool:
+    return isinstance(value, str) and _ADDRESSES[channel].fullmatch(value) is not None
+
+
+@converter
+def email(value: Any) -> str:
+    """An e-mail address; anything else is left out."""
+    return value if _is_address(value, "email") else ""
+
+
+@converter
+def phone(value: Any) -> str:
+    """A telephone number in the international form (E.164); anything else is left out."""
+    return value if _is_address(value, "sms") else ""
+
+
+NAME = trait("name")
+CHANNEL = "context.externalId.delightedChannelType"
+PERSON = Table(
+    {
+        "email": email(trait("email")),
+        "phone_number": phone(trait("phone")),
+        "last_sent_at": trait("last_sent_at"),
+    }
+)
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: DelightedSettings) -> Payload:
+    """The person, who is sent no survey."""
+    name = value_of(event, NAME) or full_name(event)
+    body = {"send": False, "delay": settings.delay, **({"name": name} if name else {}), **PERSON(event)}
+    return _send(settings, {**body, **_address(event, settings)})
+
+
+@destination.on("track")
+def send_survey(event: Event, settings: DelightedSettings, context: Context) -> Payload:
+    """The person, who is sent a survey. One that Delighted does not know is refused."""
+    names = {row.event.strip().lower() for row in settings.event_names_settings if row.event.strip()}
+    if event_name(event).lower() not in names:
+        raise MappingError("event: no survey is sent after events of this name", field="event")
+    address = _address(event, settings)
+    request = {
+        "method": "GET",
+        "url": _PEOPLE,
+        "headers": settings.headers,
+        "params": without(address, ["channel"]),
+    }
+    if not context.ask(request):
+        raise MappingError("userId: Delighted has nobody of this address", field="userId")
+    properties = event.properties
+    body = {"send": True, "delay": settings.delay, **compact({"last_sent_at": properties.get("last_sent_at")})}
+    if properties.get("delay"):
+        body["delay"] = leading_number(properties["delay"])
+    rest = without(properties, ["delay", "last_sent_at"])
+    return _send(settings, {**body, **address, **({"properties": rest} if rest else {})})
+
+
+@destination.on("alias")
+def change_address(event: Event, settings: DelightedSettings) -> Payload:
+    """The person of `previousId` gets the address `userId`."""
+    address = _address(event, settings)
+    field = _FIELDS[address["channel"]]
+    previous = event.raw.get("previousId")
+    if not _is_address(previous, address["channel"]):
+        raise MappingError(f"previousId: expected an address for the channel {address['channel']}", field="previousId")
+    return _send(settings, {field: previous, f"{field}_update": address[field]})
+
+
+def _address(event: Event, settings: DelightedSettings) -> dict[str, Any]:
+    """The user ID as what the channel asks for, and the channel."""
+    channel = value_of(event, CHANNEL) or settings.channel
+    kind = channel.lower() if isinstance(channel, str) else ""
+    if kind not in _FIELDS:
+        raise MappingError(f"{CHANNEL}: expected email or sms, got {channel!r}", field=CHANNEL)
+    address = value_of(event, USER_ID)
+    if not _is_address(address, kind):
+        raise MappingError(f"userId: expected an address for the channel {kind}, got {address!r}", field="userId")
+    return {_FIELDS[kind]: address, "channel": kind}
+
+
+def _send(settings: DelightedSettings, body: dict[str, Any]) -> Payload:
+    return Payload(endpoint=_PEOPLE, headers=settings.headers, json=body)
