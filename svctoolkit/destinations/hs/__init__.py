@@ -20,6 +20,7 @@ from urllib.parse import quote
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.destinations.hs._batches import batch
 from svctoolkit.destinations.hs._contacts import (
     CONTACT,
     EVENT,
@@ -244,4 +245,5 @@ class _Account:
         return Payload(endpoint=_API + place, headers=self.headers, params=params, **body)
 
 
+destination.batch(batch)
 destination.judge(judge)

@@ -1,0 +1,70 @@
+"""HubSpot takes up to 100 objects in a request of its CRM API (https://developers.hubspot.com/docs/api/crm/contacts).
+
+Objects that follow an event of their user go into a later request than those before it. The service counts such rounds
+for each user and puts those of one round together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import Batch, BatchContext, MappedJob
+from svctoolkit.destinations._batches import alone, request_key
+
+_LIMIT = 100
+
+
+@dataclass(slots=True)
+class _Request:
+    """Jobs of one request, and its objects: one that comes again is written once, as it came last."""
+
+    jobs: list[MappedJob]
+    objects: dict[Any, dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, job: MappedJob) -> None:
+        for entry in (job.payloads[0].json or {})["inputs"]:
+            key = (entry["id"],) if "objectWriteTraceId" in entry else len(self.objects)
+            if isinstance(key, tuple):
+                entry = {
+                    **entry,
+                    "objectWriteTraceId": self.objects.get(key, {}).get("objectWriteTraceId", str(job.id)),
+                }
+            self.objects[key] = entry
+
+
+def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+    """Objects of one kind, action and round together; everything else, and what must stay alone, by itself."""
+    requests: list[_Request] = []
+    shared: dict[tuple[bytes, int], _Request] = {}
+    rounds: dict[Any, int] = {}  # odd while the user's last job was an event
+    for job in jobs:
+        user = job.metadata.get("userId") or job.id
+        rounds.setdefault(user, 0)
+        if not _is_shareable(job):
+            rounds[user] |= 1
+            yield alone(job)
+            continue
+        rounds[user] += rounds[user] % 2
+        key = request_key(job.payloads[0]), rounds[user]
+        request = shared.get(key)
+        if request is None or job.stands_alone or len(request.objects) >= _LIMIT:
+            request = _Request([])
+            requests.append(request)
+            if not job.stands_alone:
+                shared[key] = request
+        request.jobs.append(job)
+        request.add(job)
+    yield from map(_result, requests)
+
+
+def _is_shareable(job: MappedJob) -> bool:
+    return len(job.payloads) == 1 and "inputs" in (job.payloads[0].json or {})
+
+
+def _result(request: _Request) -> Batch:
+    payload = msgspec.structs.replace(request.jobs[0].payloads[0], json={"inputs": list(request.objects.values())})
+    return Batch(tuple(job.id for job in request.jobs), (payload.to_dict(),), batched=True)
