@@ -298,6 +298,9 @@ FORGIVEN = {
     "CLEVERTAP.passcode",
     "FACEBOOK_OFFLINE_CONVERSIONS.eventsToIds",
     "FACEBOOK_OFFLINE_CONVERSIONS.eventsToStandard",
+    "MAILJET.apiKey",
+    "MAILJET.apiSecret",
+    "MAILJET.listId",
     "SALESFORCE.initialAccessToken",
 }
 

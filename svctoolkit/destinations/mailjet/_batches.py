@@ -1,0 +1,46 @@
+"""Mailjet takes up to 100 contacts for one list and one action in a request.
+
+https://dev.mailjet.com/email/reference/contacts/bulk-contact-management/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.destinations import Batch, BatchContext, MappedJob, Merge, Payload
+from svctoolkit.destinations._batches import merge
+from svctoolkit.events import Event
+from svctoolkit.mapping import as_object, basic_auth, in_words, value_of
+
+if TYPE_CHECKING:
+    from svctoolkit.destinations.mailjet import MailjetSettings
+
+LIST_ID = "context.externalId.listId"
+_MERGES = (Merge("Contacts", limit=100),)
+
+
+def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+    """The contacts of each list and action together."""
+    settings: MailjetSettings = context.settings  # type: ignore[assignment]  # the settings of this type
+    yield from merge([_address_job(job, settings) for job in jobs], _MERGES)
+
+
+def _address_job(job: MappedJob, settings: MailjetSettings) -> MappedJob:
+    list_id = value_of(job.event, LIST_ID) or settings.list_id
+    if job.payloads and not list_id:
+        return MappedJob(job.id, job.event, (), "listId: Mailjet needs a list, of the configuration or the event")
+    payloads = tuple(_address(payload.json, job.event, in_words(list_id), settings) for payload in job.payloads)
+    return MappedJob(job.id, job.event, payloads, job.error, job.metadata)
+
+
+def _address(contact: Any, event: Event, list_id: str, settings: MailjetSettings) -> Payload:
+    options = as_object(as_object(event.raw.get("integrations")).get("mailjet"))
+    return Payload(
+        endpoint=f"https://api.mailjet.com/v3/REST/contactslist/{list_id}/managemanycontacts",
+        headers={
+            "Content-Type": "application/json",
+            "Authorization": basic_auth(settings.api_key, settings.api_secret.reveal()),
+        },
+        json={"Action": options.get("Action") or "addnoforce", "Contacts": [contact]},
+    )
