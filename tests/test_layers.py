@@ -59,9 +59,10 @@ MAY_IMPORT = {
 }
 
 
-#: package -> its rooms, from the ground up: a room may import those before it (a room may be one module)
+#: package -> its rooms, from the ground up: a room may import those before it (a room may be one module). `*` is the
+#: floor of every other one: where to add is to add a file, nothing is edited here
 ROOMS = {
-    "widgets": ("_base destination_explorer transformation_editor live_events sdk_playground suite_explorer"),
+    "widgets": ("_base destination_explorer transformation_editor live_events sdk_playground suite_explorer *"),
     "replay": "records formats inputs tally engine results options api",
     "pipeline": "route outside stages run api",
     "server": (
@@ -131,9 +132,10 @@ def test_imports_point_down_inside_a_package(package: str) -> None:
     inside = {name: file for name, file in MODULES.items() if name.startswith(f"{package}.")}
 
     def floor(name: str) -> int:
-        return floors.index(name.removeprefix(f"{package}.").split(".")[0])
+        room = name.removeprefix(f"{package}.").split(".")[0]
+        return floors.index(room if room in floors or "*" not in floors else "*")
 
-    assert {floors[floor(name)] for name in inside} == set(floors)
+    assert {floors[floor(name)] for name in inside} | {"*"} == {*floors, "*"}
     wrong = [
         f"{name} -> {other}"
         for name, file in inside.items()

@@ -149,7 +149,7 @@ def test_a_csv_needs_no_more_than_a_few_options(project: Path, capsys: pytest.Ca
 def test_ctrl_c_leaves_a_result_that_can_be_resumed(project: Path, workers: str) -> None:
     """A real SIGINT: exit code 2, a partial summary, whole parts on disk, no process left; --resume ends it."""
     (project / "code" / "clean.py").write_text(
-        "import time\ndef transformEvent(event, metadata):\n    time.sleep(0.02)\n    return event\n"
+        "import time\ndef transformEvent(event, metadata):\n    time.sleep(0.2)\n    return event\n"
     )
     for number in range(30):
         ndjson(project / f"in{number:02d}.ndjson", orders(5))
