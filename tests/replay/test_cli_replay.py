@@ -156,7 +156,12 @@ def test_ctrl_c_leaves_a_result_that_can_be_resumed(project: Path, workers: str)
     files = [f"in{number:02d}.ndjson" for number in range(30)]
     command = [sys.executable, "-m", "svctoolkit", "replay", *files, "--out", "out", "--workers", workers]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
     deadline = time.monotonic() + 30
     while len(list((project / "out" / "done").glob("*.json"))) < 3 and time.monotonic() < deadline:
