@@ -410,3 +410,23 @@ def test_a_secret_at_the_place_of_a_cut_stays_hidden() -> None:
 
     assert not [found for found in map(str, end + part) if "s3c" in found or "shop" in found]
     assert str(end[0]).endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "said"),
+    [
+        ({"$type": "integer"}, "x", 'n: expected an integer, got "x"'),
+        ({"$type": "string"}, 1, "n: expected a string, got 1"),
+        ({"$type": "null"}, 1, "n: expected null, got 1"),
+    ],
+)
+def test_a_kind_is_said_with_its_article(expected: Any, actual: Any, said: str) -> None:
+    """A sentence, not a pattern."""
+    assert [str(difference) for difference in differences({"n": expected}, {"n": actual})] == [said]
+
+
+def test_what_a_negated_matcher_says_nothing_about_is_named() -> None:
+    """Null is neither more nor less than three: that it is not more shows nothing."""
+    (difference,) = differences({"n": {"$not": {"$gt": 3}}}, {"n": None})
+
+    assert "null, which $gt says nothing about" in str(difference)
