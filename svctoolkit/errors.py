@@ -73,11 +73,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class UnknownName(ConfigError, KeyError):
-    """A name that is not there, with the nearest ones that are."""
+    """A name that is not there, with the nearest ones that are; or with `hint`, which says more than they."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "") -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "", hint: str = "") -> None:
         self.kind, self.name = kind, name
-        super().__init__(f"no {kind} is called {name!r}.{did_you_mean(name, known)}", where=where)
+        super().__init__(f"no {kind} is called {name!r}.{hint or did_you_mean(name, known)}", where=where)
 
     __str__ = Exception.__str__  # KeyError would show the repr of the text
 

@@ -327,3 +327,10 @@ def test_a_secret_of_the_definition_is_a_secret_of_the_settings(name: str) -> No
     secret = [key for key in defs.get(name).secret_keys if key in fields]
 
     assert [key for key in secret if hints[fields[key]] is not Secret] == []
+
+
+@pytest.mark.parametrize(("title", "name"), [("HubSpot", "HS"), ("HUBSPOT", "HS"), ("Customer IO", "CUSTOMERIO")])
+def test_a_display_name_is_told_as_its_type(title: str, name: str) -> None:
+    """Users know HubSpot, not HS."""
+    with pytest.raises(UnknownName, match=rf"Did you mean '{name}' \("):
+        defs.get(title)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -18,7 +18,6 @@ from svctoolkit.destinations._settings import Settings
 from svctoolkit.events import Event
 
 
-@runtime_checkable
 class Job(Protocol):
     """One event on its way to one destination: `(id, event, config)`, with `metadata` beside it.
 

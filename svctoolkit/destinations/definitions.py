@@ -70,14 +70,24 @@ def names() -> list[str]:
 def get(name: str) -> Definition:
     """The definition of one type: of a type that users added, what its settings say.
 
-    Raises `UnknownName`; names are upper-case.
+    Raises `UnknownName`; names are upper-case. Of a name that users see in the form, such as HubSpot, it says the type.
     """
     stored = _decode(name)
     if stored is None and name in CATALOGUE:
         return definition(name, CATALOGUE[name])
     if stored is None:
-        raise UnknownName("destination type", name, names())
+        raise UnknownName("destination type", name, names(), hint=_hint(name))
     return stored
+
+
+def _hint(title: str) -> str:
+    """Which types have that display name, however it is written."""
+    types = [known for known in all() if _letters(known.display_name) == _letters(title)]
+    return "".join(f" Did you mean {known.name!r} ({known.display_name})?" for known in types)
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def all() -> list[Definition]:
