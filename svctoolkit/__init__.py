@@ -65,6 +65,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+# Any: IPython's shell
 def load_ipython_extension(shell: Any) -> None:
     """What `%load_ext svctoolkit` calls: the magics `%%transform`, `%%suite` and `%svc`."""
     from svctoolkit.magics import load
@@ -72,6 +73,7 @@ def load_ipython_extension(shell: Any) -> None:
     load(shell)
 
 
+# Any: IPython's shell
 def unload_ipython_extension(shell: Any) -> None:
     """What `%unload_ext svctoolkit` calls."""
     from svctoolkit.magics import unload

@@ -19,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import replay
 from svctoolkit.results import flatten
@@ -43,7 +44,7 @@ class FrameAccessor:
         destination: str,
         *,
         workspace: Workspace | None = None,
-        config: Mapping[str, Any] | None = None,
+        config: Mapping[str, Json] | None = None,
         stages: Stages | None = None,
         columns: Mapping[str, str] | None = None,
     ) -> pd.DataFrame:

@@ -5,7 +5,9 @@ ToolkitError                   catch this to catch everything below
 │   ├── UnknownName            no such destination, type, command, matcher...; also a KeyError
 │   ├── InvalidConfig          a destination's configuration does not fit its type
 │   ├── InvalidWorkspace       a workspace file or object
+│   │   └── WorkspaceWarning   what the rest of a workspace can do without: warned about; with `strict` it is raised
 │   ├── InvalidSuite           a suite file
+│   ├── InvalidPlan            a tracking plan, or a project of them
 │   ├── StoreError             a data plane's store cannot be read or written
 │   └── UsageError             the command line
 ├── EventError                 this one event cannot go on; a run takes the next
@@ -27,6 +29,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from svctoolkit.json_types import Json
 
 
 class ToolkitError(Exception):
@@ -90,8 +94,20 @@ class InvalidWorkspace(ConfigError):
     """A workspace does not hold together."""
 
 
+class WorkspaceWarning(InvalidWorkspace, UserWarning):
+    """Configurations and types that a workspace file has and nobody here knows: they are kept as they are.
+
+    `Workspace.load` gives it to `warnings.warn`, with all problems in one. Where warnings are errors it is raised, and
+    is what any other `InvalidWorkspace` is.
+    """
+
+
 class InvalidSuite(ConfigError):
     """A suite file cannot be run."""
+
+
+class InvalidPlan(ConfigError):
+    """A tracking plan does not hold together, or the service would not check events against it."""
 
 
 class StoreError(ConfigError):
@@ -167,7 +183,7 @@ class StillWaiting(ToolkitError):
 class RequestError(ToolkitError):
     """The Test API refused a request: `status` is the HTTP status, `body` the JSON body of the answer."""
 
-    def __init__(self, status: int, body: Mapping[str, Any]) -> None:
+    def __init__(self, status: int, body: Mapping[str, Json]) -> None:
         self.status, self.body = status, body
         super().__init__(str(body.get("message", body)))
 

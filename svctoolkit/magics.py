@@ -28,6 +28,7 @@ from svctoolkit.destinations import CATALOGUE
 from svctoolkit.display import message, page
 from svctoolkit.errors import ConfigError, ToolkitError, UnknownName, UsageError, did_you_mean
 from svctoolkit.events import EVENT_TYPES, samples
+from svctoolkit.json_types import Json
 from svctoolkit.widgets.suite_explorer.results import Results
 from svctoolkit.widgets.transformation_editor.state import Capturing, events_by_name, language_of, replace_code
 from svctoolkit.widgets.transformation_editor.trial import Bench, Trials
@@ -75,6 +76,7 @@ def _transform_options() -> _Options:
     options.add_argument("--language")
     options.add_argument("--event", action="append", default=[])
     options.add_argument("--destination", action="append", default=[])
+    options.add_argument("--plan")
     return options
 
 
@@ -90,6 +92,7 @@ def _suite_options() -> _Options:
 class Magics:
     """The magics of one shell, and the workspace that they work with."""
 
+    # Any: IPython's shell
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._chosen = ""
@@ -98,7 +101,7 @@ class Magics:
     def transform(self, line: str, cell: str) -> Trials:
         """The cell is the code of a transformation; running it shows what it does to an event.
 
-        %%transform NAME [--language js|python] [--event EVENT] [--destination KEY]
+        %%transform NAME [--language js|python] [--event EVENT] [--destination KEY] [--plan PLAN]
 
         The transformation is made in the workspace, or its code is replaced.
 
@@ -106,6 +109,7 @@ class Magics:
         --event: a sample event (track, 'order completed'), a variable with an event or a list of them, or a JSON or
             YAML file; may be repeated. Default: track
         --destination: let this destination use the transformation; may be repeated
+        --plan: also show what the events break of this tracking plan: a key of the workspace's, or a path
         """
         options = _transform_options().of(line)
         if not cell.strip():
@@ -120,9 +124,22 @@ class Magics:
         replace_code(workspace, options.name, cell, language)
         for destination in destinations:
             destination.transformation = options.name
+        if options.plan:
+            self._show_violations(options.plan, events)
         if self._bench is None or self._bench.workspace is not workspace:
             self._bench = Bench(workspace)
         return self._bench.run(workspace.transformation(options.name), events, offset=_BEFORE)
+
+    def _show_violations(self, name: str, events: Mapping[str, Any]) -> None:
+        """What each event breaks of a plan, above what the transformation does to it."""
+        from IPython.display import display as show
+
+        from svctoolkit import plans
+
+        known = self.workspace().tracking_plans
+        plan = known[name].chosen if name in known else plans.load(name).plan()
+        for event in events.values():
+            show(plan.check(event))
 
     def suite(self, line: str, cell: str) -> Results:
         """The cell is a suite in YAML; running it runs the scenarios and shows what became of them.
@@ -206,7 +223,8 @@ class Magics:
         variables = self._shell.user_ns.items()
         return [*samples(), *(name for name, value in variables if not name.startswith("_") and _holds_events(value))]
 
-    def complete(self, context: Any) -> dict[str, Any]:
+    # Any: IPython's completion context
+    def complete(self, context: Any) -> dict[str, Json]:
         """A matcher for IPython: names in the lines of the magics, and in the YAML of a suite."""
         cell = context.full_text.split("\n")
         before = cell[context.cursor_line][: context.cursor_position]
@@ -329,6 +347,7 @@ def _told(magic: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+# Any: IPython's shell
 def load(shell: Any) -> None:
     """Register the magics and their completion with an IPython shell; DataFrames get `df.svc`."""
     import svctoolkit.accessor  # noqa: F401 - importing it is what registers it
@@ -341,6 +360,7 @@ def load(shell: Any) -> None:
     shell.Completer.custom_matchers.append(_matcher(magics))
 
 
+# Any: IPython's shell
 def unload(shell: Any) -> None:
     """Take the magics and their completion away."""
     for kind, name in (("cell", "transform"), ("cell", "suite"), ("line", "svc")):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import MASK
 
 #: What a value is about a person; "" for a text of which nothing tells.
@@ -73,7 +74,7 @@ def kind_of(name: str, owner: str = "") -> Kind:
     return _KINDS.get(around, "")  # `address: {"floor": ...}`, `externalId: [{"id": ..., "type": ...}]`
 
 
-def replace(value: Any, substitute: Substitute, name: str = "", owner: str = "") -> Any:
+def replace(value: Json, substitute: Substitute, name: str = "", owner: str = "") -> Json:
     """A copy of a JSON value without personal data; `name` is the member that it is, `owner` the one around it.
 
     The value of a member whose name tells of a person is replaced whole; e-mail addresses, IP addresses and telephone
@@ -91,7 +92,7 @@ def replace(value: Any, substitute: Substitute, name: str = "", owner: str = "")
     return replace_in_text(value, substitute) if isinstance(value, str) else value
 
 
-def replace_at(path: str, value: Any, substitute: Substitute) -> Any:
+def replace_at(path: str, value: Json, substitute: Substitute) -> Json:
     """As `replace`, for the value at a dotted path."""
     steps = ["", "", *(step for step in path.split(".") if not step.isdigit())]
     return replace(value, substitute, steps[-1], steps[-2])
@@ -113,6 +114,6 @@ def is_email(text: str) -> bool:
     return _EMAIL.fullmatch(text) is not None
 
 
-def mask(value: Any, kind: Kind) -> Any:
+def mask(value: Json, kind: Kind) -> Json:
     """The substitute that shows nothing of a person."""
     return MASK if kind else value

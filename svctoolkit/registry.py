@@ -6,9 +6,10 @@ import pkgutil
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from svctoolkit.errors import ConfigError, UnknownName
+from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -19,23 +20,37 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Named objects: the `attribute` of one module or folder each, in `package` or installed elsewhere.
 
-    Listing names imports nothing; getting one imports that module only. Other packages add theirs with an entry point
+    With `rooms` they may also stand in the folders of `package`, which only say where to look for them. Listing names
+    imports nothing; getting one imports that module only. Other packages add theirs with an entry point
     in the `group` (by default named as `package`); a running program adds its own with `add`.
 
     Raises `UnknownName` (a `KeyError`) for a name that is not there, `ConfigError` for a module without the attribute.
     """
 
-    def __init__(self, kind: type[T] | Any, *, package: str, attribute: str, what: str = "", group: str = "") -> None:
+    def __init__(
+        self,
+        kind: type[T] | Json,
+        *,
+        package: str,
+        attribute: str,
+        what: str = "",
+        group: str = "",
+        rooms: bool = False,
+    ) -> None:
         self._kind, self._package, self._attribute = kind, package, attribute
-        self._what, self._group = what or attribute, group or package
+        self._what, self._group, self._rooms = what or attribute, group or package, rooms
         self._added: dict[str, T] = {}
         self._loaded: dict[str, T] = {}
 
     @cached_property
     def _local(self) -> dict[str, str]:
         path = import_module(self._package).__path__
-        modules = (m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
-        return {self._name(module): module for module in modules}
+        items = [m for m in pkgutil.iter_modules(path) if not m.name.startswith("_")]
+        modules = {self._name(m.name): m.name for m in items if not (self._rooms and m.ispkg)}
+        for room in (m.name for m in items if self._rooms and m.ispkg):
+            inner = pkgutil.iter_modules([f"{folder}/{room}" for folder in path])
+            modules |= {self._name(m.name): f"{room}.{m.name}" for m in inner if not m.name.startswith("_")}
+        return modules
 
     @cached_property
     def _installed(self) -> dict[str, EntryPoint]:

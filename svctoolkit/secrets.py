@@ -15,6 +15,7 @@ from threading import local
 from typing import Any
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 
 MASK = "••••"
 
@@ -23,13 +24,14 @@ class Secret:
     """A text that shows itself masked everywhere. `reveal()` gives the text.
 
     `origin` is how it was written (`$(env:NAME)`), so that saving a workspace writes the reference and not the value.
+    Of a longer text (`Bearer $(env:NAME)`), `pieces` are what is secret by itself.
     It is pickled without the text, except `with_values`.
     """
 
-    __slots__ = ("_value", "origin")
+    __slots__ = ("_pieces", "_value", "origin")
 
-    def __init__(self, value: str | None, *, origin: str = "") -> None:
-        self._value, self.origin = value, origin
+    def __init__(self, value: str | None, *, origin: str = "", pieces: Iterable[str] = ()) -> None:
+        self._value, self.origin, self._pieces = value, origin, tuple(pieces)
 
     def reveal(self) -> str:
         """The text. Raises `ConfigError` for a secret that was pickled without it."""
@@ -37,6 +39,11 @@ class Secret:
             name = f" {self.origin}" if self.origin else ""
             raise ConfigError(f"the secret{name} was pickled without its value: load its workspace again")
         return self._value
+
+    def texts(self) -> Iterator[str]:
+        """The whole text, and the pieces of it that are secret by themselves."""
+        yield self.reveal()
+        yield from self._pieces
 
     def __repr__(self) -> str:
         return f"Secret({MASK!r})"
@@ -68,11 +75,12 @@ class Secret:
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        return (_restore, (self._value if _pickling.with_values else None, self.origin))
+        values = (self._value, self._pieces) if _pickling.with_values else (None, ())
+        return (_restore, (self.origin, *values))
 
 
-def _restore(value: str | None, origin: str) -> Secret:
-    return Secret(value, origin=origin)
+def _restore(origin: str, value: str | None, pieces: tuple[str, ...]) -> Secret:
+    return Secret(value, origin=origin, pieces=pieces)
 
 
 class _Pickling(local):
@@ -94,7 +102,7 @@ def with_values() -> Iterator[None]:
         _pickling.with_values = before
 
 
-def reveal(value: Any) -> Any:
+def reveal(value: Json) -> Json:
     """`value` with every `Secret` inside it replaced by its text. Builds new objects."""
     if isinstance(value, Secret):
         return value.reveal()
@@ -105,10 +113,10 @@ def reveal(value: Any) -> Any:
     return value
 
 
-def secret_texts(value: Any) -> Iterator[str]:
-    """The text of every `Secret` inside a JSON value."""
+def secret_texts(value: Json) -> Iterator[str]:
+    """The texts of every `Secret` inside a JSON value."""
     if isinstance(value, Secret):
-        yield value.reveal()
+        yield from value.texts()
     elif isinstance(value, Mapping):
         for inner in value.values():
             yield from secret_texts(inner)
@@ -144,7 +152,7 @@ class Masker:
     def __repr__(self) -> str:
         return "<Masker>"
 
-    def mask(self, value: Any) -> Any:
+    def mask(self, value: Json) -> Json:
         """A copy of `value` (JSON) with every secret masked; `value` itself where there is nothing to hide."""
         if self._pattern is None or value is None or isinstance(value, bool | int | float):
             return value

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import MASK, Secret
 
 CREDENTIAL_HEADERS = frozenset(
@@ -36,6 +38,7 @@ _CREDENTIAL_PATHS = re.compile(
 )
 
 
+@lru_cache(4096)
 def is_secret_name(name: str) -> bool:
     """Whether a parameter or header of this name holds a credential."""
     return _SECRET_NAME.fullmatch(unquote_plus(name)) is not None
@@ -59,7 +62,7 @@ def url_secrets(text: str) -> Iterator[str]:
                 yield unquote_plus(value)
 
 
-def config_url_secrets(value: Any) -> Iterator[str]:
+def config_url_secrets(value: Json) -> Iterator[str]:
     """The secrets of the URLs in a configuration, wherever they stand in it."""
     if isinstance(value, Secret):
         yield from url_secrets(value.reveal())
@@ -75,12 +78,12 @@ def mask_url(text: str) -> str:
     return _URL.sub(_mask, text) if "://" in text else text
 
 
-def mask_headers(headers: Mapping[str, Any]) -> dict[str, Any]:
+def mask_headers(headers: Mapping[str, Json]) -> dict[str, Json]:
     """Headers with the values of those masked that hold credentials, whoever sends them."""
     return {name: MASK if _is_credential(name) and value else value for name, value in headers.items()}
 
 
-def header_secrets(value: Any) -> Iterator[str]:
+def header_secrets(value: Json) -> Iterator[str]:
     """What stands in headers that hold credentials, wherever in JSON about requests, with and without `Bearer`."""
     if isinstance(value, list):
         for item in value:
@@ -95,13 +98,22 @@ def header_secrets(value: Any) -> Iterator[str]:
                 yield from header_secrets(member)
 
 
-def mask_http(value: Any) -> Any:
+_PLAIN = frozenset({int, float, bool, type(None)})
+
+
+def mask_http(value: Json) -> Json:
     """JSON about requests and answers with what is secret by its place masked: members that are headers or URLs."""
-    if isinstance(value, list):
+    if type(value) is list or isinstance(value, list):
         return [mask_http(item) for item in value]
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):  # asking for an abstract class takes long
         return value
-    return {name: _mask_member(str(name).lower(), member) for name, member in value.items()}
+    # Most members are plain values, which only their name and an address in them could make secret.
+    return {
+        name: member
+        if (kind := type(member)) in _PLAIN or (kind is str and "://" not in member)
+        else _mask_member(str(name).lower(), member)
+        for name, member in value.items()
+    }
 
 
 def _mask_member(name: str, member: Any) -> Any:
@@ -114,6 +126,7 @@ def _mask_member(name: str, member: Any) -> Any:
     return mask_http(member)
 
 
+@lru_cache(4096)
 def _is_credential(header: str) -> bool:
     return header.lower() in CREDENTIAL_HEADERS or (header.lower() != "idempotency-key" and is_secret_name(header))
 

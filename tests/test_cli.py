@@ -117,8 +117,11 @@ def test_examples_are_understood(name: str) -> None:
     for example in COMMANDS[name].examples:
         words = shlex.split(re.split(r" [|&]", example.replace("\\\n", " "))[0])
 
-        assert words[:2] == ["svctoolkit", name]
-        _parser.of(name, COMMANDS[name]).parse(words[2:])
+        command, words = COMMANDS[name], words[1:]
+        assert words[0] == name
+        if command.commands is not None:
+            command, words = command.commands[words[1]], words[1:]
+        _parser.of(name, command).parse(words[1:])
 
 
 def test_light_start(tmp_path: Path) -> None:
@@ -164,7 +167,10 @@ def test_light_start(tmp_path: Path) -> None:
         (("test", "source", "web", "--sample", "track", "--config", "webhookUrl=x"), "a source has none"),
         (("test", "source", "idle", "--sample", "track"), "Source with idle is disabled"),
         (("test", "destination", "hook", "--sample", "track", "--email", "a@b"), "give --base-url too"),
-        (("test", "destination", "d", "--sample", "track", "--base-url", "http://x"), "--base-url needs --email"),
+        (
+            ("test", "destination", "d", "--sample", "track", "--base-url", "http://x"),
+            "--base-url needs an access token",
+        ),
         (
             ("test", "destination", "d", "--sample", "track", "--base-url", "http://x", "--email", "a@b"),
             "set SVC_TOKEN",
@@ -453,6 +459,31 @@ def test_examples_of_a_definition(run: Run) -> None:
     assert "--example needs a type" in run("definitions", "--example", "x").err
 
 
+def test_the_documentation_comes_with_the_package(run: Run) -> None:
+    """`docs` lists every page with its title, and prints one; a misspelt one has the nearest."""
+    listed = run("docs").out
+
+    assert re.search(r"^lineage +Lineage$", listed, re.M)
+    assert re.search(r"^sdk/values +\S", listed, re.M)
+    assert run("docs", "lineage").out.startswith("# Lineage\n")
+    assert "no page is called 'linage'. Did you mean 'lineage'?" in run("docs", "linage").err
+
+
+def test_definitions_are_searched(run: Run) -> None:
+    """By the name of the form, by what they take, by whether events share requests; nothing found is an error."""
+    assert {"GA4", "GOOGLEADS"} <= set(
+        re.findall(r"^(\w+) +Google", run("definitions", "--search", "google").out, re.M)
+    )
+    groups = run("definitions", "--takes", "group", "--batches").out
+    assert "\nMP " in groups
+    assert "\nGA4 " not in groups
+    assert "\nSLACK " not in groups
+    assert "KAFKA" in run("definitions", "--category", "streaming").out
+    assert "no: device mode only" in run("definitions", "--search", "hotjar", "--mode", "device").out
+    assert "no event type is called 'grup'. Did you mean 'group'?" in run("definitions", "--takes", "grup").err
+    assert "no destination type is like that" in run("definitions", "--search", "zzz").err
+
+
 def test_definitions_as_markdown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """--markdown prints the page of the types that can be tested, and the package has it as it is now."""
     monkeypatch.setattr(CATALOGUE, "_added", {})  # what other tests register is not the package's
@@ -679,3 +710,22 @@ def test_colours_on_a_terminal(folder: Path, environ: dict[str, str], coloured: 
 def test_colours_in_a_pipe(environ: dict[str, str], expected: bool) -> None:
     """In a pipe there are colours only if FORCE_COLOR asks; NO_COLOR wins."""
     assert _terminal.colours(io.StringIO(), environ) is expected
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (["--backoff", "atempts=3"], "unknown key 'atempts'. Did you mean 'attempts'?"),
+        (["--backoff", "attempts=0"], "'attempts' must be 1 or more, not 0"),
+        (["--limit", "waiting=1"], "'waiting' must be 20 or more, not 1"),
+        (["--limit", "body"], "'body' is not NAME=NUMBER"),
+    ],
+)
+def test_serve_checks_its_options_as_the_file(folder: Path, option: list[str], says: str) -> None:
+    """A knob that does not exist, or does not fit, is told before anything is served."""
+    ran = subprocess.run(
+        [*PROGRAM, "serve", *option], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=30
+    )
+
+    assert ran.returncode == 4
+    assert says in ran.stderr

@@ -163,6 +163,14 @@ def test_force_and_config(remote: TestApiClient) -> None:
     assert "private-path" not in json.dumps(result.to_masked_dict())
 
 
+def test_a_run_goes_along(api: TestApiClient, scripted: Scripted) -> None:
+    """`run` is a header of the request; without one there is none."""
+    api.test_destination("d1", EVENT, run="r-7")
+    api.test_destination("d1", EVENT)
+
+    assert [request["headers"].get("x-svctoolkit-run") for request in scripted.requests] == ["r-7", None]
+
+
 @pytest.mark.parametrize(
     ("call", "status", "message"),
     [

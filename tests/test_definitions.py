@@ -7,12 +7,13 @@ from collections import Counter
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import jsonschema_rs
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from svctoolkit.destinations import CATALOGUE, Parsed
+from svctoolkit.destinations import CATALOGUE, Parsed, examples
 from svctoolkit.destinations import definitions as defs
 from svctoolkit.errors import InvalidConfig, UnknownName, Unsupported
 from svctoolkit.secrets import Secret
@@ -74,7 +75,49 @@ def test_the_answer_of_the_api_has_the_documented_shape() -> None:
     assert entry["config"]["secretKeys"] == ["headers.to"]
     assert entry["name"] == "WEBHOOK"
     assert (entry["displayName"], entry["category"]) == ("Webhook", None)
-    assert (entry["configSchema"], entry["responseRules"], entry["options"]) == (None, None, None)
+    assert (entry["responseRules"], entry["options"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "transforms"),
+    [
+        ("BRAZE", "router", "router"),
+        ("WEBHOOK", "processor", "processor"),
+        ("AIRSHIP", "router", "processor"),
+        ("GOOGLE_OPTIMIZE", None, "processor"),
+    ],
+)
+def test_where_a_type_is_transformed(name: str, declared: str | None, transforms: str) -> None:
+    """`transformAtV1` is what the service declares, which is not always where it happens."""
+    assert defs.get(name).to_dict()["config"].get("transformAtV1") == declared
+    assert defs.get(name).transform_at == transforms
+
+
+def test_the_schema_of_a_configuration() -> None:
+    """`configSchema` is draft 07: JSON types, options and templates, and what must be there."""
+    schema = defs.get("WEBHOOK").to_dict()["configSchema"]
+    validator = jsonschema_rs.validator_for(schema)
+    good: dict[str, Any] = {"webhookUrl": "https://hook.example", "webhookMethod": "PUT", "headers": [{"from": "a"}]}
+
+    assert validator.is_valid(good)
+    assert validator.is_valid({**good, "webhookMethod": "{{ event.method || POST }}"})
+    assert validator.is_valid({**good, "consentManagement": {"web": []}})
+    for wrong in ({"webhookMethod": "STEAL"}, {"headers": "x"}, {"webhookUrl": ""}, {"webhookUrl": 1}):
+        assert not validator.is_valid({**good, **wrong})
+    assert not validator.is_valid({})
+
+
+#: types whose form asks for a text only where another setting needs it, or that take numbers where it has texts
+_OTHERWISE = {"AM", "GOOGLE_ADWORDS_ENHANCED_CONVERSIONS", "KLAVIYO", "REFINER", "SALESFORCE", "USERPILOT"}
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in _OTHERWISE])
+def test_configurations_of_the_examples_fit_their_schema(name: str) -> None:
+    """What a mapping takes is what the definition says."""
+    validator = jsonschema_rs.validator_for(defs.get(name).to_dict()["configSchema"])
+    for example in examples(name):
+        if example.error is None:
+            assert validator.is_valid(example.config), [str(error) for error in validator.iter_errors(example.config)]
 
 
 def test_the_answers_differ_where_the_types_differ() -> None:
@@ -200,16 +243,37 @@ def test_the_kinds_that_the_server_sends_itself_are_unsupported() -> None:
     }
     for definition in defs.all():
         if definition.sent_by_server:
-            with pytest.raises(Unsupported, match=f"a {definition.sent_by_server} destination, and the data-plane"):
+            with pytest.raises(Unsupported, match=f"an? {definition.sent_by_server} destination, and the data-plane"):
                 defs.check_supported(definition.name)
 
 
-def test_a_type_without_a_mapping_says_which_have_one() -> None:
-    """A known type that cannot be tested yet is no unknown name."""
-    unmapped = next(d.name for d in defs.all() if d.modes == ["device"])
+def test_a_type_without_a_mapping_says_why() -> None:
+    """Of each type there is a reason why no mapping makes its requests, or a mapping."""
+    reasons = {name: defs.reason_unmapped(name) for name in defs.names()}
 
-    with pytest.raises(Unsupported, match=rf"^{unmapped} .* has no mapping yet.*HTTP, .*WEBHOOK"):
-        defs.check_supported(unmapped)
+    assert reasons["WEBHOOK"] == ""
+    assert reasons["GTM"] == "Google Tag Manager has device mode only: the client's SDK sends to it"
+    assert reasons["BINGADS_AUDIENCE"] == "BingAds Audience takes no events, only audiencelist"
+    assert "streaming or message-queue" in reasons["KAFKA"]
+    assert [name for name, reason in reasons.items() if bool(reason) == (name in CATALOGUE)] == []
+    for name in ("GTM", "BINGADS_AUDIENCE"):
+        defs.check_supported(name)
+
+
+def test_all_types_are_a_frame_and_a_search_is_a_part_of_it() -> None:
+    """One row for each type; what a search finds is what the frame says of these rows."""
+    table = defs.frame().set_index("name")
+
+    assert list(table.index) == defs.names()
+    assert set(table.columns[table.map(lambda value: isinstance(value, list)).any()]) == set()
+    for takes, batches in [(("group",), True), (("page", "screen"), False), ((), None)]:
+        names = [d.name for d in defs.find(takes=takes, batches=batches)]
+        rows = table[[set(takes) <= set(events) for events in table.events]]
+        assert names == list((rows if batches is None else rows[rows.shares_requests == batches]).index)
+    assert [d.name for d in defs.find("spot hub")] == ["HS"]
+    assert {d.category for d in defs.find(category="warehouse")} == {"warehouse"}
+    assert all(d.name in CATALOGUE for d in defs.find(mapped=True))
+    assert table.loc["AM", "secrets"] == tuple(defs.secret_keys("AM"))
 
 
 def test_a_type_that_nobody_knows_is_an_unknown_name() -> None:
@@ -285,12 +349,15 @@ DEMANDED = {
     "ALGOLIA.applicationId",
     "NINETAILED.environment",
     "NINETAILED.organisationId",
+    "PARDOT.businessUnitId",
+    "PARDOT.campaignId",
     "PROFITWELL.privateApiKey",
     "SENDGRID.apiKey",
     "SFMC.clientId",
     "SFMC.clientSecret",
     "SFMC.subDomain",
     "SPRIG.apiKey",
+    "VERO.authToken",
 }
 #: variables that the form demands, and without which the service sends all the same
 FORGIVEN = {
@@ -302,6 +369,7 @@ FORGIVEN = {
     "MAILJET.apiSecret",
     "MAILJET.listId",
     "SALESFORCE.initialAccessToken",
+    "VARIANCE.authHeader",
 }
 
 

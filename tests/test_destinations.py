@@ -184,10 +184,20 @@ def test_every_handler_and_every_path_has_an_example(name: str) -> None:
     assert untold == set()
 
 
+def answer_batch(name: str, payload: dict[str, Any]) -> None:
+    """The server's answers to a request: that all items are taken, that the first is not, and to what is no batch."""
+    body = payload["body"]
+    content = body.get("JSON") or json.loads((body.get("JSON_ARRAY") or {}).get("batch") or "{}")
+    for value, failed in ((content, ()), (content, (0,)), ({}, ())):
+        CATALOGUE[name].batch_answer(payload["endpoint"], value, failed)
+
+
 def lines(code: CodeType) -> Iterator[tuple[str, int]]:
-    """The lines inside functions: those of the module run when it is imported."""
+    """The lines inside functions: those of the module, and of its comprehensions, run when it is imported."""
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
+            if code.co_name == "<module>" and inner.co_name.endswith("comp>"):
+                continue
             if inner.co_flags & inspect.CO_NEWLOCALS and inner.co_flags & inspect.CO_OPTIMIZED:
                 yield from ((inner.co_filename, line) for *_, line in inner.co_lines() if line)
             yield from lines(inner)
@@ -216,6 +226,8 @@ def test_every_line_of_a_mapping_runs_in_an_example(name: str) -> None:
             outcome_of(name, answer)
         for batch in batch_examples(name):
             results_of(name, batch)
+            for payload in (payload for shared in batch.results for payload in shared.payloads):
+                answer_batch(name, payload)
     finally:
         sys.settrace(before)
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -16,12 +17,26 @@ import svctoolkit.widgets
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+SUITES = (ROOT / "svctoolkit" / "docs" / "suites.md").read_text(encoding="utf-8")
 #: packages whose public modules are extensions that users name, and where those have a test of their own
 EXTENSIONS = {
     "svctoolkit.cli": "svctoolkit {name}",
     "svctoolkit.runner.expect.matchers": "`${name}`",
     "svctoolkit.runner.report.reporters": "`{name}`",
 }
+
+
+def names_of(package: str) -> list[str]:
+    """The extensions of a package, those in its rooms included."""
+    where = import_module(package)
+    rooms = f"{package}." if hasattr(where, "MATCHERS") else ""
+    paths = [where.__path__, *(import_module(rooms + m.name).__path__ for m in _modules(where) if rooms and m.ispkg)]
+    modules = (m for path in paths for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
+    return [m.name.rstrip("_") for m in modules if not (rooms and m.ispkg)]
+
+
+def _modules(package: ModuleType) -> list[pkgutil.ModuleInfo]:
+    return list(pkgutil.iter_modules(package.__path__))
 
 
 def blocks(language: str) -> list[str]:
@@ -37,14 +52,77 @@ def test_the_readmes_python_runs(code: str, monkeypatch: pytest.MonkeyPatch, tmp
     exec(compile(code, "README.md", "exec", dont_inherit=True), {"__name__": "readme"})
 
 
+SECURITY = (ROOT / "svctoolkit" / "docs" / "security.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("code", re.findall(r"^```python\n(.*?)^```$", SECURITY, re.DOTALL | re.MULTILINE))
+def test_the_python_of_the_page_about_security_runs(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each block runs by itself, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOOK_TOKEN", "")
+    exec(compile(code, "security.md", "exec", dont_inherit=True), {"__name__": "page"})
+
+
+BATCHES = (ROOT / "svctoolkit" / "docs" / "batches.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("code", re.findall(r"^```python\n(.*?)^```$", BATCHES, re.DOTALL | re.MULTILINE))
+def test_the_python_of_the_page_about_batches_runs(code: str) -> None:
+    """Each block runs by itself."""
+    exec(compile(code, "batches.md", "exec", dont_inherit=True), {"__name__": "batches"})
+
+
+PAGES = sorted((ROOT / "svctoolkit" / "docs").rglob("*.md"))
+#: pages whose code tests of their own run
+_TESTED = {"security.md", "batches.md", "suites.md", "tracking-plans.md", "warehouse.md", "values.md", "servers.md"}
+_CODE = [
+    pytest.param(code, id=f"{page.name}-{number}")
+    for page in PAGES
+    if page.name not in _TESTED and page.parent.name != "sdk"
+    for number, code in enumerate(
+        re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    )
+]
+
+
+@pytest.mark.parametrize("code", _CODE)
+def test_the_python_of_a_page_runs(code: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each block of each page runs by itself, in a folder that is not the repository."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(svctoolkit.CATALOGUE, "_added", {})
+
+    exec(compile(code, "page", "exec", dont_inherit=True), {"__name__": "page"})
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_links_of_the_documentation_lead_somewhere(page: Path) -> None:
+    """Every relative link names a file that is there, and a heading of it."""
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    broken = []
+    for link in links:
+        target, _, heading = link.partition("#")
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        file = (page.parent / target).resolve() if target else page
+        headings = (
+            re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
+            if file.suffix == ".md" and file.is_file()
+            else []
+        )
+        anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in headings}
+        if not file.exists() or (heading and heading not in anchors):
+            broken.append(link)
+    assert broken == []
+
+
 @pytest.mark.parametrize("package", EXTENSIONS)
 def test_every_extension_is_documented(package: str) -> None:
-    """The README names every command, matcher and reporter."""
-    modules = pkgutil.iter_modules(import_module(package).__path__)
-    names = [m.name.rstrip("_").replace("_", "-") for m in modules if not m.name.startswith("_")]
+    """The README names every command and reporter, the page about suites every matcher."""
+    names = [name.replace("_", "-") for name in names_of(package)]
 
     assert names
-    assert [n for n in names if EXTENSIONS[package].format(name=n) not in README] == []
+    assert [n for n in names if EXTENSIONS[package].format(name=n) not in README + SUITES] == []
 
 
 @pytest.mark.parametrize(
@@ -57,9 +135,8 @@ def test_every_extension_is_documented(package: str) -> None:
 def test_every_matcher_and_reporter_has_a_test_of_its_own(package: str, file: str, mention: str) -> None:
     """Whoever adds one says in the tests beside the others' what it does: by its name, not in a loop over all."""
     text = (ROOT / "tests" / file).read_text(encoding="utf-8")
-    names = [m.name.rstrip("_") for m in pkgutil.iter_modules(import_module(package).__path__) if m.name[0] != "_"]
 
-    assert [n for n in names if not re.search(mention.replace("{name}", n), text)] == []
+    assert [n for n in names_of(package) if not re.search(mention.replace("{name}", n), text)] == []
 
 
 def test_every_explorer_is_documented() -> None:

@@ -31,6 +31,7 @@ from svctoolkit.mapping import (
     digits,
     dynamic,
     each,
+    each_text,
     epoch_ms,
     epoch_s,
     epoch_us,
@@ -53,6 +54,7 @@ from svctoolkit.mapping import (
     json_text,
     md5,
     moment,
+    not_null,
     number,
     path,
     platform,
@@ -350,6 +352,16 @@ def test_a_member_that_is_copied_may_be_an_empty_text() -> None:
     assert table(Event({"anonymousId": None, "event": ""})) == {"c": ""}
 
 
+def test_the_first_that_is_not_null_ends_the_search() -> None:
+    """`not_null` asks no later path once one has a value, be it an empty text or one that converts to nothing."""
+    leaf = not_null(each_text(string)("traits.email", "userId"))
+    table = Table({"who": leaf, "at": not_null(first("event", "name"))})
+
+    assert table(Event({"traits": {"email": None}, "userId": "u1", "name": "n"})) == {"who": ["u1"], "at": "n"}
+    assert table(Event({"traits": {"email": ""}, "userId": "u1", "event": "", "name": "n"})) == {}
+    assert table(Event({"traits": {"email": 42}, "userId": "u1"})) == {}
+
+
 def test_a_conversion_that_gives_none_passes_on() -> None:
     """A converter may say that a value is none; then the next path counts."""
 
@@ -560,6 +572,14 @@ def test_a_row_without_a_field_has_the_usual_one() -> None:
     event = Event({"context": {"mappedToDestination": True, "externalId": [{"type": "ACME-users", "id": "u1"}]}})
 
     assert (warehouse_id(event), warehouse_id(event, "id")) == ({}, {"id": "u1"})
+
+
+@pytest.mark.parametrize(("entry", "ids"), [({"id": None}, {"id": None}), ({}, {}), (7, {})])
+def test_a_row_may_have_no_id(entry: Any, ids: dict[str, Any]) -> None:
+    """An ID of null is one; a row that has none, or that is no object, gives nothing."""
+    event = Event({"context": {"mappedToDestination": True, "externalId": [entry]}})
+
+    assert warehouse_id(event, "id") == ids
 
 
 def test_systems_and_parts_of_a_url() -> None:

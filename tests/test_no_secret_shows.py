@@ -15,18 +15,24 @@ from urllib.parse import quote
 
 import pytest
 
-from svctoolkit import DataPlane, Pipeline, Workspace
+from svctoolkit import DataPlane, Pipeline, Workspace, widgets
 from svctoolkit.cli import main
 from svctoolkit.cli._main import COMMANDS
 from svctoolkit.delivery import Answer, Cassette, Recorder
 from svctoolkit.errors import ToolkitError
 from svctoolkit.events import track
 from svctoolkit.pipeline import Stages
+from svctoolkit.plans import Plan
 from svctoolkit.replay import compare, replay
 from svctoolkit.runner.report.reporters import REPORTERS
 from svctoolkit.secrets import Secret
 
-ENVIRONMENT = {"CANARY_ENV": "canary01env/+=x", "CANARY_SUITE": "canary02suite", "CANARY_TOKEN": "canary03token"}
+ENVIRONMENT = {
+    "CANARY_ENV": "canary01env/+=x",
+    "CANARY_SUITE": "canary02suite",
+    "CANARY_TOKEN": "canary03token",
+    "CANARY_PATH": "canary14path",
+}
 #: where it stands -> what must show nowhere
 CANARIES = {
     **ENVIRONMENT,
@@ -39,6 +45,7 @@ CANARIES = {
     "a URL that is a credential": "canary10slack",
     "an override": "canary11override",
     "a header of a request": "canary12header",
+    "a parameter of the geolocation service": "canary13geo",
 }
 SLACK = f"https://hooks.slack.com/services/T0CANARY1/B0CANARY2/{CANARIES['a URL that is a credential']}"
 URL = f"https://ann:{CANARIES['the password of a URL']}@hook.example/in?token={CANARIES['a parameter of a URL']}"
@@ -55,7 +62,8 @@ def transformEvent(event, metadata):
 WORKSPACE = f"""
 workspace: shop
 people: [{{email: a@x.example, token: {CANARIES["a token"]}}}, {{email: b@x.example, token: "$(env:CANARY_TOKEN)"}}]
-sources: {{web: {{destinations: [hook, am, slack]}}}}
+delivery: {{geolocation: "https://geo.example/v1?apikey={CANARIES["a parameter of the geolocation service"]}"}}
+sources: {{web: {{destinations: [hook, am, slack, path]}}}}
 destinations:
   hook:
     type: WEBHOOK
@@ -68,8 +76,25 @@ destinations:
       - {{from: x-two, to: "Bearer $(env:CANARY_ENV)"}}
   am: {{type: AM, config: {{apiKey: {CANARIES["a secret setting of a mapping"]}, residencyServer: EU}}}}
   slack: {{type: SLACK, config: {{webhookUrl: "{SLACK}"}}}}
+  path: {{type: WEBHOOK, config: {{webhookUrl: "https://path.example/in/$(env:CANARY_PATH)/x", webhookMethod: POST}}}}
 transformations: {{code: {{language: python, file: code.py}}}}
 credentials: {{crm: {CANARIES["a credential"]}, other: "$(env:CANARY_ENV)"}}
+"""
+WAREHOUSE = f"""
+workspace: shop
+sources: {{web: {{destinations: [wh]}}}}
+destinations:
+  wh: {{type: POSTGRES, config: {{host: db.example, database: d, user: u, port: "5432",
+        password: {CANARIES["a secret key of the definition"]}}}}}
+"""
+#: an environment in which every secret is another one
+ENVIRONMENTS = f"""
+environments:
+  odd:
+    destinations:
+      hook: {{config: {{headers: [{{from: x-one, to: {CANARIES["an override"]}}}]}}}}
+      am: {{config: {{apiKey: other-key}}}}
+    credentials: {{crm: other-credential}}
 """
 SUITE = f"""
 version: 1
@@ -119,16 +144,21 @@ def canaries_in(*outputs: str | bytes) -> list[str]:
     return [place for place, pattern in PATTERN.items() if pattern.search(text)]
 
 
-@pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the workspace, its code, a suite and events, which is the working directory."""
-    monkeypatch.chdir(tmp_path)
+def write_shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workspace, its code, a suite and events, in a folder that becomes the working directory."""
+    monkeypatch.chdir(folder)
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    (tmp_path / "workspace.yaml").write_text(WORKSPACE, encoding="utf-8")
-    (tmp_path / "code.py").write_text(CODE, encoding="utf-8")
-    (tmp_path / "shop.suite.yaml").write_text(SUITE, encoding="utf-8")
-    (tmp_path / "events.ndjson").write_text("".join(json.dumps(e) + "\n" for e in EVENTS), encoding="utf-8")
+    (folder / "workspace.yaml").write_text(WORKSPACE, encoding="utf-8")
+    (folder / "code.py").write_text(CODE, encoding="utf-8")
+    (folder / "shop.suite.yaml").write_text(SUITE, encoding="utf-8")
+    (folder / "events.ndjson").write_text("".join(json.dumps(e) + "\n" for e in EVENTS), encoding="utf-8")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what `write_shop` writes."""
+    write_shop(tmp_path, monkeypatch)
     return tmp_path
 
 
@@ -137,12 +167,17 @@ def workspace(shop: Path) -> Workspace:
     return Workspace.load(shop / "workspace.yaml")
 
 
-INPUTS = {"workspace.yaml", "code.py", "shop.suite.yaml", "events.ndjson"}
+#: what has secrets in it for a reason: what was given, and the file that an import writes for its owner only
+INPUTS = {"workspace.yaml", "code.py", "shop.suite.yaml", "events.ndjson", "imported/.env", "warehouse.yaml"}
 
 
 def files(folder: Path) -> list[bytes]:
     """Every file that was written beside the inputs."""
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in INPUTS)
+    paths = (
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.relative_to(folder).as_posix() not in INPUTS
+    )
     return [path.read_bytes() for path in paths]
 
 
@@ -156,7 +191,7 @@ RUNS: dict[str, list[list[str]]] = {
     ],
     "test": [
         [*["test", "destination", key, "--event", "event.json", "--workspace", "workspace.yaml", "--send"], *more]
-        for key in ("hook", "am", "slack")
+        for key in ("hook", "am", "slack", "path")
         for more in ([], ["--json"])
     ] + [["test", "source", "web", "--event", "event.json", "--workspace", "workspace.yaml", "--send", *more]
          for more in ([], ["--json"])],
@@ -166,11 +201,25 @@ RUNS: dict[str, list[list[str]]] = {
         ["replay", "events.ndjson", "--workspace", "workspace.yaml", "--json"],
         ["replay", "events.ndjson", "--before", "workspace.yaml", "--after", "other.yaml", "--html", "compare.html"],
     ],
+    "plan": [
+        ["plan", "infer", "events.ndjson", "-o", "inferred"],
+        ["plan", "check", "events.ndjson", "--plan", "inferred"],
+        ["plan", "show", "inferred"],
+        ["plan", "diff", "inferred", "inferred", "--events", "events.ndjson"],
+    ],
+    "warehouse": [
+        ["warehouse", "show", "--events", "events.ndjson", "--workspace", "warehouse.yaml"],
+        ["warehouse", "export", "dbt", "--events", "events.ndjson", "--workspace", "warehouse.yaml"],
+    ],
     "record": [["record", "events.ndjson", "-o", "recorded.suite.yaml"]],
     "definitions": [["definitions", "WEBHOOK"]],
     "schema": [["schema", "workspace"]],
     "init": [["init", "new"]],
-    "notebooks": [], "serve": [],  # these wait for a browser; a data plane is served below
+    "import": [["import", "workspace.yaml", "-o", "imported"]],
+    "docs": [["docs"], ["docs", "security"]],
+    "environments": [["environments", "base", "odd", "--workspace", "other.yaml"]],
+    "notebooks": [["notebooks", "copies", "--no-open"]],
+    "serve": [],  # waits for Ctrl-C: see `test_every_output_is_masked`
 }  # fmt: skip
 
 
@@ -182,7 +231,10 @@ def test_no_command_shows_a_secret(
     monkeypatch.delenv("CI", raising=False)  # there --update is refused
     for name, event in (("event.json", EVENTS[0]), ("fails.json", EVENTS[1])):
         (shop / name).write_text(json.dumps(event), encoding="utf-8")
-    (shop / "other.yaml").write_text(WORKSPACE.replace("webhookMethod: POST", "webhookMethod: PUT"), encoding="utf-8")
+    (shop / "warehouse.yaml").write_text(WAREHOUSE, encoding="utf-8")
+    (shop / "other.yaml").write_text(
+        WORKSPACE.replace("webhookMethod: POST", "webhookMethod: PUT") + ENVIRONMENTS, encoding="utf-8"
+    )
     for arguments in RUNS[command]:
         code = main(arguments)
         shown = capfd.readouterr()
@@ -190,7 +242,11 @@ def test_no_command_shows_a_secret(
         assert code in (0, 1), (arguments, shown.err)
     (shop / "other.yaml").unlink()
     assert canaries_in(*files(shop)) == []
-    assert not RUNS[command] or command in ("test", "transform", "definitions", "schema") or files(shop)
+    assert (
+        not RUNS[command]
+        or command in ("test", "transform", "definitions", "schema", "environments", "docs")
+        or files(shop)
+    )
 
 
 def shown_by(value: Any) -> list[str]:
@@ -243,7 +299,7 @@ def test_no_data_plane_shows_a_secret(workspace: Workspace, tmp_path: Path, stor
 
     store = tmp_path / "store.db" if stored else None
     with DataPlane(workspace, store=store) as plane:
-        for key in ("hook", "am", "slack"):
+        for key in ("hook", "am", "slack", "path"):
             plane.recorder.script(key, Answer(400, {"echo": KNOWN}))
         plane.send(EVENTS, source="web")
         plane.drain()
@@ -304,12 +360,19 @@ def widgets_in(widget: Any) -> list[Any]:
     return [widget, *(inner for child in getattr(widget, "children", ()) for inner in widgets_in(child))]
 
 
-@pytest.mark.parametrize("name", ["DestinationExplorer", "TransformationEditor", "LiveEvents", "SuiteExplorer"])
+def _played(playground: Any) -> Any:
+    """With calls that name secrets, of which some stay in the queue."""
+    playground.client.track("Order", {"echo": KNOWN})
+    playground.client.flush(5)
+    playground.state.line.online = False
+    playground.state.call("track", "Order", {"echo": KNOWN})
+    return playground
+
+
+@pytest.mark.parametrize("name", dir(widgets))
 def test_no_widget_keeps_a_secret(name: str, workspace: Workspace, shop: Path) -> None:
     """Neither in its state, which a saved notebook has, nor in what it shows without widgets."""
     pytest.importorskip("ipywidgets")
-    from svctoolkit import widgets
-
     with DataPlane(workspace) as plane:
         plane.send(EVENTS, source="web")
         plane.drain()
@@ -318,6 +381,8 @@ def test_no_widget_keeps_a_secret(name: str, workspace: Workspace, shop: Path) -
             "TransformationEditor": lambda: widgets.TransformationEditor(workspace, "code", events=EVENTS),
             "LiveEvents": lambda: widgets.LiveEvents(plane),
             "SuiteExplorer": lambda: widgets.SuiteExplorer(shop / "shop.suite.yaml"),
+            "PlanExplorer": lambda: widgets.PlanExplorer(Plan("tp", ()), plane),
+            "SdkPlayground": lambda: _played(widgets.SdkPlayground(plane)),
         }[name]()
         if hasattr(made, "run"):
             made.run()

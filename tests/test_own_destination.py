@@ -1,4 +1,4 @@
-"""A destination of your own: the page of the README, followed word by word."""
+"""A destination of your own: its page of the documentation, followed word by word."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from svctoolkit.errors import MappingError
 from svctoolkit.widgets import DestinationExplorer
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGE = re.split(r"^## ", README.partition("\n## A destination of your own\n")[2], flags=re.MULTILINE)[0]
+PAGE = (ROOT / "svctoolkit" / "docs" / "own-destinations.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```\w+\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 FILES = {block.splitlines()[0].removeprefix("# "): block for block in BLOCKS if block.startswith("# ")}
 NOTEBOOK, CONFIGURATION = [block for block in BLOCKS if not block.startswith("# ")]
@@ -34,7 +33,7 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The names that the notebook's cell leaves behind."""
     monkeypatch.setattr(CATALOGUE, "_added", {})
     names: dict[str, Any] = {"__name__": "notebook"}
-    exec(compile(NOTEBOOK, "README.md", "exec", dont_inherit=True), names)
+    exec(compile(NOTEBOOK, "own-destinations.md", "exec", dont_inherit=True), names)
     return names
 
 
@@ -159,6 +158,6 @@ def test_a_request_needs_no_python() -> None:
     """The HTTP type does what its rows say; the block's own assertions hold."""
     names: dict[str, Any] = {}
 
-    exec(compile(CONFIGURATION, "README.md", "exec", dont_inherit=True), names)
+    exec(compile(CONFIGURATION, "own-destinations.md", "exec", dont_inherit=True), names)
 
     assert names["payload"]["headers"]["Authorization"].startswith("Bearer")

@@ -210,12 +210,12 @@ def test_what_the_caller_wrote_wrong_is_raised(call: Callable[[Pipeline], Any], 
 
 
 def test_types_without_a_mapping_are_unsupported() -> None:
-    """A warehouse is known, and cannot be tested."""
+    """An object store is known, and cannot be tested."""
     pipeline = shop()
-    pipeline.workspace.destination("bq", "BQ", config={})
+    pipeline.workspace.destination("bucket", "S3", config={})
 
     with pytest.raises(Unsupported):
-        pipeline.test_destination("bq", EVENT)
+        pipeline.test_destination("bucket", EVENT)
 
 
 def test_config_overrides_key_by_key() -> None:

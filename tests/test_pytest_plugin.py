@@ -157,7 +157,8 @@ def test_a_session_without_suites_pays_nothing(pytester: pytest.Pytester, monkey
 
         def test_modules():
             ours = {name for name in sys.modules if name.partition(".")[0] == "svctoolkit"}
-            assert ours == {"svctoolkit", "svctoolkit.pytest_plugin"}
+            assert {name for name in ours if not name.startswith("svctoolkit.pytest_plugin")} <= {
+                "svctoolkit", "svctoolkit.json_types"}
             assert not {"yaml", "msgspec", "starlette", "jsonschema_rs"} & sys.modules.keys()
     """
     pytester.makepyfile(code)

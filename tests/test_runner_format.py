@@ -403,8 +403,6 @@ def test_live_scenarios_run_on_demand(write: Callable[..., Path]) -> None:
         ("{name: a, event: {}, live: {within: soon}, expect: {status: 1}}", "must match the pattern"),
         ("{name: a, event: {}, setup: [{event: {}, expect: {body: {}}}], expect: {status: 1}}",
          "expects that all goes well"),
-        ("{name: a, source: web, event: {}, recorder: {hook: {}}, stages: {send_to_destination: true}, "
-         "expect: {status: 1}}", "use `send` instead of `event`"),
         ("{name: a, event: {}, expect: {status: {$tol: 1}}}", "$tol stands beside $approx only"),
         ("{name: a, transformation: clean, event: {}, expect: {error: x}}", "no transformation is called 'clean'"),
         ("{name: a, event: {}, expect: {status: {$regexx: x}}}", "8:44: no matcher is called '$regexx'. Did you mean"),

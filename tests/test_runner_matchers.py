@@ -6,17 +6,20 @@ import doctest
 import pkgutil
 from importlib import import_module
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import svctoolkit.runner.expect.matchers
 from svctoolkit import runner
 from svctoolkit.runner import differences
-from svctoolkit.runner.expect.compare import json_text
+from svctoolkit.runner.expect.compare import Comparison, json_text
 from svctoolkit.runner.expect.headers import Headers
+from svctoolkit.runner.expect.paths import is_in
+from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.secrets import Masker
 
 JSON = st.recursive(
@@ -26,9 +29,8 @@ JSON = st.recursive(
 )
 
 
-MODULES = [
-    m.name for m in pkgutil.iter_modules(svctoolkit.runner.expect.matchers.__path__) if not m.name.startswith("_")
-]
+_WALK = pkgutil.walk_packages(svctoolkit.runner.expect.matchers.__path__, "")
+MODULES = [m.name for m in _WALK if not m.ispkg and "_" not in (m.name[0], m.name.partition(".")[2][:1])]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,7 @@ def test_documentation(name: str) -> None:
     assert found.failed == 0
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_a_value_matches_itself(value: Any) -> None:
     """As it is, and closed with $exact; keys that look like matchers need $literal."""
@@ -53,6 +56,7 @@ def test_a_value_matches_itself(value: Any) -> None:
     assert differences({"$exact": {"$literal": {"a": value}}}, {"a": value}) == []
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from("abc"), JSON), st.dictionaries(st.sampled_from("xyz"), JSON, min_size=1))
 def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -> None:
     """Keys that nobody asked for do not matter, unless $exact asks for them all: then each is told."""
@@ -161,6 +165,8 @@ def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -
         ({"$gt": 0}, True, False),
         ({"$gt": "2026-01-01"}, "2026-01-01T00:00:01Z", True),
         ({"$gt": "2026-01-01T12:00:00+02:00"}, "2026-01-01T10:00:00Z", False),
+        ({"$conforms": "Order Done"}, {}, False),
+        ({"$schema": "no-such-file.json"}, {}, False),
         ({"$gte": 1}, 1, True),
         ({"$gte": 1}, 0.9, False),
         ({"$lt": "b"}, "a", True),
@@ -392,6 +398,7 @@ def test_foreign_objects_compare_as_they_like() -> None:
     assert differences({"n": Even()}, {"n": 5}) != []
 
 
+@settings(deadline=None)
 @given(JSON, JSON)
 def test_comparing_never_fails(expected: Any, actual: Any) -> None:
     """Whatever is expected and whatever came: a list of differences, which says so only if there is a difference."""
@@ -430,3 +437,177 @@ def test_what_a_negated_matcher_says_nothing_about_is_named() -> None:
     (difference,) = differences({"n": {"$not": {"$gt": 3}}}, {"n": None})
 
     assert "null, which $gt says nothing about" in str(difference)
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ({"$absent": 1}, "$absent takes true or false"),
+        ({"$all": []}, "$all takes a list of expectations, at least one"),
+        ({"$any": {}}, "$any takes a list of alternatives, at least one"),
+        ({"$anywhere": ""}, "$anywhere takes what is looked for; this is everywhere"),
+        ({"$approx": True}, "$approx takes a number"),
+        ({"$contains": []}, "$contains takes what is looked for; this is in every text and every list"),
+        ({"$ends": ""}, "$ends takes a text, not an empty one"),
+        ({"$gt": None}, "$gt takes a number, a text or a time"),
+        ({"$keys": "id"}, "$keys takes a list of names, or an expectation of it: {$contains: email}"),
+        ({"$length": -1}, "$length takes a number from 0 up"),
+        ({"$only": {}}, "$only takes an object of members, at least one"),
+        ({"$query": []}, "$query takes an object of paths and what is expected there"),
+        ({"$regex": ""}, "$regex takes a pattern, a text that is not empty"),
+        ({"$regex": ".*"}, "$regex takes a pattern; this one is found in every text: write {$type: string} for that"),
+        ({"$starts": ""}, "$starts takes a text, not an empty one"),
+        ({"$tol": 1}, "$tol stands beside $approx only"),
+        ({"$unique": False}, "$unique takes true or a path"),
+        ({"$contains": {"$regexx": "x"}}, "no matcher is called '$regexx'. Did you mean $regex? A key of this name "
+         "goes into $literal"),
+        ({"$json": {"$lenght": 1}}, "no matcher is called '$lenght'. Did you mean $length? A key of this name "
+         "goes into $literal"),
+        ({"$each": 1, "id": 2}, "the matcher $each stands beside other keys. For a key of this name use $literal"),
+    ],
+)  # fmt: skip
+def test_a_wrong_operand_is_told(expected: Any, said: str) -> None:
+    """The whole sentence: what the matcher takes."""
+    assert [text for _, text in runner.problems(expected)] == [said]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "said"),
+    [
+        ({"$gt": 1}, "a", 'expected a number more than 1, got "a"'),
+        ({"$lt": "b"}, 1, 'expected a text less than "b", got 1'),
+        ({"$lte": 1}, 2, "expected a number at most 1, got 2"),
+        ({"$gte": 1}, 0, "expected a number at least 1, got 0"),
+        ({"$snapshot": True}, 0, "expected a snapshot, got no place to look for one"),
+        ({"$type": "url"}, "ftp://a.example/", 'expected a url, got "ftp://a.example/"'),
+        ({"$type": "url"}, "https:///path", 'expected a url, got "https:///path"'),
+        ({"$type": "url"}, "http://a.example", ""),
+        ({"$type": "datetime"}, "2026-01-01", 'expected a datetime, got "2026-01-01"'),
+        ({"$type": "date"}, "2026-01-01", ""),
+        ({"$not": {"$not": {"$starts": "x"}}}, {}, 'expected not {"$not":{"$starts":"x"}}, got an object, which '
+         "$starts says nothing about; $anywhere looks inside"),
+        ("x" * 158, "", 'expected "' + "x" * 158 + '", got ""'),
+        ("x" * 159, "", 'expected "' + "x" * 158 + '…, got ""'),
+        ({"$gte": "2026-01-01T00:00:00Z"}, "x", 'expected a time at least "2026-01-01T00:00:00Z", got "x"'),
+        ({"$unique": True}, 1, "expected a list, got 1"),
+        ({"$unique": True}, [], "expected elements that could be alike, got none"),
+        ({"$contains": [{"a": 1}]}, [{"a": 2}], 'expected an element {"a":1}, got [{"a":2}]'),
+        ({"$contains": "x"}, 1, 'expected a text or list with "x", got 1'),
+        ({"$each": "x"}, [], 'expected at least one that is "x", got none ($length: {$gte: 0} beside $each allows it)'),
+        ({"$each": "x"}, 1, "expected a list or an object, got 1"),
+        ({"$keys": ["a"]}, [], "expected an object, got []"),
+        ({"$keys": ["b", "a"]}, {"c": 1, "d": 2}, "expected the members b, a, got c, d"),
+        ({"$keys": ["a"]}, {}, "expected the members a, got none"),
+        ({"$keys": {"$contains": "a"}}, {"c": 1, "d": 2}, 'expected members that fit {"$contains":"a"}, got c, d'),
+        ({"$not": {"$unique": "a"}}, [{}], 'expected not {"$unique":"a"}, got fewer than two elements, which cannot be '
+         "alike"),
+        ({"$json": {"a": 1}}, "x", 'expected a text that is JSON, got "x"'),
+        ({"$json": None}, "null", ""),
+        ({"$approx": 1}, True, "expected about 1, got true"),
+        ({"$contains": 5}, "5", 'expected a list with 5, got "5"'),
+        ({"$not": "x"}, None, ""),
+        ({"$not": [1]}, "x", 'expected not [1], got a text, and a list is negated'),
+        ({"$not": {"a": 1}}, True, 'expected not {"a":1}, got true or false, and an object is negated'),
+        ({"$not": {"a": 1}}, 1.5, 'expected not {"a":1}, got a number, and an object is negated'),
+        ({"$not": {"a": 1}}, {"b": 1}, 'expected not {"a":1}, got nothing, and so there is nothing to negate (at a)'),
+        ({"$not": {"$starts": "x"}}, [1], 'expected not {"$starts":"x"}, got a list, which $starts says nothing about; '
+         "$anywhere looks inside"),
+        ({"$not": {"$starts": "x"}}, 1, 'expected not {"$starts":"x"}, got a number, which $starts says nothing about'),
+    ],
+)  # fmt: skip
+def test_the_texts_of_differences(expected: Any, actual: Any, said: str) -> None:
+    """Whole sentences."""
+    texts = [str(d).removeprefix("n: ") for d in differences({"n": expected}, {"n": actual})]
+
+    assert texts == ([said] if said else [])
+
+
+@pytest.mark.parametrize("matcher", ["$not", "$json", "$each", "$exact", "$length"])
+def test_mistakes_inside_of_a_matcher_are_told(matcher: str) -> None:
+    """Where there may be expectations, as if they stood outside; also in lists, and at paths."""
+    wrong = {"$type": "strin"}
+    places = [{matcher: wrong}, {"$any": [{matcher: wrong}]}, {"$query": {"a.b": {matcher: wrong}}}]
+
+    assert [[str(path[-1]) for path, _ in runner.problems(place)] for place in places] == [["$type"]] * 3
+
+
+def test_an_element_without_the_path_is_not_unique() -> None:
+    """It could not be alike, but there is nothing to tell."""
+    found = [(d.path, d.expected, d.got) for d in differences({"$unique": "sku"}, [{"sku": 1}, {}])]
+
+    assert found == [((1, "sku"), "a value", "nothing")]
+
+
+def test_what_is_not_there_cannot_be_negated() -> None:
+    """Neither as a value nor by a matcher; that it is not absent can."""
+    texts = [str(d) for e in ("x", {"$starts": "x"}) for d in differences({"n": {"$not": e}}, {})]
+
+    assert texts == [f"n: expected not {e}, got nothing, and so there is nothing to negate"
+                     for e in ('"x"', '{"$starts":"x"}')]  # fmt: skip
+    assert [str(d) for d in differences({"n": {"$not": {"$absent": True}}}, {})] == [
+        'n: expected not {"$absent":true}, got nothing'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "inner"),
+    [
+        ("ABC", "XABd", [("2", '"C"', "3")]),  # one more at the front
+        ("AbC", "ABXC", []),  # one more in the middle, and another: nobody knows which is whose
+        ("ABC", "AXBc", [("2", '"C"', "3")]),
+        ("ABCD", "ABD", []),
+        ("ABCD", "BcD", [("2", '"C"', "1")]),
+        ("A", "XYA", []),
+    ],
+)
+def test_lists_of_other_lengths_are_aligned(expected: str, actual: str, inner: list[tuple[str, str, str]]) -> None:
+    """What matches anchors what does not, so that one element too many is one difference, not many."""
+    first, *others = differences(list(expected), list(actual))
+
+    assert str(first).partition(" got ")[0] == f"(value): expected {len(expected)} element{'s' * (len(expected) > 1)},"
+    assert [(str(d.expectation[-1]), d.expected, str(d.path[-1])) for d in others] == inner
+
+
+def test_the_place_of_a_difference_inside_of_a_matcher() -> None:
+    """The caret stands below the element that is not there, or below the operand where that is no list."""
+    many, one = (differences({"$contains": operand}, [1])[0].expectation for operand in ([1, 2], 2))
+
+    assert (many, one) == (("$contains", 1), ("$contains",))
+
+
+def test_a_path_with_a_star_needs_something_there() -> None:
+    """A rule to ignore fits only where one of the elements has it."""
+    assert is_in(["a", "*", "b"], {"a": [{"b": 1}, {}]})
+    assert not is_in(["a", "*", "b"], {"a": [{"c": 1}]})
+    assert not is_in(["a", "*", "b"], {"a": []})
+    assert is_in(["a", "0", "b"], {"a": [{"b": None}]})
+    assert is_in(["b"], {"a": [{"b": None}]})
+    assert not is_in(["a", "c"], {"a": {"b": 1}, "c": 2})
+
+
+def test_snapshots_know_their_files(tmp_path: Path) -> None:
+    """One that cannot be read is a difference, and no file that was looked at is unused."""
+    (tmp_path / "a.x.json").write_text("{", encoding="utf-8")
+    (tmp_path / "old.json").write_text("1", encoding="utf-8")
+    run = Snapshots()
+    store = ScenarioSnapshots(run, tmp_path, "a.", Masker([]))
+    found = list(Comparison(snapshots=store).differences({"$snapshot": "x"}, 1))
+
+    assert "expected a snapshot in" in str(found[0])
+    assert "got a file that cannot be read: " in str(found[0])
+    assert run.find_unused(tmp_path) == [tmp_path / "old.json"]
+
+
+@pytest.mark.parametrize(("update", "written"), [("none", 0), ("new", 1), ("all", 1)])
+def test_a_snapshot_is_a_file_that_others_can_read(tmp_path: Path, update: Any, written: int) -> None:
+    """It is written where that is asked for, and then compared."""
+    run = Snapshots(update)
+    comparison = Comparison(path=("delivered", 0), snapshots=ScenarioSnapshots(run, tmp_path, "a.", Masker([])))
+    found = [str(d) for d in comparison.differences({"$snapshot": True}, {"n": 1})]
+
+    assert len(run.new_files) == written
+    assert found == (
+        [] if written else ["delivered.0: expected a snapshot, got no snapshot yet: --update=new writes it"]
+    )
+    assert [oct(path.stat().st_mode)[-3:] for path in tmp_path.iterdir()] == ["644"] * written
+    assert [path.name for path in tmp_path.iterdir()] == ["a.delivered.0.json"] * written

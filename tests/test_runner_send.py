@@ -12,6 +12,7 @@ from svctoolkit import DataPlane, Workspace, runner
 from svctoolkit.cli import main
 from svctoolkit.errors import UsageError
 from svctoolkit.runner import Outcome
+from svctoolkit.server import Backoff
 from svctoolkit.workspace import Person
 
 HEAD = """\
@@ -165,19 +166,26 @@ def test_steps_capture_what_was_delivered(write: Callable[..., Path]) -> None:
 def test_the_same_file_against_a_served_data_plane(
     write: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--base-url`: what a service elsewhere cannot do is skipped, the rest is the same."""
+    """`--base-url`: what a service elsewhere cannot do is skipped, the rest is the same, scripted answers included."""
     path = write(
         sends("{delivered: [{body: {event: Order}}], attempts: 1}")
         + "  - {name: b, destination: hook, event: {type: track}, expect: {dest_transform: {method: POST}}}\n"
-        + sends("{delivered: []}", recorder="{hook: {status: 400}}").replace("name: a", "name: c")
+        + sends("{failed: {status: 400}}", recorder="{hook: {status: 400}}").replace("name: a", "name: c")
+        + sends("{attempts: 3}", recorder="{hook: [{status: 503, times: 2}, {}]}").replace("name: a", "name: d")
+        + sends("{attempts: [{}, {after: 10s}]}", recorder="{hook: [{close: true}, {}]}").replace("name: a", "name: e")
+        + "  - {name: f, destination: hook, event: {type: track}, recorder: {hook: {status: 418}}, "
+        "stages: {send_to_destination: true}, expect: {send_to_destination: {status: 418}}}\n"
+        + sends("{delivered: [{}]}").replace("name: a", "name: g")
     )
     workspace = Workspace.loads(HEAD)
     workspace.people.append(Person.with_token("a@b.example", "token"))
     monkeypatch.setenv("SVC_TOKEN", "token")
-    with DataPlane(workspace) as plane:
+    with DataPlane(workspace, backoff=Backoff(scale=0)) as plane:
         code = main(["run", str(path), "--base-url", plane.url, "--email", "a@b.example"])
 
-    assert (code, "2 passed, 1 skipped" in capsys.readouterr().out) == (0, True)
+    text = capsys.readouterr().out
+    assert code == 0, text
+    assert "6 passed, 1 skipped" in text
 
 
 def test_nobody_at_the_base_url(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:

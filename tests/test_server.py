@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from svctoolkit import DataPlane, Workspace, events
+from svctoolkit.client import TestApiClient
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server import Running, ask, banner, demo, running
 from svctoolkit.workspace import Person
@@ -254,6 +255,30 @@ def test_no_or_wrong_credentials_are_a_401(server: Running, header: str | None) 
     assert answer.headers["www-authenticate"].startswith("Basic")
 
 
+def test_a_service_access_token_logs_in_with_an_empty_user_name() -> None:
+    """A person without an e-mail address is a service token; an empty user name opens nothing else."""
+    text = (
+        "people: [{token: serv1ce}, {email: dev@example.com, token: pers0nal}]\ndestinations: {hook: {type: WEBHOOK, "
+    )
+    served = Workspace.loads(text + "config: {webhookUrl: https://hook.example}}}", environ={})
+
+    with running(served) as started:
+        statuses = {
+            login: httpx.post(
+                f"{started.url}/v0/testDestination/hook",
+                json={"message": EVENT},
+                headers={"authorization": basic(login)},
+            ).status_code
+            for login in (":serv1ce", ":pers0nal", ":", "dev@example.com:serv1ce", "dev@example.com:pers0nal")
+        }
+        with TestApiClient(started.url, "", "serv1ce") as api:
+            assert api.test_destination("hook", EVENT).ok
+
+    assert [login for login, status in statuses.items() if status == 200] == [":serv1ce", "dev@example.com:pers0nal"]
+    assert set(statuses.values()) == {200, 401}
+    assert Workspace.loads(served.dumps(), environ={}).people == served.people
+
+
 def test_two_authorization_headers_are_a_401(server: Running) -> None:
     """Which of two logins counts is not guessed."""
     headers = [("authorization", basic("dev@example.com:pass:word"))] * 2
@@ -331,7 +356,7 @@ def test_the_documentation_is_complete_and_self_contained(client: httpx.Client) 
             assert f'id="{operation["operationId"]}"' in page.text
             assert path in page.text
     assert "src=" not in page.text
-    assert "http://" not in page.text.replace("http://www.w3.org", "")
+    assert "http://" not in page.text.replace("http://www.w3.org", "").replace("http://json-schema.org/", "")
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 

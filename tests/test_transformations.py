@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -392,3 +393,31 @@ def test_files_for_editors() -> None:
     assert set(files) == {"transformation.d.ts", "transformation_types.pyi"}
     for text in files.values():
         assert all(name in text for name in ("log", "fetch", "fetchV2", "geolocation", "getCredential", "metadata"))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda event: event, {"n": 1, "list": [1, {"a": "é"}]}),
+        (lambda event: {**event, "n": True}, {"n": True, "list": [1, {"a": "é"}]}),
+        (lambda event: {**event, "n": 1.0, "list": (2, 3)}, {"n": 1.0, "list": [2, 3]}),
+        (lambda event: {**event, "n": 2**70, "list": {1: "\ud800"}}, {"n": 2**70, "list": {"1": "\ud800"}}),
+    ],
+    ids=["nothing", "the kind of a number", "a tuple", "what has no plain form in JSON"],
+)
+def test_what_a_function_returns_is_json(change: Callable[[dict[str, Any]], Any], expected: dict[str, Any]) -> None:
+    """To the kind of each number. What it does with its copy later changes neither the result nor the event."""
+    copies: list[dict[str, Any]] = []
+    event = {"n": 1, "list": [1, {"a": "é"}]}
+
+    def remember(copy: dict[str, Any]) -> Any:
+        copies.append(copy)
+        return change(copy)
+
+    [output] = transformations.CallableTransformation(remember).run([event], [{}])
+    copies[0]["list"].append("later")
+    copies[0]["n"] = "later"
+
+    assert output.error is None
+    assert repr(output.events) == repr((expected,))
+    assert event == {"n": 1, "list": [1, {"a": "é"}]}

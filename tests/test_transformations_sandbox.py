@@ -19,7 +19,7 @@ import pytest
 
 from svctoolkit import transformations
 from svctoolkit.errors import TransformationError
-from svctoolkit.transformations import FetchResponse, Library, Limits, Output, Pool, _layers
+from svctoolkit.transformations import FetchRequest, FetchResponse, Library, Limits, Output, Pool, _layers, _process
 
 LANGUAGES = ("javascript", "python")
 SAME = {
@@ -262,6 +262,98 @@ def test_code_that_hangs_leaves_workers_to_other_code(language: str, pools: dict
     assert kinds(outputs) == ["fine"]
     assert busy == [True] * 4
     assert pools[language].workers <= 2
+
+
+IDLE = """
+import json, os, socket, sys, threading
+ours, theirs = socket.socketpair()
+sys.path.insert(0, sys.argv[1])
+import javascript
+engine = javascript.Engine({**json.loads(sys.argv[2]), "memory": 128 << 20, "channel": theirs.fileno(), "without": []})
+engine.start()
+if sys.argv[3] == "burns":
+    engine._v8.post(engine._v8.eval("(function () { for (;;); })"), b"", lambda _: None)
+threading.Timer(1.5, lambda: ours.send(b"x")).start()
+engine._watch()
+os._exit(7)  # the host has asked for something, in time
+"""
+
+
+def test_requests_are_counted_on_the_host(pools: dict[str, Pool]) -> None:
+    """Code that finds the counter of its own process and turns it back gains nothing."""
+    code = """
+import sys
+def transformEvent(event, metadata):
+    frame = sys._getframe()
+    while frame and not hasattr(frame.f_locals.get('self'), '_requests'): frame = frame.f_back
+    frame.f_locals['self']._requests = -10**9
+    for n in range(50): fetch('http://x.example/')
+    return event
+"""
+    answered: list[str] = []
+
+    def fetch(request: FetchRequest) -> FetchResponse:
+        answered.append(request.url)
+        return FetchResponse(200)
+
+    (output,) = run(code, "python", [{}], limits=Limits(calls=20), fetch=fetch, workers=pools["python"])
+    assert (kinds([output]), len(answered)) == (["output"], 20)
+
+
+def test_each_call_has_random_numbers_of_its_own() -> None:
+    """A process that is forked for a call does not repeat what the one before drew."""
+    code = "import random, uuid\ndef transformEvent(e, m): return {'r': random.random(), 'u': str(uuid.uuid4())}"
+    loaded = transformations.load(code, "python")
+
+    drawn = [loaded.run([{}], [{}])[0].events[0] for _ in range(5)]
+    assert len({event["r"] for event in drawn}) == len({event["u"] for event in drawn}) == 5
+
+
+@linux
+@pytest.mark.parametrize(("what", "status"), [("rests", 7), ("burns", 1)])
+def test_javascript_that_burns_the_processor_after_its_answer_ends(what: str, status: int) -> None:
+    """No script is known that gets there; one that did would end with its process. A worker that rests is left alone."""
+    folder = Path(_process.__file__).with_name("worker")
+    packages = json.dumps(_process._package_folders("javascript"))
+
+    ended = subprocess.run([sys.executable, "-c", IDLE, str(folder), packages, what], check=False, timeout=20)
+    assert ended.returncode == status
+
+
+def test_an_idle_worker_uses_no_processor(pools: dict[str, Pool]) -> None:
+    """After answers to code that leaves loops, timers and finalizers behind, in both languages."""
+    leftovers = {
+        "javascript": """
+            export async function transformEvent(event) {
+              new FinalizationRegistry(() => { for (;;); }).register({}, 1);
+              (async () => { await new Promise(() => {}); for (;;); })();
+              return event;
+            }""",
+        "python": """
+import atexit, signal, threading
+def burn(*_):
+    while True: pass
+def transformEvent(event, metadata):
+    atexit.register(burn)
+    for start in (lambda: signal.signal(signal.SIGALRM, burn), lambda: signal.setitimer(signal.ITIMER_REAL, 0.05)):
+        try: start()
+        except OSError: pass
+    return event""",
+    }
+    ticks = os.sysconf("SC_CLK_TCK")
+
+    def used(process: int) -> float:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / ticks
+
+    for language, code in leftovers.items():
+        assert kinds(run(code, language, [{}], workers=pools[language])) == ["fine"]
+        (worker,) = pools[language]._free
+        while not worker.is_ready:
+            pass
+        before = used(worker.id)
+        threading.Event().wait(0.5)  # what could burn has its time
+        assert used(worker.id) - before < 0.1
 
 
 @linux

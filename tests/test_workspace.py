@@ -16,7 +16,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from svctoolkit.errors import InvalidWorkspace, UnknownName
+from svctoolkit.errors import InvalidConfig, InvalidWorkspace, UnknownName, WorkspaceWarning
+from svctoolkit.pipeline import Pipeline
 from svctoolkit.secrets import Secret
 from svctoolkit.workspace import (
     Connection,
@@ -24,6 +25,7 @@ from svctoolkit.workspace import (
     Destination,
     Library,
     Person,
+    PlaneLimits,
     Source,
     Transformation,
     Workspace,
@@ -77,7 +79,7 @@ def shop(folder: Path) -> Workspace:
 def problems(text: str, **options: Any) -> list[str]:
     """The problems of a text, without the name of the file."""
     with pytest.raises(InvalidWorkspace) as error:
-        Workspace.loads(text, name="w", **{"environ": {}, **options})
+        Workspace.loads(text, name="w", **{"environ": {}, "strict": True, **options})
     return [str(problem).removeprefix("w:") for problem in error.value.problems]
 
 
@@ -104,13 +106,16 @@ def test_defaults(shop: Workspace):
 
 
 def test_references(shop: Workspace):
-    """$(env:NAME) in a configuration is a secret that remembers how it was written; code is left as it is."""
+    """$(env:NAME) in a configuration is a secret that remembers how it was written; code is left as it is.
+
+    What stood in the variable is a secret by itself, too.
+    """
     token, key = (row["to"] for row in shop.destination("hook").config["headers"])
 
     assert token == Secret("Bearer t0ken-value")
     assert token.origin == "Bearer $(env:SVC_TOKEN)"
     assert key.reveal() == "none"
-    assert set(shop.secrets()) == {"Bearer t0ken-value", "none"}
+    assert set(shop.secrets()) == {"Bearer t0ken-value", "t0ken-value", "none"}
     assert "$(env:NOT_READ)" in shop.transformation("raw").code
 
 
@@ -390,14 +395,15 @@ delivery: {mode: lve, timeout: -1}
         ("sources: {web: {id: 12}}", "1:21: 'id' must be text, not 12 (put it in quotes)"),
         (
             "sources: {web: {writeKey: $(env:A)}}",
-            "1:27: $(env:...) works in a destination's configuration, as a credential and as a token",
+            "1:27: $(env:...) works in a destination's configuration, as a credential, in an account, as a token "
+            "and in `geolocation`",
         ),
         ("sources: {a: {id: b}, b: {id: c}}", "1:19: the id 'b' is the key of another source"),
         ("sources: {a: {}, b: {writeKey: a}}", "1:32: source 'a' has the same write key"),
         ("sources: {a: {id: x, writeKey: b}, b: {}}", "1:36: source 'a' has the same write key"),
         ("people: [{email: a@b, token: ''}]", "1:30: 'token' must not be empty"),
         ("people: [{email: a@b, token: '$(env:E:-)'}]", "1:30: the token is empty: anybody could come in"),
-        ("people: [{email: 'a:b', token: x}]", "1:18: an e-mail address has no colon in it, and is not empty"),
+        ("people: [{email: 'a:b', token: x}]", "1:18: an e-mail address has no colon in it"),
         ("people: [{email: a@b, token: S3CR3T", "1:36: a ',' is missing here, or the closing bracket"),
         (
             "destinations: {d: {type: webhook, config: {}}}",
@@ -448,7 +454,7 @@ def test_checks_of_objects():
         "destinations.hook.transformation: no transformation is called 'nope'.",
         "destinations.hook.config.headerz: WEBHOOK has no configuration variable 'headerz'. Did you mean 'headers'?",
         "destinations.hook.config.webhookUrl: webhookUrl: expected a text, got a number",
-        "people.0.email: an e-mail address has no colon in it, and is not empty",
+        "people.0.email: an e-mail address has no colon in it",
         "people.0.token: a hashed token is 'sha256:' and 64 hexadecimal digits",
         "delivery.mode: must be one of cassette, live, record. Did you mean 'live'?",
         "delivery.timeout: must be more than 0 and at most 86400 seconds",
@@ -500,7 +506,8 @@ def test_service_configuration(tmp_path: Path):
     """The service's own JSON is a workspace: shared destinations are one, deleted ones are left out."""
     (tmp_path / "workspace_config.json").write_text(json.dumps(configuration(), indent=1))
 
-    found = Workspace.load(tmp_path / "workspace_config.json", environ={})
+    with pytest.warns(WorkspaceWarning, match="WEBHOOK has no configuration variable 'new'"):
+        found = Workspace.load(tmp_path / "workspace_config.json", environ={})
 
     assert found.name == "ws1"
     assert {key: s.id for key, s in found.sources.items()} == {"dev": "s1", "dev-2": "s2"}
@@ -512,6 +519,52 @@ def test_service_configuration(tmp_path: Path):
     assert found.destination("d1").config["new"] == "$(env:X)"
     assert found.transformation("t1") == Transformation("t1", "t1", "t1", None, version_id="v1")
     assert found.libraries == {"l1": Library("l1", None, version_id="l1")}
+
+
+def test_what_nobody_knows_is_kept_and_warned_about(tmp_path: Path):
+    """Unknown types, variables and values that do not fit refuse no workspace: all are told at once, and kept."""
+    shape = configuration()
+    hook = shape["sources"][0]["destinations"][0]
+    odd = {**hook, "id": "odd", "name": "Odd", "destinationDefinition": {"name": "WEBHOK"}}
+    value = {**hook, "id": "wrong", "name": "Wrong", "config": {"webhookUrl": 3, "webhookUlr": "x"}}
+    shape["sources"][0]["destinations"] += [odd, value]
+    file = tmp_path / "workspaceConfig.json"
+    file.write_text(json.dumps(shape, indent=1))
+
+    with pytest.warns(WorkspaceWarning) as warned:
+        workspace = Workspace.load(file, environ={})
+    workspace.save(tmp_path / "workspace.yaml")
+    with pytest.warns(WorkspaceWarning):
+        again = Workspace.load(tmp_path / "workspace.yaml", environ={})
+
+    text = str(warned[0].message)
+    assert len(warned) == 1
+    assert "no destination type is called 'WEBHOK'. Did you mean 'WEBHOOK'?" in text
+    assert "WEBHOOK has no configuration variable 'webhookUlr'. Did you mean 'webhookUrl'" in text
+    assert "webhookUrl: expected a text, got a number" in text
+    assert all(re.match(r".*workspaceConfig\.json:\d+:\d+: ", line) for line in text.splitlines())
+    assert again.destination("odd").type == "WEBHOK"
+    assert (again.destinations, again.sources) == (workspace.destinations, workspace.sources)
+    with pytest.raises(InvalidWorkspace) as refused:
+        Workspace.load(file, environ={}, strict=True)
+    assert str(refused.value) == text
+    with pytest.raises(InvalidConfig, match="webhookUrl"):
+        Pipeline(workspace).test_destination("wrong", {"type": "track", "event": "e"})
+
+
+def test_a_namespace_has_several_workspaces(tmp_path: Path):
+    """Of a namespace's configuration the only workspace is taken; of several nobody knows which. Null is unchanged."""
+    shape = {**configuration(), "sources": []}
+    file = tmp_path / "namespace.json"
+    file.write_text(json.dumps({"ws0": None, "ws1": shape}))
+
+    assert Workspace.load(file).name == "ws1"
+    file.write_text(json.dumps({"ws1": shape, "ws2": shape}))
+    with pytest.raises(InvalidWorkspace, match=r"holds 2 workspaces: ws1, ws2\. `svctoolkit import"):
+        Workspace.load(file)
+    file.write_text(json.dumps({"ws1": {**shape, "sources": [{"id": 3}]}}, indent=1))
+    with pytest.raises(InvalidWorkspace, match=r"namespace\.json:\d+:\d+: 'id' must be text"):
+        Workspace.load(file)
 
 
 def test_service_configuration_becomes_yaml():
@@ -661,7 +714,7 @@ delivery:
   profile: production
   backoff: {attempts: 5, mostAsked: 60}
   width: 2
-dataPlane: {lenient: true, window: 60, retention: {events: 10, seconds: 3600}}
+dataPlane: {lenient: true, window: 60, retention: {events: 10, seconds: 3600}, limits: {body: 2048, changes: 7}}
 """
     (tmp_path / "w.yaml").write_text(text, encoding="utf-8")
     loaded = Workspace.load(tmp_path / "w.yaml")
@@ -672,4 +725,5 @@ dataPlane: {lenient: true, window: 60, retention: {events: 10, seconds: 3600}}
     assert loaded.delivery.backoff == {"attempts": 5, "most_asked": 60}
     assert (loaded.data_plane.lenient, loaded.data_plane.window) == (True, 60)
     assert (loaded.data_plane.events, loaded.data_plane.seconds) == (10, 3600)
+    assert loaded.data_plane.limits == PlaneLimits(body=2048, changes=7)
     assert (again.delivery, again.data_plane) == (loaded.delivery, loaded.data_plane)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from svctoolkit.registry import Registry
+
 
 class Exit(IntEnum):
     """What a command's exit code says."""
@@ -32,7 +34,8 @@ class Command:
     - `add_arguments(parser)`: declares the options
     - `examples`: command lines that work as they are written, shown below the options
     - `description`: paragraphs above the options; `help` where there are none
-    - `runs_code`: whether it may run user transformations: then it has `--trust-code`
+    - `commands`: those below it, as in `svctoolkit plan check`, one file each
+    - `runs_code`: whether it may run user transformations: then it has `--trust-code`, `--strict` and `--env`
     """
 
     help: str
@@ -41,3 +44,4 @@ class Command:
     examples: tuple[str, ...] = ()
     description: str = ""
     runs_code: bool = False
+    commands: Registry[Command] | None = None

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
+from svctoolkit.json_types import Json
 
 
-def event(file: str | None, sample: str | None) -> dict[str, Any]:
+def event(file: str | None, sample: str | None) -> dict[str, Json]:
     """The event that `--event FILE` or `--sample NAME` names. Raises `ConfigError`."""
     if (file is None) == (sample is None):
         raise UsageError("give one event: --event FILE (- for standard input), or --sample track")
@@ -28,7 +29,7 @@ def event(file: str | None, sample: str | None) -> dict[str, Any]:
     return value
 
 
-def settings(assignments: Sequence[str]) -> dict[str, Any]:
+def settings(assignments: Sequence[str]) -> dict[str, Json]:
     """The configuration in `KEY=VALUE` (text) and `KEY:=JSON` options. Raises `ConfigError`."""
     values = {}
     for text in assignments:
@@ -47,7 +48,7 @@ def assignment(option: str, text: str, form: str, names: Sequence[str] = ()) -> 
     return name, value
 
 
-def parse_json(text: str, name: str) -> Any:
+def parse_json(text: str, name: str) -> Json:
     """The JSON in `text`. Raises `ConfigError` with the position of a mistake."""
     from svctoolkit.events import MAX_DEPTH, too_deep
 

@@ -18,6 +18,7 @@ from svctoolkit.errors import (
     UnknownName,
     Unsupported,
     UsageError,
+    WorkspaceWarning,
     did_you_mean,
 )
 from svctoolkit.registry import Registry
@@ -62,6 +63,8 @@ def _run(arguments: Sequence[str]) -> int:
     if name.startswith("-"):
         raise UsageError(f"no option {name} before the command.{did_you_mean(name, ['--help', '--version'])}")
     command = COMMANDS[name]
+    if command.commands is not None and rest and not rest[0].startswith("-"):
+        name, command, rest = f"{name} {rest[0]}", command.commands[rest[0]], rest[1:]
     try:
         args = _parser.of(name, command).parse(rest)
     except SystemExit:  # argparse has printed the help
@@ -70,14 +73,18 @@ def _run(arguments: Sequence[str]) -> int:
         from svctoolkit.transformations import trust_code
 
         trust_code()
+    if command.runs_code and args.env is not None:
+        os.environ["SVC_ENV"] = args.env  # read wherever a workspace is loaded, also by suites
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning  # type: ignore[assignment]
+        warnings.simplefilter("error" if command.runs_code and args.strict else "always", WorkspaceWarning)
         return command.run(args)
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
     """One line for people, without the place in this package that Python would add."""
-    _terminal.err(f"note: {_terminal.plain(str(message))}")
+    first, *others = map(_terminal.plain, str(message).splitlines())
+    _terminal.err("\n".join([f"note: {first}", *(f"  {line}" for line in others)]))
 
 
 def _help() -> str:

@@ -11,22 +11,31 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.cli._terminal import fit, plain, style, width
 from svctoolkit.errors import ToolkitError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.results import ABSENT, DestinationResult, EventResult, Row, rows
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import HttpRequest
     from svctoolkit.pipeline import Stages
 
-_STYLES = {"ok": "green", "none": "dim", "off": "dim", "dropped": "yellow", "failed": "red", "aborted": "dim"}
+_STYLES = {
+    "ok": "green",
+    "none": "dim",
+    "off": "dim",
+    "dropped": "yellow",
+    "failed": "red",
+    "aborted": "dim",
+    "unmapped": "dim",
+}
 _LINES = 24  # of one body on a terminal: the strip stays in sight
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Json) -> str:
     """JSON for people and programs: indented, text as it is."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def report(results: Sequence[DestinationResult], event: Mapping[str, Any], stages: Stages, note: str) -> str:
+def report(results: Sequence[DestinationResult], event: Mapping[str, Json], stages: Stages, note: str) -> str:
     """The results of one event, destination by destination."""
     view = Event(event)
     name = f' "{plain(view.name)}"' if view.name else ""
@@ -56,8 +65,9 @@ def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:
         by_stage.setdefault(row.stage, []).append(row)
     for stage in stages.__slots__:
         rows_of_stage = by_stage.get(stage, [])
-        if not getattr(stages, stage):
-            yield _line(stage, "off", None, "--send switches it on" if stage == "send_to_destination" else "")
+        if not getattr(stages, stage) or (result.unmapped and stage == "send_to_destination"):
+            more = "--send switches it on" if stage == "send_to_destination" and not result.unmapped else ""
+            yield _line(stage, "off", None, more)
         elif rows_of_stage:
             worst = next((row for row in rows_of_stage if row.status == "failed"), rows_of_stage[0])
             yield _line(
@@ -75,15 +85,15 @@ def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:
 def _line(stage: str, status: str, milliseconds: float | None, said: str) -> str:
     spent = "" if milliseconds is None else f"{milliseconds:.{1 if milliseconds >= 1 else 2}f} ms"
     styles = (_STYLES.get(status, "bold"),)
-    rest = fit(f"  {stage:<19}  {status:<7}  {spent:>9}  {said}".rstrip())
+    rest = fit(f"  {stage:<19}  {status:<8}  {spent:>9}  {said}".rstrip())
     return rest.replace(status, style(status, *styles), 1) if rest.find(status) == 23 else rest
 
 
 def _note(stage: str, rows_of_stage: Sequence[Row], worst: Row) -> str:
     if worst.status == "none":
         return "no user transformation; the event goes on as it is"
-    if worst.error:
-        return plain(worst.error)
+    if worst.error or worst.status == "unmapped":
+        return plain(worst.error or str(worst.output))
     if stage == "dest_transform":
         return "1 payload" if len(rows_of_stage) == 1 else f"{len(rows_of_stage)} payloads"
     return ", ".join(str(row.http_status) for row in rows_of_stage if row.http_status is not None)
@@ -145,7 +155,7 @@ def _body(value: Any) -> Iterator[str]:
         yield style(f"    … {len(lines) - len(visible)} more lines; --json shows all of them", "dim")
 
 
-def laid_out(value: Any, columns: int, indent: int = 0, before: int = 0) -> str:
+def laid_out(value: Json, columns: int, indent: int = 0, before: int = 0) -> str:
     """JSON with each object and list on one line where it fits in `columns`; `before` are taken on the first line."""
     flat = json.dumps(value, ensure_ascii=False)
     if indent + before + len(flat) <= columns or not value or not isinstance(value, dict | list):

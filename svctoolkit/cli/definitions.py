@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="one destination type, such as WEBHOOK")
+    which = parser.add_argument_group("which types")
+    which.add_argument("--search", default="", metavar="WORDS", help="words in their names, as in the form: hubspot")
+    which.add_argument("--takes", action="append", default=[], metavar="EVENT", help="an event type; may be repeated")
+    which.add_argument("--category", default="", metavar="KIND", help="warehouse, streaming, object-storage, ...")
+    which.add_argument("--mode", default="", metavar="MODE", help="cloud, device or hybrid")
+    which.add_argument("--batches", action="store_true", help="several events may share a request")
+    which.add_argument("--mapped", action="store_true", help="those that can be tested here")
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--json", action="store_true", help="print what GET /destination-definitions answers")
     forms.add_argument("--markdown", action="store_true", help="print a Markdown table of the types that can be tested")
@@ -36,7 +43,9 @@ def _run(args: argparse.Namespace) -> int:
     elif args.example is not None:
         text = "\n\n".join(_examples(args.name.upper(), args.example))
     elif args.name is None:
-        types = definitions.all()
+        types = _select(args)
+        if not types:
+            raise UsageError("no destination type is like that")
         text = json.dumps([d.to_dict() for d in types], indent=2) if args.json else "\n".join(_list_types(types))
     else:
         definition = definitions.get(args.name.upper())
@@ -47,6 +56,19 @@ def _run(args: argparse.Namespace) -> int:
         )
     _terminal.out(text)
     return Exit.OK
+
+
+def _select(args: argparse.Namespace) -> list[Definition]:
+    from svctoolkit.destinations import definitions
+
+    return definitions.find(
+        args.search,
+        takes=args.takes,
+        category=args.category,
+        mode=args.mode,
+        batches=args.batches or None,
+        mapped=args.mapped or None,
+    )
 
 
 def _list_types(types: list[Definition]) -> Iterator[str]:
@@ -65,7 +87,14 @@ def _supports(definition: Definition) -> str:
 
     if definition.sent_by_server:
         return f"no: {definition.sent_by_server}"
-    return "yes" if definition.name in CATALOGUE else "no mapping yet"
+    if definition.name in CATALOGUE:
+        return "yes"
+    if "cloud" not in definition.modes:
+        return "no: device mode only"
+    takes = (definition.supported_message_types or {}).get("cloud")
+    if isinstance(takes, list) and takes and not set(takes) & set(EVENT_TYPES):
+        return f"no: {', '.join(takes)} only"
+    return "no mapping"
 
 
 def _describe(definition: Definition) -> Iterator[str]:
@@ -185,6 +214,8 @@ command = Command(
     """,
     examples=(
         "svctoolkit definitions",
+        "svctoolkit definitions --takes group --batches",
+        "svctoolkit definitions --search google",
         "svctoolkit definitions WEBHOOK",
         "svctoolkit definitions MP --example revenue",
         "svctoolkit definitions --json | jq '.[].name'",

@@ -16,7 +16,7 @@ from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from svctoolkit.runner import Planes, Scenario, Snapshots, Suite
+    from svctoolkit.runner import IdleParts, Planes, Scenario, Snapshots, Suite
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="a variable; NAME:=JSON is typed")
     how.add_argument("--vars", metavar="FILE", help="variables from a YAML or JSON file")
     how.add_argument("--base-url", metavar="URL", help="against the service there, instead of a data plane in here")
-    how.add_argument("--email", help="the account's e-mail address, for --base-url")
+    how.add_argument("--email", help="the account's e-mail address, for --base-url; none for a service token")
     how.add_argument("--token", help="its personal access token; better in the environment as SVC_TOKEN")
     how.add_argument(
         "--update", nargs="?", const="all", choices=("all", "new"), help="write the snapshots that differ (or only new)"
@@ -118,8 +118,11 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
         _terminal.out("\n".join(f"{s.name}  {_terminal.plain(s.title)}" for s in chosen))
         return Exit.OK
     snapshots = runner.Snapshots(args.update or "none")
-    code = _run_and_report(chosen, args, snapshots)
+    idle = runner.IdleParts()
+    code = _run_and_report(chosen, args, snapshots, idle)
     _tell_snapshots(snapshots, suites if len(chosen) == len(scenarios) else [])
+    for line in idle.lines(suites):
+        _terminal.err(line)
     return code
 
 
@@ -187,7 +190,9 @@ def _limit(text: str | None) -> float:
     return limit
 
 
-def _run_and_report(scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots: Snapshots) -> int:
+def _run_and_report(
+    scenarios: Sequence[Scenario], args: argparse.Namespace, snapshots: Snapshots, idle: IdleParts
+) -> int:
     """Run and report; the exit code says the worst that happened."""
     from svctoolkit import runner
     from svctoolkit.cli import _reports
@@ -210,6 +215,7 @@ def _run_and_report(scenarios: Sequence[Scenario], args: argparse.Namespace, sna
                 for reporter in reporters:
                     reporter(notice)
                 if isinstance(notice, runner.Outcome):
+                    idle.add(notice)
                     ran[notice.scenario.name] = notice.ok and ran.get(notice.scenario.name, True)
                     times.append((notice.milliseconds, notice.scenario.name))
                 elif isinstance(notice, runner.Covered):

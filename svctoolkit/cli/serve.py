@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.errors import UsageError
+from svctoolkit.errors import InvalidWorkspace, UsageError
 
 if TYPE_CHECKING:
     from svctoolkit.workspace import Workspace
@@ -20,7 +22,22 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", metavar="FILE", help="keep events in this SQLite file (default: in memory)")
     knobs = parser.add_argument_group("instead of what the workspace file says")
     knobs.add_argument("--profile", choices=("quick", "production"), help="retries for tests, or as the service does")
-    knobs.add_argument("--attempts", type=_count, metavar="N", help="failures after which an event may be dead")
+    knobs.add_argument(
+        "--backoff",
+        type=_backoff,
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="a member of the back-off, such as attempts=3 or mostAsked=600; again for others",
+    )
+    knobs.add_argument(
+        "--limit",
+        type=_limit,
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="what is taken and held in memory: body, answer, waiting, unrouted, changes; again for others",
+    )
     knobs.add_argument("--width", type=_count, metavar="N", help="requests that a destination gets at a time")
     knobs.add_argument("--window", type=_seconds, metavar="SECONDS", help="how long a messageId counts as known")
     knobs.add_argument("--keep", type=_count, metavar="EVENTS", help="how many events are kept")
@@ -51,36 +68,59 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _set_knobs(workspace: Workspace, args: argparse.Namespace) -> bool:
-    """Change the workspace as the options say. Whether they say anything."""
+def _backoff(text: str) -> dict[str, float]:
+    """The member of `delivery.backoff` in `NAME=NUMBER`."""
+    return _workspace_with(text, "delivery", "backoff").delivery.backoff
+
+
+def _limit(text: str) -> dict[str, int]:
+    """The member of `dataPlane.limits` in `NAME=NUMBER`."""
+    limits = _workspace_with(text, "dataPlane", "limits").data_plane.limits
+    name = text.partition("=")[0]
+    return {name: getattr(limits, name)}
+
+
+def _workspace_with(text: str, section: str, group: str) -> Workspace:
+    """An option is checked as the same member of a workspace file."""
+    from svctoolkit.workspace import Workspace
+
+    name, _, number = text.partition("=")
+    try:
+        return Workspace.loads(json.dumps({section: {group: {name: json.loads(number)}}}))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=NUMBER") from None
+    except InvalidWorkspace as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error.problems[0].message}") from None
+
+
+def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
+    """Change a workspace as the options say."""
     delivery, plane = workspace.delivery, workspace.data_plane
+    if args.live:
+        delivery.mode = "live"
     delivery.profile, delivery.width = args.profile or delivery.profile, args.width or delivery.width
-    if args.attempts:
-        delivery.backoff = {**delivery.backoff, "attempts": args.attempts}
+    for member in args.backoff:
+        delivery.backoff = {**delivery.backoff, **member}
+    for member in args.limit:
+        plane.limits = replace(plane.limits, **member)
     plane.lenient = args.lenient or plane.lenient
     plane.window = plane.window if args.window is None else args.window
     plane.events, plane.seconds = args.keep or plane.events, args.keep_for or plane.seconds
-    options = (args.profile, args.width, args.attempts, args.lenient, args.window, args.keep, args.keep_for)
-    return any(option not in (None, False) for option in options)
 
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit import server
     from svctoolkit.cli import _terminal
-    from svctoolkit.workspace import Workspace
 
     if args.workspace is None and args.live:
         raise UsageError("--live needs --workspace FILE: the demonstration workspace has no real destinations")
-    workspace, token = server.demo() if args.workspace is None else (Workspace.load(Path(args.workspace)), "")
-    if args.live:
-        workspace.delivery.mode = "live"
-    changed = _set_knobs(workspace, args) or args.live
+    workspace, token = server.demo() if args.workspace is None else (Path(args.workspace), "")
     server.serve(
-        # A file is read again when it changes, which would undo what the options say.
-        workspace if args.workspace is None or changed else Path(args.workspace),
+        workspace,
         host=args.host,
         port=args.port,
         store=args.store,
+        adjust=lambda workspace: _adjust(workspace, args),
         announce=lambda plane: _terminal.out(server.banner(plane, token)),
     )
     return Exit.OK
@@ -93,9 +133,8 @@ command = Command(
         destinations get the events, and /inspect shows what became of them. The Test API is there, too: POST
         /v0/testDestination/ID, POST /v0/testSource/ID and GET /destination-definitions, with a page at /docs.
 
-        The workspace file is read again when it changes, unless --live or another option replaces something in it.
-        Back-off, width, window and what is kept stand in it under `delivery` and `dataPlane`. Events are kept in
-        memory, or in --store FILE.
+        The workspace file is read again when it changes; what options say stays. Back-off, width, window, limits and
+        what is kept stand in it under `delivery` and `dataPlane`. Events are kept in memory, or in --store FILE.
 
         Without --workspace it serves a demonstration workspace and prints a token made for this run. Requests to
         destinations are recorded and do not leave this machine, unless the file or --live says so.

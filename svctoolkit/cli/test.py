@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.cli import _inputs, _parser
+from svctoolkit.cli import _inputs, _parser, _violations
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UsageError
 
@@ -32,8 +32,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     here = parser.add_argument_group("where")
     here.add_argument("--workspace", metavar="FILE", help="a workspace file (default: workspace.yaml, if it is here)")
     here.add_argument("--base-url", metavar="URL", help="test on a remote service instead, by its Test API")
-    here.add_argument("--email", help="the account's e-mail address, for --base-url")
-    here.add_argument("--token", help="its personal access token; better in the environment as SVC_TOKEN")
+    here.add_argument("--email", help="the account's e-mail address, for --base-url; none for a service access token")
+    here.add_argument("--token", help="its access token; better in the environment as SVC_TOKEN")
     how = parser.add_argument_group("how")
     how.add_argument(
         "--stage",
@@ -51,6 +51,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="override one variable of the destination, as text; KEY:=JSON for other types; may be repeated",
     )
+    parser.add_argument("--lineage", action="store_true", help="also: where each field of the payloads comes from")
+    _violations.add_option(how)
     parser.add_argument("--json", action="store_true", help="print the specified JSON, with secrets masked")
 
 
@@ -67,7 +69,14 @@ def _run(args: argparse.Namespace) -> int:
         else:
             by_source = target.test_source(args.id, event, stages=stages, force=args.force)
             results, text = list(by_source), _result.json_text(by_source.to_masked_dict())
+        if args.lineage and (args.base_url or args.json):
+            raise UsageError("--lineage is measured here and printed for people: without --base-url and --json")
+        if not args.json:
+            _violations.show(args, event)
         _terminal.out(text if args.json else _result.report(results, event, stages, _note(target, stages)))
+        for result in results if args.lineage else ():
+            if any(entry.payloads for entry in result.data):
+                _terminal.out("\n" + "\n".join(map(_terminal.plain, str(result.lineage()).splitlines())))
     return Exit.OK if all(result.ok for result in results) else Exit.FAILED
 
 
@@ -114,11 +123,9 @@ def _remote(args: argparse.Namespace) -> TestApiClient:
     from svctoolkit.client import TestApiClient
 
     token = os.environ.get("SVC_TOKEN", "") if args.token is None else args.token
-    if not args.email:
-        raise UsageError("--base-url needs --email, the account's e-mail address")
     if not token:
-        raise UsageError("--base-url needs the personal access token: set SVC_TOKEN, or give --token")
-    return TestApiClient(args.base_url, args.email, token)
+        raise UsageError("--base-url needs an access token: set SVC_TOKEN, or give --token")
+    return TestApiClient(args.base_url, args.email or "", token)
 
 
 def _note(target: Any, stages: Stages) -> str:
@@ -146,6 +153,7 @@ command = Command(
     examples=(
         "svctoolkit test destination hook --sample track",
         "svctoolkit test destination hook --event order.json --config webhookMethod=PUT",
+        "svctoolkit test destination hook --sample track --lineage",
         "svctoolkit test source web --sample identify --stage user_transform=off --json",
         "svctoolkit test destination 1aIXqM --sample page --send \\\n"
         "    --base-url https://api.example.com --email me@example.com",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.cli import _inputs
+from svctoolkit.cli import _inputs, _violations
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UsageError
 
@@ -29,6 +29,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workspace", metavar="FILE", help="whose libraries and credentials (default: workspace.yaml, if it is here)"
     )
+    _violations.add_option(parser)
     parser.add_argument("--watch", action="store_true", help="run again whenever the file or the event changes")
 
 
@@ -83,6 +84,7 @@ def _once(args: argparse.Namespace) -> int:
     event = _inputs.event(args.event, sample)
     workspace = _workspace(args.workspace)
     transformation = _transformation(workspace, Path(args.file))
+    _violations.show(args, event)
     started = time.perf_counter()
     output = transformation.run(event)
     spent = (time.perf_counter() - started) * 1000

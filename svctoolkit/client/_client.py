@@ -12,6 +12,7 @@ from svctoolkit.client import _shape
 from svctoolkit.client._server import Server
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, EventError
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import DestinationResult, SourceResult
 from svctoolkit.secrets import Masker, Secret, reveal, secret_texts
@@ -26,8 +27,9 @@ _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "
 class TestApiClient:
     """Runs tests on a server that speaks the Test API. Takes and gives the same as `svctoolkit.Pipeline`.
 
-    `base_url` is the part before `/v0/`. `email` and `token` (a personal access token) go in every request to that
-    host, and to no other: a redirect to another host is an error. `timeout` is in seconds, for one answer.
+    `base_url` is the part before `/v0/`. `email` and `token` (a personal access token; a service access token
+    goes with an empty `email`) go in every request to that host, and to no other: a redirect to another host is an
+    error. `timeout` is in seconds, for one answer.
 
     Calls raise `RequestError` where the server refuses (`status` and `body` are its answer), and `DeliveryError` where
     there is no usable answer: host unreachable (`ECONNREFUSED`, `ENOTFOUND`...), time-out (`ETIMEDOUT`), a redirect
@@ -67,40 +69,48 @@ class TestApiClient:
     def test_destination(
         self,
         destination: str,
-        event: Mapping[str, Any],
+        event: Mapping[str, Json],
         *,
         stages: Stages | None = None,
-        config: Mapping[str, Any] | None = None,
+        config: Mapping[str, Json] | None = None,
         force: bool = False,
+        run: str = "",
     ) -> DestinationResult:
         """Verify one destination, named by its id. `config` overrides its configuration key by key.
 
+        A server of svctoolkit answers what is sent as scripted for `run`; the hosted service knows no runs.
         Nothing is sent to the destination unless `stages` says so. A disabled destination is a result with `error`.
         """
         override = {} if config is None else {"destinationConfig": reveal(config)}
-        answer = self._test("testDestination", destination, event, stages or Stages(), force, override)
+        answer = self._test("testDestination", destination, event, stages or Stages(), force, override, run)
         result = self._server.parse_answer(answer, lambda data: _shape.destination_result(data, event))
         self._mask(result, config or {})
         return result
 
     def test_source(
-        self, source: str, event: Mapping[str, Any], *, stages: Stages | None = None, force: bool = False
+        self,
+        source: str,
+        event: Mapping[str, Json],
+        *,
+        stages: Stages | None = None,
+        force: bool = False,
+        run: str = "",
     ) -> SourceResult:
         """Verify every destination that is connected to one source, named by its id.
 
         A disabled source is a `RequestError` unless `force`.
         """
-        answer = self._test("testSource", source, event, stages or Stages(), force, {})
+        answer = self._test("testSource", source, event, stages or Stages(), force, {}, run)
         results = self._server.parse_answer(answer, lambda data: _shape.source_result(data, event))
         for result in results:
             self._mask(result, {})
         return SourceResult(results)
 
-    def destination_definitions(self) -> list[dict[str, Any]]:
+    def destination_definitions(self) -> list[dict[str, Json]]:
         """The definitions of all destination types: `name`, `displayName`, `config.destConfig.defaultConfig`..."""
         return self._server.parse_answer(self._server.get("/destination-definitions"), _shape.definitions)
 
-    def destination_definition(self, name: str) -> dict[str, Any]:
+    def destination_definition(self, name: str) -> dict[str, Json]:
         """The definition of one destination type. Raises `RequestError` with status 404 for one that is not there."""
         path = f"/destination-definitions/{_segment('destination type', name)}"
         return self._server.parse_answer(self._server.get(path), _shape.definition)
@@ -126,11 +136,12 @@ class TestApiClient:
         stages: Stages,
         force: bool,
         override: Mapping[str, Any],
+        run: str,
     ) -> Any:
         flags = {name: getattr(stages, name) for name in Stages.__slots__}
         body = _encode_credentials({"stage": flags, "message": event, **override})
         path = f"/v0/{operation}/{_segment('id', id)}" + ("?force=true" if force else "")
-        return self._server.post(path, body, sends=stages.send_to_destination)
+        return self._server.post(path, body, sends=stages.send_to_destination, run=run)
 
     def _mask(self, result: DestinationResult, config: Mapping[str, Any]) -> None:
         secrets = {self._token.reveal(), *secret_texts(config), *_header_secrets(result)}

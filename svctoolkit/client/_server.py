@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from svctoolkit.client import _failures
 from svctoolkit.errors import ConfigError, DeliveryError, RequestError
 from svctoolkit.events import MAX_DEPTH, too_deep
+from svctoolkit.json_types import Json
 from svctoolkit.retries import retry_after
 from svctoolkit.secrets import Masker, Secret
 
@@ -64,11 +65,14 @@ class Server:
         """The answer to a GET, which may be repeated."""
         return self._repeat("GET", path, b"", sends=False)
 
-    def post(self, path: str, body: bytes, *, sends: bool) -> Answer:
-        """The answer to a POST of JSON. One that `sends` to a destination is only repeated if it did not arrive."""
-        return self._repeat("POST", path, body, sends=sends)
+    def post(self, path: str, body: bytes, *, sends: bool, run: str = "") -> Answer:
+        """The answer to a POST of JSON. One that `sends` to a destination is only repeated if it did not arrive.
 
-    def parse_answer(self, answer: Answer, shape: Callable[[Any], T]) -> T:
+        `run` names what it belongs to, for a server that keeps runs apart.
+        """
+        return self._repeat("POST", path, body, sends=sends, run=run)
+
+    def parse_answer(self, answer: Answer, shape: Callable[[Json], T]) -> T:
         """The JSON of an answer, as `shape` makes it. Raises `RequestError` or `DeliveryError`."""
         try:
             data = json.loads(answer.body)
@@ -114,13 +118,13 @@ class Server:
                     raise ConfigError(f"the proxy that the environment names cannot be used: {error}") from error
             return self._opened
 
-    def _repeat(self, method: str, path: str, body: bytes, *, sends: bool) -> Answer:
+    def _repeat(self, method: str, path: str, body: bytes, *, sends: bool, run: str = "") -> Answer:
         import httpx
 
         for attempt in range(_ATTEMPTS):
             last, pause = attempt + 1 == _ATTEMPTS, _FIRST_PAUSE * 2**attempt
             try:
-                answer = self._follow(method, self.base_url + path, body)
+                answer = self._follow(method, self.base_url + path, body, run)
             except httpx.RequestError as error:
                 if last or not _repeatable(method, error):
                     raise _failures.unreachable(self.base_url, error, self._timeout, sends=sends) from error
@@ -132,13 +136,13 @@ class Server:
             self._sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    def _follow(self, method: str, address: str, body: bytes) -> Answer:
+    def _follow(self, method: str, address: str, body: bytes, run: str) -> Answer:
         """The answer after redirects on the same host."""
         import httpx
 
         url = httpx.URL(address)
         for _ in range(_REDIRECTS):
-            answer = self._exchange(method, url, body)
+            answer = self._exchange(method, url, body, run)
             if answer.status not in (301, 302, 303, 307, 308) or "location" not in answer.headers:
                 return answer
             try:
@@ -154,12 +158,14 @@ class Server:
             url = target
         raise DeliveryError(f"{self.base_url} redirects more than {_REDIRECTS} times", code="EREDIRECT")
 
-    def _exchange(self, method: str, url: httpx.URL, body: bytes) -> Answer:
+    def _exchange(self, method: str, url: httpx.URL, body: bytes, run: str) -> Answer:
         import httpx
 
         headers = {"Authorization": self._authorization.reveal(), "Accept": "application/json"}
         if method == "POST":
             headers["Content-Type"] = "application/json"
+        if run:
+            headers["X-Svctoolkit-Run"] = run
         deadline = monotonic() + self._timeout
         with self._client().stream(method, url, headers=headers, content=body or None) as response:
             read = bytearray()
@@ -199,7 +205,7 @@ def _base_url(text: str) -> str:
 
 
 def _credentials(email: str, token: Secret) -> str:
-    if not email or ":" in email:
+    if ":" in email:
         raise ConfigError(f"{email!r} is no e-mail address that Basic authentication can carry", where="email")
     if not token:
         raise ConfigError("is empty; it is the personal access token", where="token")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.results import DestinationResult
 
 
-def destination_result(data: Any, event: Mapping[str, Any]) -> DestinationResult:
+def destination_result(data: Json, event: Mapping[str, Json]) -> DestinationResult:
     """One destination result (Test API specification, sections Destination result and Entry of `data`)."""
     result = _object("the destination result", data)
     for name in ("destinationId", "destinationName"):
@@ -23,17 +24,17 @@ def destination_result(data: Any, event: Mapping[str, Any]) -> DestinationResult
     )
 
 
-def source_result(data: Any, event: Mapping[str, Any]) -> list[DestinationResult]:
+def source_result(data: Json, event: Mapping[str, Json]) -> list[DestinationResult]:
     """The destination results of one source, in order."""
     return [destination_result(item, event) for item in _list("the source result", data)]
 
 
-def definitions(data: Any) -> list[dict[str, Any]]:
+def definitions(data: Json) -> list[dict[str, Json]]:
     """Destination definitions."""
     return [definition(item) for item in _list("the answer", data)]
 
 
-def definition(data: Any) -> dict[str, Any]:
+def definition(data: Json) -> dict[str, Json]:
     """One destination definition."""
     members = _object("the definition", data)
     _expect(isinstance(members.get("name"), str), "name", "a string", members.get("name"))

@@ -16,7 +16,7 @@ from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._masking import mask_request, mask_response
 from svctoolkit.delivery._recorder import Answer, Recorded, Recorder
 from svctoolkit.delivery._request import request
-from svctoolkit.delivery._sender import Delivered, Sender
+from svctoolkit.delivery._sender import Delivered, Sender, parse_body
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import live, policy
@@ -37,6 +37,7 @@ __all__ = [
     "live",
     "mask_request",
     "mask_response",
+    "parse_body",
     "policy",
     "request",
 ]

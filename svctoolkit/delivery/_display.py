@@ -34,7 +34,7 @@ def response(item: HttpResponse) -> Html:
 
 def request_with_answer(exchange: Recorded, masker: Masker) -> Html:
     """One request with its answer."""
-    return display.page(_about(exchange), _exchange(exchange, masker))
+    return display.page(_about(exchange, masker), _exchange(exchange, masker))
 
 
 def recorder(item: Recorder, masker: Masker) -> Html:
@@ -46,7 +46,8 @@ def recorder(item: Recorder, masker: Masker) -> Html:
         blocks.append(display.message(f"the last {_SHOWN} of them:", "plain"))
     for exchange in exchanges[-_SHOWN:]:
         request = exchange.request
-        title = Html(f"{pill(request.method, 'info')} {display.html(place(request))} {_status(exchange.response)}")
+        target = display.html(masker.text(place(request, path=True)))
+        title = Html(f"{pill(request.method, 'info')} {target} {_status(exchange.response)}")
         blocks.append(display.more(title, _exchange(exchange, masker)))
     return display.page(*blocks)
 
@@ -58,9 +59,16 @@ def _exchange(item: Recorded, masker: Masker) -> Html:
     return display.exchange(request, mask_response(item.response, masker))
 
 
-def place(item: HttpRequest) -> str:
-    """The URL without its query, where keys stand, and without what looks like a key in its path."""
+def place(item: HttpRequest, *, path: bool = False) -> str:
+    """The URL as far as it has no secret: its scheme and host. With `path`, that too, for who masks what is known.
+
+    What looks like a key is left out of a path in any case, and so is the query.
+    """
     url, query, _ = mask_url(item.url).partition("?")
+    if not path:
+        scheme, slashes, rest = url.partition("//")
+        host, slash, _ = rest.partition("/")
+        return f"{scheme}{slashes}{host}{'/…' if slash else ''}"
     url = _KEY_IN_PATH.sub(f"/{MASK}", url)
     return f"{url}?…" if query else url
 
@@ -71,7 +79,7 @@ def _status(answer: HttpResponse | None) -> Html:
     return pill(answer.status, "ok" if 200 <= answer.status < 300 else "error")
 
 
-def _about(exchange: Recorded) -> Html:
+def _about(exchange: Recorded, masker: Masker) -> Html:
     facts = {"destination": exchange.destination, "run": exchange.run, "events": ", ".join(exchange.events)}
-    stated = {name: value for name, value in facts.items() if value}
+    stated = {name: masker.text(value) for name, value in facts.items() if value}
     return display.facts({"time": exchange.time.isoformat(timespec="milliseconds"), **stated})

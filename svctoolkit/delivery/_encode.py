@@ -7,19 +7,20 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from svctoolkit.delivery._js import json_text, text, well_formed
+from svctoolkit.json_types import Json
 
 
-def query(params: Mapping[str, Any]) -> str:
+def query(params: Mapping[str, Json]) -> str:
     """`f[]=1&f[]=2` for lists, `g[h]=1` for objects, nothing for null; brackets encoded, a space is `+`."""
     return "&".join(f"{_query_text(k)}={_query_text(v)}" for k, v in _pairs(params))
 
 
-def form_of_object(value: Any) -> str:
+def form_of_object(value: Json) -> str:
     """A JSON body under the content type of a form: names as in `query`, encoded as a form."""
     return _form(_pairs(value))
 
 
-def form(value: Mapping[str, Any]) -> str:
+def form(value: Mapping[str, Json]) -> str:
     """A FORM body: one pair a member; a list is `[a,b]`, an object its JSON, null `null`."""
     return _form((text(k), _form_value(v)) for k, v in value.items())
 

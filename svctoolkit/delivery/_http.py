@@ -17,7 +17,7 @@ class HttpRequest:
     body: bytes = b""
 
     def __repr__(self) -> str:
-        """Without what may be secret: query, headers, body."""
+        """Without what may be secret: path, query, headers, body."""
         from svctoolkit.delivery._display import place
 
         return f"<HttpRequest {self.method} {place(self)}, {len(self.body):,} bytes>"

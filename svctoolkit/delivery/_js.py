@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from svctoolkit.delivery._failures import failure
+from svctoolkit.json_types import Json
 
 _MAX_EXACT = 2**53  # JavaScript rounds greater integers
 
@@ -29,7 +30,7 @@ def number(value: float) -> str:
     return re.sub(r"e([+-])0", r"e\1", repr(value))
 
 
-def text(value: Any) -> str:
+def text(value: Json) -> str:
     """What `String(value)` gives: `null`, `true`, `1,2` for a list, `[object Object]` for an object."""
     if isinstance(value, str):
         return value
@@ -40,7 +41,7 @@ def text(value: Any) -> str:
     return number(value) if isinstance(value, float) else json_text(value).strip('"')
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Json) -> str:
     """What `JSON.stringify(value)` gives: no spaces, `null` for NaN. A datetime is ISO 8601 text in UTC.
 
     Raises `DeliveryError` for a value that JSON does not have.
@@ -72,7 +73,8 @@ class _NotPlain(Exception):
     """A value that the fast encoder writes otherwise than JavaScript."""
 
 
-def json_bytes(value: Mapping[str, Any] | list[Any] | tuple[Any, ...]) -> bytes:
+# Any: the members of a JSON list
+def json_bytes(value: Mapping[str, Json] | list[Json] | tuple[Any, ...]) -> bytes:
     """`json_text` of an object or a list in UTF-8, several times as fast for nearly all of them."""
     try:
         return _ENCODE(_plain(value))
@@ -106,7 +108,7 @@ def _float(value: int) -> float:
         return math.inf
 
 
-def parse(content: str) -> Any:
+def parse(content: str) -> Json:
     """What `JSON.parse` gives. Raises `ValueError`, also for `NaN` and for what is nested too deeply."""
     try:
         return _DECODE(content)
@@ -126,7 +128,7 @@ def utf8(content: str) -> bytes:
     return content.encode("utf-8", "backslashreplace")
 
 
-def well_formed(value: Any) -> Any:
+def well_formed(value: Json) -> Json:
     """`value` (JSON) with U+FFFD for every half of a surrogate pair, which UTF-8 cannot hold."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

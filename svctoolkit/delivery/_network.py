@@ -12,6 +12,7 @@ from typing import Any
 import httpcore
 
 from svctoolkit.delivery.policy import NetworkPolicy
+from svctoolkit.json_types import Json
 
 
 class Progress(threading.local):
@@ -76,7 +77,7 @@ class CheckedBackend(httpcore.NetworkBackend):
         port: int,
         timeout: float | None = None,  # noqa: ARG002 - the library's signature
         local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
+        socket_options: Iterable[Json] | None = None,
     ) -> httpcore.NetworkStream:
         addresses = self._check_addresses(host, port)
         failed: Exception | None = None

@@ -8,10 +8,10 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
 from svctoolkit.delivery._failures import failure
@@ -19,6 +19,7 @@ from svctoolkit.delivery._http import HttpRequest, HttpResponse
 from svctoolkit.delivery._js import json_bytes, json_text, utf8
 from svctoolkit.delivery._sender import parse_body
 from svctoolkit.delivery._url import Url
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 
 
@@ -28,6 +29,8 @@ class Answer:
 
     `body` is text, bytes, or a value that is sent as JSON; its kind gives the content type unless `headers` has one.
     `delay` is in seconds; `close` closes the connection instead of an answer, `truncate` in the middle of its body.
+    `times` is how often in a row: once by default, and the last without end. `failed` are the places of the items of a
+    batch that are refused, for destinations that say so of each: see `partial`.
     """
 
     status: int = 200
@@ -36,6 +39,16 @@ class Answer:
     delay: float = 0.0
     close: bool = False
     truncate: bool = False
+    times: int | None = None
+    failed: tuple[int, ...] = ()
+
+    @classmethod
+    def partial(cls, *, failed: Sequence[int], delay: float = 0.0, times: int | None = None) -> Answer:
+        """The destination takes a batch but for the items at these places (from 0), and answers in its own form.
+
+        A destination that answers to requests as a whole refuses it with 400.
+        """
+        return cls(400, {"message": "refused"}, delay=delay, times=times, failed=tuple(failed))
 
     def response(self) -> HttpResponse:
         """The answer as it arrives."""
@@ -50,6 +63,10 @@ def _encode_body(body: Any) -> tuple[str, bytes]:
     if isinstance(body, str):
         return "text/plain; charset=utf-8", body.encode("utf-8", "replace")
     return "application/json", json_bytes(body) if isinstance(body, dict | list) else utf8(json_text(body))
+
+
+#: What a destination's server answers to a request whose items at these places it refuses; None where nobody knows.
+Server: TypeAlias = Callable[[HttpRequest, Sequence[int]], Answer | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +84,10 @@ class Recorded:
     events: tuple[str, ...] = ()
     _secrets: Callable[[], Iterable[str]] = field(default=tuple, repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        about = f"{self.request!r}, {self.response!r}, {self.destination!r}, run={self.run!r}, events={self.events!r}"
+        return Masker.of(self._secrets()).text(f"<Recorded {about}>")
+
     @property
     def host(self) -> str:
         """Host, with the port if it is not the scheme's own."""
@@ -81,7 +102,7 @@ class Recorded:
         return body.decode("utf-8", "replace")
 
     @property
-    def json(self) -> Any:
+    def json(self) -> Json:
         """The parsed body; None if it is no JSON."""
         value = parse_body(self.text.encode())
         return value if value != self.text else None
@@ -132,8 +153,8 @@ class Recorder:
         self._clock, self._sleep, self._secrets = clock, sleep, secrets
         self._kept: deque[Recorded] = deque(maxlen=limit)
         self._arrived = 0
-        self._answers: dict[str, deque[Answer]] = {}
-        self._scripts: dict[tuple[str, str], deque[Answer]] = {}
+        self._answers: dict[str, _Script] = {}
+        self._scripts: dict[tuple[str, str], _Script] = {}
         self._changed = threading.Condition()
 
     @property
@@ -160,7 +181,8 @@ class Recorder:
     def answer(self, to: str, *answers: Answer) -> None:
         """Answer requests to a host (`hook.example`, `localhost:8080`), a URL prefix, or `*` (all) with `answers`.
 
-        They are used in order; the last is repeated. The longest prefix rules, then host with port, host, `*`.
+        They are used in order; the last is repeated, unless it has `times`. The longest prefix rules, then host with
+        port, host, `*`.
         Telling it again replaces the answers; without `answers` requests are answered as by default again.
 
         Raises `DeliveryError` for what is neither host nor URL.
@@ -168,18 +190,19 @@ class Recorder:
         key = _key(to)
         with self._changed:
             if answers:
-                self._answers[key] = deque(answers)
+                self._answers[key] = _Script(answers)
             else:
                 self._answers.pop(key, None)
 
     def script(self, destination: str, *answers: Answer, run: str = "") -> None:
         """As `answer`, for the requests that a data plane sends to a destination (its key), or those of one run only.
 
-        A script goes before what `answer` says, and that of a run before that of all runs.
+        A script goes before what `answer` says, and that of a run before that of all runs. The script of a run holds
+        for the runs within it, too: that of `r` for `r/1`.
         """
         with self._changed:
             if answers:
-                self._scripts[destination, run] = deque(answers)
+                self._scripts[destination, run] = _Script(answers)
             else:
                 self._scripts.pop((destination, run), None)
 
@@ -188,6 +211,17 @@ class Recorder:
         with self._changed:
             self._kept.clear()
             self._arrived = 0
+
+    def reset(self, run: str = "") -> None:
+        """Be as at the beginning: no requests, and answers as by default. With `run` only for it and the runs in it."""
+        with self._changed:
+            others = [kept for kept in self._kept if run and not _is_within(kept.run, run)]
+            self._arrived -= len(self._kept) - len(others)
+            self._kept = deque(others, maxlen=self._kept.maxlen)
+            self._scripts = {key: s for key, s in self._scripts.items() if run and not _is_within(key[1], run)}
+            if not run:
+                self._arrived = 0
+                self._answers.clear()
 
     def wait(self, count: int, timeout: float = 10.0) -> bool:
         """True as soon as `count` requests have arrived since the start or `clear`, false after `timeout` seconds."""
@@ -205,12 +239,20 @@ class Recorder:
         destination: str = "",
         run: str = "",
         events: tuple[str, ...] = (),
-        otherwise: Answer | None = None,
+        server: Server | None = None,
     ) -> HttpResponse:
-        """The answer, within `timeout` seconds; `otherwise` where nobody said what it is. Raises `DeliveryError`."""
+        """The answer, within `timeout` seconds. Raises `DeliveryError`.
+
+        `server` knows what the destination's own server says: where nobody said what the answer is, and to batches of
+        which it refuses some items.
+        """
         url = Url.parse(request.url)
         with self._changed:
-            chosen = self._from_script(destination, run) or self._next(url) or otherwise or Answer()
+            chosen = self._from_script(destination, run) or self._next(url)
+            if server is not None and (chosen is None or chosen.failed):
+                own = server(request, chosen.failed if chosen else ())
+                chosen = replace(own, delay=chosen.delay) if own and chosen else own or chosen
+            chosen = chosen or Answer()
             gives_up = chosen.delay >= timeout
             response = None if chosen.close or chosen.truncate or gives_up else chosen.response()
             self._kept.append(Recorded(request, response, self._clock(), destination, run, events, self._secrets))
@@ -226,23 +268,46 @@ class Recorder:
         return response
 
     def _from_script(self, destination: str, run: str) -> Answer | None:
-        for key in ((destination, run), (destination, "")):
-            if destination and key in self._scripts:
-                return _next_of(self._scripts[key])
+        """By the script of the run, of the run that it is within, and so on to that of all runs."""
+        while destination:
+            script = self._scripts.get((destination, run))
+            answer = script.next() if script else None
+            if answer is not None or not run:
+                return answer
+            run = run.rpartition("/")[0]
         return None
 
     def _next(self, url: Url) -> Answer | None:
         prefixes = [key for key in self._answers if "://" in key and str(url).startswith(key)]
         prefixes.sort(key=len, reverse=True)
         for key in (*prefixes, f"{url.host}:{url.port}", url.host, "*"):
-            if key in self._answers:
-                return _next_of(self._answers[key])
+            answer = self._answers[key].next() if key in self._answers else None
+            if answer is not None:
+                return answer
         return None
 
 
-def _next_of(answers: deque[Answer]) -> Answer:
-    """The next one; the last is repeated."""
-    return answers.popleft() if len(answers) > 1 else answers[0]
+class _Script:
+    """Answers in order, each as often as it says."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._answers, self._uses = deque(answers), 0
+
+    def next(self) -> Answer | None:
+        """The next one; None where all are used up."""
+        if not self._answers:
+            return None
+        answer = self._answers[0]
+        self._uses += 1
+        endless = answer.times is None and len(self._answers) == 1
+        if not endless and self._uses >= (answer.times or 1):
+            self._answers.popleft()
+            self._uses = 0
+        return answer
+
+
+def _is_within(run: str, outer: str) -> bool:
+    return run == outer or run.startswith(f"{outer}/")
 
 
 def _key(to: str) -> str:

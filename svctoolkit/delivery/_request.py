@@ -18,6 +18,7 @@ from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest
 from svctoolkit.delivery._js import json_bytes, json_text, parse, text, well_formed
 from svctoolkit.delivery._url import Url
+from svctoolkit.json_types import Json
 
 USER_AGENT = f"svctoolkit/{__version__}"
 MAX_BYTES = 100_000_000
@@ -56,7 +57,7 @@ class _Headers:
         return dict(self._fields.values())
 
 
-def request(payload: Mapping[str, Any]) -> HttpRequest:
+def request(payload: Mapping[str, Json]) -> HttpRequest:
     """The request of one element of `dest_transformed_payload`, in the service's own bytes.
 
     Of the members `JSON`, `JSON_ARRAY`, `XML`, `FORM` and `GZIP` of `body`, the last that is not empty is sent.

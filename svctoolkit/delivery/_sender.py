@@ -11,6 +11,7 @@ from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._js import parse, well_formed
 from svctoolkit.delivery._request import request
 from svctoolkit.errors import DeliveryError
+from svctoolkit.json_types import Json
 
 NO_ANSWER_BODY = "Error occurred while processing payload."
 _SHOWN_TYPES = ("application/xml", "application/json", "text")
@@ -41,7 +42,7 @@ class Sender:
     def __init__(self, transport: Transport, *, timeout: float = 60.0) -> None:
         self._transport, self._timeout = transport, timeout
 
-    def send(self, payload: Mapping[str, Any]) -> Delivered:
+    def send(self, payload: Mapping[str, Json]) -> Delivered:
         """The destination's answer. Nothing is raised for what goes wrong with the payload or on the network."""
         started = perf_counter()
         try:
@@ -76,7 +77,7 @@ def _response(answer: HttpResponse) -> Any:
     return body if 200 <= answer.status < 300 else body or NO_ANSWER_BODY
 
 
-def parse_body(body: bytes) -> Any:
+def parse_body(body: bytes) -> Json:
     """The JSON value, or the text if it is no JSON. Always UTF-8, as the service reads it."""
     content = body.decode("utf-8", "replace").removeprefix("\ufeff")
     try:

@@ -3,6 +3,10 @@
 >>> payload, = CATALOGUE["WEBHOOK"].payloads({"type": "track", "event": "E"}, {"webhookUrl": "https://hook.example"})
 >>> payload["method"], payload["endpoint"]
 ('POST', 'https://hook.example')
+
+Decisions for all types. A variable that the service cannot do without is required here, where the service sends with
+an empty one. Where a text belongs, a list is written as the service does it (`a,b`) or refused; an object, of which the
+service makes `[object Object]`, is its JSON text or refused.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from svctoolkit.destinations._answers import Answer
-from svctoolkit.destinations._batches import Batch, BatchContext, Batching, Job, MappedJob, Merge
+from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge
 from svctoolkit.destinations._context import Context, Lookup
 from svctoolkit.destinations._define import DestinationType
 from svctoolkit.destinations._examples import (
@@ -21,14 +25,15 @@ from svctoolkit.destinations._examples import (
     Example,
     OutcomeExample,
     Refusal,
+    difference,
     load_batch_examples,
     load_examples,
     load_outcome_examples,
 )
 from svctoolkit.destinations._mapping import DestinationMapping
-from svctoolkit.destinations._outcomes import Delivery, JobOutcome, Outcome, Reply
+from svctoolkit.destinations._outcomes import Delivery, JobOutcome, Outcome, OutcomeKind, Reply, outcome_of_status
 from svctoolkit.destinations._payload import Method, Payload
-from svctoolkit.destinations._settings import Parsed, Rows, Settings, Tags
+from svctoolkit.destinations._settings import Parsed, Rows, SecretRows, Settings, Tags
 from svctoolkit.registry import Registry
 
 __all__ = [
@@ -36,7 +41,6 @@ __all__ = [
     "Answer",
     "Asked",
     "Batch",
-    "BatchContext",
     "BatchExample",
     "Batching",
     "Context",
@@ -52,16 +56,20 @@ __all__ = [
     "Method",
     "Outcome",
     "OutcomeExample",
+    "OutcomeKind",
     "Parsed",
     "Payload",
     "Refusal",
     "Reply",
     "Rows",
+    "SecretRows",
     "Settings",
     "Tags",
     "batch_examples",
+    "difference",
     "examples",
     "outcome_examples",
+    "outcome_of_status",
 ]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
+
+from svctoolkit.json_types import Json
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -21,3 +23,14 @@ class Answer(msgspec.Struct, frozen=True):
     body: Any = ""
     headers: Mapping[str, str] = {}
     at: str = ""
+
+
+#: What a server answers to a batch: from the URL, the JSON body, and the places of the items that it refuses; None
+#: where it answers to the whole request only.
+BatchAnswer: TypeAlias = Callable[[str, Any, Collection[int]], Answer | None]
+
+
+def items_of(body: Json, member: str) -> list[Json] | None:
+    """The list in a body under this name, or None."""
+    items = body.get(member) if isinstance(body, Mapping) else None
+    return items if isinstance(items, list) else None

@@ -12,10 +12,9 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from svctoolkit.destinations._context import Context
 from svctoolkit.destinations._payload import Payload
-from svctoolkit.destinations._settings import Settings
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 
 
 class Job(Protocol):
@@ -60,16 +59,8 @@ class Batch:
     batched: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BatchContext:
-    """What a batching function may use beside the jobs: settings of the destination, and the mapping's own context."""
-
-    settings: Settings
-    context: Context
-
-
-#: Jobs of one configuration that were mapped, in their order -> the requests that they share.
-Batching: TypeAlias = Callable[[Sequence[MappedJob], BatchContext], Iterable[Batch]]
+#: Jobs of one configuration that were mapped, in their order, and its settings -> the requests that they share.
+Batching: TypeAlias = Callable[[Sequence[MappedJob], Any], Iterable[Batch]]
 
 
 def alone(job: MappedJob) -> Batch:
@@ -122,7 +113,7 @@ class Merge:
             return False
         return len({self._key(payload) for payload in job.payloads}) == 1
 
-    def values(self, job: MappedJob) -> list[Any]:
+    def values(self, job: MappedJob) -> list[Json]:
         """The items of a job's requests."""
         return [item for payload in job.payloads for item in self._items(payload)]
 
@@ -186,7 +177,7 @@ def merge(jobs: Sequence[MappedJob], merges: Sequence[Merge]) -> Iterator[Batch]
 
 
 def chunks(
-    jobs: Iterable[MappedJob], limit: int, size: int, items: Callable[[MappedJob], Sequence[Any]]
+    jobs: Iterable[MappedJob], limit: int, size: int, items: Callable[[MappedJob], Sequence[Json]]
 ) -> Iterator[list[MappedJob]]:
     """Jobs in their order, cut where the items of the next one would exceed a limit. A job is never cut in two."""
     chunk: list[MappedJob] = []

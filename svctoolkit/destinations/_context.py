@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from svctoolkit.errors import MappingError
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import text
 
 #: What a mapping may ask over the network: `{method, url, headers, params, body}` -> `(status, parsed body)`.
@@ -35,7 +36,6 @@ class Context(msgspec.Struct, frozen=True):
     clock: Callable[[], datetime] = _now
     lookup: Lookup = _no_lookup
     new_id: Callable[[], str] = _new_id
-    destination_id: str = ""
     metadata: Mapping[str, Any] = {}
     #: whether the event is mapped with others that may share its requests, as the service's router does
     in_batch: bool = False
@@ -51,7 +51,7 @@ class Context(msgspec.Struct, frozen=True):
             raise MappingError(f"needs the {name} of the destination's account, as `metadata` of `payloads`")
         return secret
 
-    def ask(self, request: Mapping[str, Any], *, may_miss: bool = False) -> Any:
+    def ask(self, request: Mapping[str, Json], *, may_miss: bool = False) -> Json:
         """The body of the destination's answer to a look-up.
 
         Raises `MappingError` with the answer for any status but 2xx. With `may_miss` a 404 gives None: the destination
@@ -71,7 +71,7 @@ class Context(msgspec.Struct, frozen=True):
 _DEFAULT = Context()
 
 
-def make_context(clock: str | datetime | None, lookup: Lookup | None, metadata: Mapping[str, Any] | None) -> Context:
+def make_context(clock: str | datetime | None, lookup: Lookup | None, metadata: Mapping[str, Json] | None) -> Context:
     """A context with the time that the mapping sees (ISO 8601 text or datetime; now by default)."""
     if clock is None and lookup is None and metadata is None:
         return _DEFAULT

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
-from svctoolkit.destinations._answers import Answer
-from svctoolkit.destinations._batches import Batch, BatchContext, Batching, Job, Merge, alone, merge
+from svctoolkit.destinations._answers import Answer, BatchAnswer
+from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge, merge
 from svctoolkit.destinations._context import Lookup, make_context
 from svctoolkit.destinations._mapping import DestinationMapping, Handler, Sends
 from svctoolkit.destinations._outcomes import Delivery, Judge, Outcome, Reply, outcome_of_status
 from svctoolkit.destinations._settings import Settings, configure
 from svctoolkit.errors import ToolkitError, UnknownName
 from svctoolkit.events import EVENT_TYPES, Event, EventType
+from svctoolkit.json_types import Json
 
 Function = TypeVar("Function", bound=Callable[..., Sends])
 
@@ -49,9 +50,9 @@ class DestinationType:
         self._names = frozenset(name.lower() for name in (title, *names))
         self.handlers: dict[str, Handler] = {}
         self._merges = tuple(merges)
-        self._batching: Batching = lambda jobs, _: merge(jobs, self._merges)
-        self._shares_by_function = False
+        self._batching: Batching | None = None
         self._judge: Judge | None = None
+        self._batch_answer: BatchAnswer | None = None
 
     def __repr__(self) -> str:
         return f"<DestinationType {self.title}: {', '.join(self.handlers)}>"
@@ -78,7 +79,7 @@ class DestinationType:
 
         return register
 
-    def prepare(self, config: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> DestinationMapping:
+    def prepare(self, config: Mapping[str, Json], environ: Mapping[str, str] | None = None) -> DestinationMapping:
         """The mapping of a configured destination: what depends on the configuration alone is done here, once.
 
         A variable that is null or an empty text counts as not set. Values such as
@@ -89,18 +90,17 @@ class DestinationType:
         Raises `InvalidConfig`, which names the variable. Variables that the mapping does not read (consent, filters of
         device mode) are accepted: `svctoolkit.destinations.definitions` knows them all and checks the names.
         """
-        return DestinationMapping(
-            self.title, self.handlers, configure(self.title, self.settings, config, environ or {})
-        )
+        settings = configure(self.title, self.settings, config, environ or {})
+        return DestinationMapping(self.title, self.handlers, settings, self._batching or self._merge)
 
     def payloads(
         self,
-        event: Mapping[str, Any],
-        config: Mapping[str, Any],
+        event: Mapping[str, Json],
+        config: Mapping[str, Json],
         clock: str | datetime | None = None,
         lookup: Lookup | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> list[dict[str, Any]]:
+        metadata: Mapping[str, Json] | None = None,
+    ) -> list[dict[str, Json]]:
         """The payloads of one event as plain objects: `prepare(config).payloads(event, clock, lookup, metadata)`.
 
         Raises `InvalidConfig`, `UnsupportedEvent` or `MappingError`.
@@ -109,7 +109,7 @@ class DestinationType:
 
     def batch(self, function: Batching) -> Batching:
         """Register the function that puts jobs of one configuration together, where a `Merge` does not say it."""
-        self._batching, self._shares_by_function = function, True
+        self._batching = function
         return function
 
     def judge(self, function: Judge) -> Judge:
@@ -125,7 +125,7 @@ class DestinationType:
     @property
     def sharing(self) -> str:
         """Which events share a request, in a few words; empty where each has its own."""
-        if self._shares_by_function:
+        if self._batching is not None:
             return "by rules of its own"
         return ", ".join(f"up to {rule.limit:,}" if rule.limit else "by size" for rule in self._merges)
 
@@ -146,47 +146,69 @@ class DestinationType:
             groups.setdefault(msgspec.json.encode(config, order="sorted"), []).append(job)
         return [batch for members in groups.values() for batch in self._batches(members, clock, lookup)]
 
-    def _batches(self, jobs: Sequence[Job], clock: str | datetime | None, lookup: Lookup | None) -> Iterator[Batch]:
+    def _batches(self, jobs: Sequence[Job], clock: str | datetime | None, lookup: Lookup | None) -> Iterable[Batch]:
         _, _, config = jobs[0]
         try:
             mapping = self.prepare(config)
         except ToolkitError as error:
-            yield from (Batch((id,), error=str(error)) for id, _, _ in jobs)
-            return
-        contexts = [make_context(clock, lookup, job.metadata) for job in jobs]
-        mapped = [
-            mapping.map_job(job, msgspec.structs.replace(context, in_batch=True))
-            for job, context in zip(jobs, contexts, strict=True)
-        ]
-        refused = [job for job in mapped if job.error is not None]
-        yield from (alone(job) for job in refused)
-        sendable = [job for job in mapped if job.error is None]
-        if sendable:
-            yield from self._batching(sendable, BatchContext(mapping.settings, make_context(clock, lookup, {})))
+            return [Batch((id,), error=str(error)) for id, _, _ in jobs]
+        events = [(id, event) for id, event, _ in jobs]
+        return mapping.batches(events, [make_context(clock, lookup, job.metadata) for job in jobs])
+
+    def _merge(self, jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
+        return merge(jobs, self._merges)
 
     def outcome(
         self,
-        payload: Mapping[str, Any],
-        answers: Sequence[tuple[int, Mapping[str, str], Any]],
-        jobs: Sequence[Any] = (),
-        metadata: Sequence[Mapping[str, Any]] = (),
+        payload: Mapping[str, Json],
+        answers: Sequence[tuple[int, Mapping[str, str], Json]],
+        jobs: Sequence[Json] = (),
+        metadata: Sequence[Mapping[str, Json]] = (),
     ) -> Outcome:
         """What `answers` to a payload, `(status, headers, parsed body)` each, mean for the jobs that it carried."""
-        delivery = Delivery(payload, [Reply(*answer) for answer in answers], jobs, metadata or [{} for _ in jobs])
-        outcome = self._judge(delivery) if self._judge else None
-        return outcome or outcome_of_status(delivery.reply)
+        replies = [Reply(*answer) for answer in answers]
+        return self.judgement(payload, replies, jobs, metadata) or outcome_of_status(replies[-1])
 
-    def options(self, event: Event) -> Mapping[str, Any]:
+    def judgement(
+        self,
+        payload: Mapping[str, Json],
+        replies: Sequence[Reply],
+        jobs: Sequence[Json],
+        metadata: Sequence[Mapping[str, Json]] = (),
+    ) -> Outcome | None:
+        """What the type itself reads in the answers; None where their status alone decides."""
+        if self._judge is None:
+            return None
+        return self._judge(Delivery(payload, replies, jobs, metadata or [{} for _ in jobs]))
+
+    def options(self, event: Event) -> Mapping[str, Json]:
         """What the event says to this type alone: `integrations["Mixpanel"]`. Empty when that is missing or no object.
 
         Titles and `names` are compared without case, as clients write them in several ways.
         """
         chosen = event.raw.get("integrations")
-        if isinstance(chosen, Mapping):
+        if isinstance(chosen, dict):
             for name, value in chosen.items():
-                if isinstance(value, Mapping) and name.lower() in self._names:
+                if isinstance(value, dict) and name.lower() in self._names:
                     return value
         return {}
+
+    def answer_batch(self, function: BatchAnswer) -> BatchAnswer:
+        """Register the function that answers a batch as the destination would: with a result for each of its items."""
+        self._batch_answer = function
+        return function
+
+    @property
+    def answers_items(self) -> bool:
+        """Whether its server says of each item of a batch what became of it."""
+        return self._batch_answer is not None
+
+    def batch_answer(self, url: str, body: Json, failed: Collection[int] = ()) -> Answer | None:
+        """What the server answers to a JSON body whose items at the places `failed` it refuses; the others it takes.
+
+        None where it has no such answer: not to this request, or this type's server answers to requests as a whole.
+        """
+        return self._batch_answer(url, body, failed) if self._batch_answer else None
 
     def answer(self, name: str, url: str = "") -> Answer:
         """The answer of that name for a request to `url`. Raises `UnknownName`."""

@@ -8,6 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from svctoolkit.destinations._config_schema import config_schema
+from svctoolkit.json_types import Json
+
 Kind: TypeAlias = Literal[
     "account", "any", "boolean", "choice", "choices", "pairs", "rows", "tags", "text", "time", "timerange"
 ]
@@ -59,6 +62,11 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     `sent_by_server` is the kind of a type whose events the data-plane server sends by itself, so that no test can run:
     `streaming or message-queue`, `object-storage`, `warehouse` and so on; else it is empty. `hidden` types are not
     offered to new users: True, or the feature flag that shows them.
+
+    `transform_at` is where the service makes payloads of events: at the processor, one event at a time, or at the
+    router, where several events may share a request; `none` for what has no payloads. `declared_transform_at` is what
+    the service's own definition says where that differs (`none`: nothing). `oauth` types deliver with the token of an
+    account. `batch_limit` is how many events a request takes at most; 0: nobody knows a limit.
     """
 
     name: str
@@ -73,6 +81,10 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     deprecated: bool = False
     hidden: bool | dict[str, Any] = False
     sent_by_server: str = ""
+    transform_at: Literal["processor", "router", "none"] = "processor"
+    declared_transform_at: Literal["processor", "router", "none", ""] = ""
+    oauth: bool = False
+    batch_limit: int = 0
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
@@ -86,27 +98,29 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         """The names of the variables, in the order of the form."""
         return list(self.variables)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """This definition as `GET /destination-definitions` answers it.
 
         `id`, `createdAt` and `updatedAt` are ours: the id is derived from the name (27 characters, as the service's),
-        the times are fixed. `transformAtV1` is `processor`, which is where this package transforms every event.
-        `configSchema` and `responseRules` are null. Left out, because they are not known for each type: `uiConfig`,
-        and in `config` the members `excludeKeys`, `includeKeys`, `saveDestinationResponse` and
+        the times are fixed. `transformAtV1` is what the service's own definition declares. `configSchema` is made of
+        what is known of the variables; `responseRules` is null. Left out, because they are not known for each type:
+        `uiConfig`, and in `config` the members `excludeKeys`, `includeKeys`, `saveDestinationResponse` and
         `supportedConnectionModes`.
         """
         config: dict[str, Any] = {
             "destConfig": {"defaultConfig": self.default_config},
             "secretKeys": list(self.secret_keys),
-            "transformAtV1": "processor",
             "supportedSourceTypes": list(self.supported_source_types),
         }
+        declared = self.declared_transform_at or self.transform_at
+        if declared != "none":
+            config["transformAtV1"] = declared
         if self.supported_message_types is not None:
             config["supportedMessageTypes"] = self.supported_message_types
         options = {"isBeta": self.is_beta, "deprecated": self.deprecated, "hidden": self.hidden}
         return {
             "config": config,
-            "configSchema": None,
+            "configSchema": config_schema(self.variables),
             "responseRules": None,
             "options": {key: value for key, value in options.items() if value} or None,
             "id": _id(self.name),

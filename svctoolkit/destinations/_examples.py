@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from svctoolkit.destinations._outcomes import OutcomeKind
 from svctoolkit.destinations._payload import Payload
-from svctoolkit.errors import ConfigError, MappingError
+from svctoolkit.errors import ConfigError, MappingError, ToolkitError
+from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from svctoolkit.destinations._define import DestinationType
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"class_": "class"}):
@@ -49,7 +53,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     lookups: list[Asked] = []
     metadata: dict[str, Any] = {}
 
-    def lookup(self, request: Mapping[str, Any]) -> tuple[int, Any]:
+    def lookup(self, request: Mapping[str, Json]) -> tuple[int, Json]:
         """The answer to a question, for the argument of the same name of `DestinationType.payloads`."""
         for question in self.lookups:
             if (question.method, question.url) == (request.get("method", "GET"), request.get("url")):
@@ -109,6 +113,43 @@ def load_examples(settings: type[msgspec.Struct]) -> list[Example]:
     """The examples beside the module of a type's settings. Raises `ConfigError`."""
     examples = _load(settings, "examples.yaml", Example)
     return [msgspec.structs.replace(e, payloads=[_complete(p) for p in e.payloads]) for e in examples]
+
+
+def difference(kind: DestinationType, example: Example) -> str:
+    """What the type does otherwise than its example says; empty where it does just that."""
+    try:
+        payloads = kind.payloads(
+            deepcopy(example.event),
+            example.config,
+            clock=example.now,
+            lookup=example.lookup,
+            metadata=example.metadata,
+        )
+    except ToolkitError as error:
+        text = f"{type(error).__name__}: {error}"
+        if example.error and example.error.class_ == type(error).__name__ and example.error.says in str(error):
+            return ""
+        return f"expected {_expectation(example)}, got {text}"
+    if example.error is None and _open_batches(payloads) == _open_batches(example.payloads):
+        return ""
+    return f"expected {_expectation(example)}, got {_text(payloads)}"
+
+
+def _expectation(example: Example) -> str:
+    return f"{example.error.class_} that says {example.error.says!r}" if example.error else _text(example.payloads)
+
+
+def _text(payloads: Sequence[Mapping[str, Any]]) -> str:
+    return msgspec.json.encode(payloads).decode()
+
+
+def _open_batches(payloads: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Payloads with JSON texts as what they say: the order of members does not count."""
+    opened = deepcopy(list(payloads))
+    for payload in opened:
+        if batch := payload["body"]["JSON_ARRAY"]:
+            batch["batch"] = msgspec.json.decode(batch["batch"])
+    return opened
 
 
 def load_outcome_examples(settings: type[msgspec.Struct]) -> list[OutcomeExample]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
-from svctoolkit.destinations._batches import Job, MappedJob
+import msgspec
+
+from svctoolkit.destinations._batches import Batch, Batching, MappedJob, alone
 from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import DynamicSettings, Settings
 from svctoolkit.errors import MappingError, ToolkitError, UnsupportedEvent
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 
 Sends: TypeAlias = Payload | Iterable[Payload]
 
@@ -30,8 +33,10 @@ class DestinationMapping:
     values such as `{{ event.properties.key || "default" }}` those of an event that has none of the values.
     """
 
-    def __init__(self, title: str, handlers: Mapping[str, Handler], settings: Settings | DynamicSettings) -> None:
-        self.title = title
+    def __init__(
+        self, title: str, handlers: Mapping[str, Handler], settings: Settings | DynamicSettings, batching: Batching
+    ) -> None:
+        self.title, self._batching = title, batching
         self.settings = settings.settings if isinstance(settings, DynamicSettings) else settings
         self._dynamic = settings if isinstance(settings, DynamicSettings) else None
         self._handlers = handlers
@@ -54,9 +59,7 @@ class DestinationMapping:
             takes = ", ".join(self._handlers)
             what = f"{event.type} events" if event.type else "events without a type"
             raise UnsupportedEvent(f"{self.title} takes no {what}, only {takes}", field="type")
-        settings = self.settings
-        if self._dynamic is not None:
-            settings, event = self._dynamic.for_event(event)
+        settings, event = self._settings_of(event)
         function, takes_context = handler
         try:
             sends = function(event, settings, context) if takes_context else function(event, settings)
@@ -66,22 +69,46 @@ class DestinationMapping:
         except Exception as error:  # the event or the mapping is not what the other expects
             raise MappingError(f"the {self.title} mapping failed on this event: {_location(error)}") from error
 
-    def map_job(self, job: Job, context: Context) -> MappedJob:
+    def _settings_of(self, event: Event) -> tuple[Settings, Event]:
+        """The settings for an event, and the event without the values that went into them."""
+        return (self.settings, event) if self._dynamic is None else self._dynamic.for_event(event)
+
+    def batches(self, jobs: Iterable[tuple[Json, Mapping[str, Json]]], contexts: Iterable[Context]) -> Iterator[Batch]:
+        """The requests of jobs `(id, event)` in the order of their arrival; each job is in exactly one batch.
+
+        Each has its context, whose `metadata` is that of the job.
+        Jobs whose events lead to different settings never share a request. A refused event is a batch of its own with
+        `error`.
+        """
+        groups: list[tuple[Settings, list[MappedJob]]] = []
+        for (id, event), context in zip(jobs, contexts, strict=True):
+            mapped = self._map_job(id, Event(event), msgspec.structs.replace(context, in_batch=True))
+            if mapped.error is not None:
+                yield alone(mapped)
+                continue
+            settings, _ = self._settings_of(mapped.event)
+            members = next((members for own, members in groups if own is settings or own == settings), None)
+            if members is None:
+                groups.append((settings, [mapped]))
+            else:
+                members.append(mapped)
+        for settings, members in groups:
+            yield from self._batching(members, settings)
+
+    def _map_job(self, id: Any, event: Event, context: Context) -> MappedJob:
         """The job with its payloads, or with the text of its refusal."""
-        id, raw, _ = job
-        event = Event(raw)
         try:
-            return MappedJob(id, event, tuple(self.transform(event, context)), metadata=job.metadata)
+            return MappedJob(id, event, tuple(self.transform(event, context)), metadata=context.metadata)
         except ToolkitError as error:
-            return MappedJob(id, event, error=str(error), metadata=job.metadata)
+            return MappedJob(id, event, error=str(error), metadata=context.metadata)
 
     def payloads(
         self,
-        event: Mapping[str, Any],
+        event: Mapping[str, Json],
         clock: str | datetime | None = None,
         lookup: Lookup | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> list[dict[str, Any]]:
+        metadata: Mapping[str, Json] | None = None,
+    ) -> list[dict[str, Json]]:
         """The payloads of one event as plain objects.
 
         `clock` is the time that the mapping sees (ISO 8601 text or datetime), now by default. `lookup` answers what

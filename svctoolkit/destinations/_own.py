@@ -26,6 +26,7 @@ def definition(name: str, mapping: DestinationType) -> Definition:
         modes=["cloud"],
         supported_source_types=_SOURCES,
         supported_message_types={"cloud": list(mapping.handlers)},
+        transform_at="router" if mapping.sharing else "processor",
         secret_keys=[key for key, variable in variables.items() if variable.secret],
         variables=variables,
     )

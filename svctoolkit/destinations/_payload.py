@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from svctoolkit.json_types import Json
+
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -26,7 +28,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     xml: str | None = None
     form: Mapping[str, Any] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The specified members (Test API specification, element of `dest_transformed_payload`)."""
         batch = {} if self.json_array is None else {"batch": msgspec.json.encode(self.json_array).decode()}
         return {

@@ -8,6 +8,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from svctoolkit.json_types import Json
+
 _WORDS = {
     "array": "a list",
     "bool": "true or false",
@@ -20,7 +22,7 @@ _WORDS = {
 _KIND = re.compile(r"`([\w |]+)`")
 
 
-def config_problem(said: str, settings: type[msgspec.Struct], config: Mapping[str, Any]) -> str:
+def config_problem(said: str, settings: type[msgspec.Struct], config: Mapping[str, Json]) -> str:
     """`said` by the library (``Expected `str`, got `int` - at `$.webhookUrl` ``), with the variable in front.
 
     >>> config_problem("Expected `str`, got `int` - at `$.apiUrl`", msgspec.Struct, {})

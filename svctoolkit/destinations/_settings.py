@@ -10,6 +10,7 @@ import msgspec
 from svctoolkit.destinations._problems import config_problem
 from svctoolkit.errors import InvalidConfig, MappingError, Problem
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import dynamic, text
 from svctoolkit.secrets import Secret, reveal
 
@@ -19,6 +20,13 @@ class Rows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
 
     from_: str = ""
     to: str = ""
+
+
+class SecretRows(msgspec.Struct, frozen=True, rename={"from_": "from"}):
+    """One row of a two-column form whose right column is secret: the headers of a request."""
+
+    from_: str = ""
+    to: Secret = Secret("")
 
 
 class Tags(tuple[str, ...]):
@@ -72,7 +80,7 @@ class DynamicSettings:
     `settings` holds for an event that has none of the values.
     """
 
-    def __init__(self, title: str, kind: type[Settings], config: Mapping[str, Any]) -> None:
+    def __init__(self, title: str, kind: type[Settings], config: Mapping[str, Json]) -> None:
         self._title, self._kind, self._config = title, kind, config
         self.settings = settings_from(title, kind, dynamic.with_defaults(config))
 
@@ -92,7 +100,7 @@ class DynamicSettings:
             raise MappingError(f"{error} (the value came from the event)") from error
 
 
-def settings_from(title: str, kind: type[S], config: Mapping[str, Any]) -> S:
+def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
     """The typed settings. A variable that is null or an empty text counts as not set. Raises `InvalidConfig`."""
     values = {key: value for key, value in config.items() if value is not None and value != ""}
     try:
@@ -103,7 +111,7 @@ def settings_from(title: str, kind: type[S], config: Mapping[str, Any]) -> S:
 
 
 def configure(
-    title: str, kind: type[Settings], config: Mapping[str, Any], environ: Mapping[str, str]
+    title: str, kind: type[Settings], config: Mapping[str, Json], environ: Mapping[str, str]
 ) -> Settings | DynamicSettings:
     """The settings of a configuration as it is stored. Raises `InvalidConfig`."""
     config = reveal(config)

@@ -12,10 +12,10 @@ The facts stand in `definitions.json`, one type a line. Each is read at its firs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,8 +23,13 @@ from svctoolkit.destinations import CATALOGUE
 from svctoolkit.destinations._definition import Definition, Variable
 from svctoolkit.destinations._own import definition, secret_fields
 from svctoolkit.errors import InvalidConfig, Problem, UnknownName, Unsupported, did_you_mean
+from svctoolkit.events import EVENT_TYPES
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import Secret
 from svctoolkit.url_secrets import url_secrets
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "COMMON_VARIABLES",
@@ -33,9 +38,12 @@ __all__ = [
     "all",
     "check_supported",
     "check_variables",
+    "find",
+    "frame",
     "get",
     "names",
     "protect",
+    "reason_unmapped",
     "secret_keys",
     "secret_values",
     "unknown_variables",
@@ -95,6 +103,42 @@ def all() -> list[Definition]:
     return [get(name) for name in names()]
 
 
+def find(
+    words: str = "",
+    *,
+    takes: Iterable[str] = (),
+    category: str = "",
+    mode: str = "",
+    batches: bool | None = None,
+    mapped: bool | None = None,
+) -> list[Definition]:
+    """The types that all of it holds for, by name: `find(takes=["group"], batches=True)`.
+
+    - `words`: each stands in the type's name or display name, in any case
+    - `takes`: event types, each of which reaches the type in cloud mode and, where there is one, its mapping
+    - `category`: `warehouse`, or a word of the kind that the data-plane server sends by itself (`streaming`)
+    - `mode`: `cloud`, `device` or `hybrid`
+    - `batches`: whether several events may share a request
+    - `mapped`: whether there is a mapping
+
+    Raises `UnknownName` for an event type that is none of the six.
+    """
+    from svctoolkit.destinations import _search
+
+    return list(_search.find(all(), words, frozenset(takes), category, mode, batches, mapped))
+
+
+def frame() -> pd.DataFrame:
+    """All types, one row each: `name`, `display_name`, `category`, `modes`, `sources`, `events`, `mapped`,
+    `shares_requests`, `judges_answers`, `variables`, `required`, `secrets`, `quirks`, `docs`.
+
+    Lists are tuples of texts; `events` are those that reach the type in cloud mode, and its mapping where there is one.
+    """
+    from svctoolkit.destinations import _search
+
+    return _search.frame(all(), secret_keys)
+
+
 def variables(type: str) -> list[str]:
     """The names that `destinationConfig` of this type takes: `defaultConfig`, then what its mapping reads beside it.
 
@@ -103,7 +147,7 @@ def variables(type: str) -> list[str]:
     return list(dict.fromkeys([*get(type).default_config, *_mapping_variables(type)]))
 
 
-def unknown_variables(type: str, config: Mapping[str, Any]) -> list[str]:
+def unknown_variables(type: str, config: Mapping[str, Json]) -> list[str]:
     """The keys of `config` that this type does not have. Raises `UnknownName` for the type."""
     secret = (key.split(".")[0] for key in get(type).secret_keys)
     names = {*variables(type), *COMMON_VARIABLES, *secret}
@@ -113,7 +157,7 @@ def unknown_variables(type: str, config: Mapping[str, Any]) -> list[str]:
 _MOST = 50  # unknown variables that are told one by one
 
 
-def check_variables(type: str, config: Mapping[str, Any]) -> None:
+def check_variables(type: str, config: Mapping[str, Json]) -> None:
     """Check names and JSON types of a configuration.
 
     Raises `InvalidConfig` with one problem for each variable that the type does not have, and for each value whose JSON
@@ -137,22 +181,41 @@ def check_supported(type: str) -> None:
     """Check that test events of this type can run here.
 
     Raises `Unsupported` for the kinds that the data-plane server sends by itself (Test API specification, section
-    Unsupported destinations) and for types that have no mapping yet, `UnknownName` for types that nobody knows.
+    Unsupported destinations), `UnknownName` for types that nobody knows.
     """
+    if get(type).sent_by_server:
+        raise Unsupported(f"{type} cannot be tested: {reason_unmapped(type)}")
+
+
+def reason_unmapped(type: str) -> str:
+    """Why no mapping makes requests of events here, for people to read; empty for a type that has one.
+
+    Raises `UnknownName`.
+    """
+    if type in CATALOGUE:
+        return ""
     kind = get(type)
+    title = kind.display_name
     if kind.sent_by_server:
-        raise Unsupported(
-            f"{type} ({kind.display_name}) cannot be tested: it is a {kind.sent_by_server} destination, and the "
-            f"data-plane server itself sends the events of these"
-        )
-    if type not in CATALOGUE:
-        raise Unsupported(
-            f"{type} ({kind.display_name}) has no mapping yet, so its test events cannot run. "
-            f"These types have one: {', '.join(CATALOGUE.names())}"
-        )
+        sent_by = "the data-plane server itself sends the events of these"
+        article = "an" if kind.sent_by_server[0] in "aeiou" else "a"
+        return f"{title} is {article} {kind.sent_by_server} destination, and {sent_by}"
+    if kind.modes and not {"cloud", "hybrid"} & set(kind.modes):
+        return f"{title} has device mode only: the client's SDK sends to it"
+    takes = (kind.supported_message_types or {}).get("cloud")
+    if isinstance(takes, list) and takes and not set(map(str.lower, takes)) & set(EVENT_TYPES):
+        return f"{title} takes no events, only {', '.join(map(str, takes))}"
+    return f"{title} has no mapping here yet; another package can add one (see `svctoolkit.destinations`)"
 
 
-def secret_values(type: str, config: Mapping[str, Any]) -> list[str]:
+def shares_requests(type: str) -> bool:
+    """Whether several events for a destination of this type may share a request: its mapping says how, and the service
+    makes its payloads at the router. False for a type that nobody knows.
+    """
+    return type in CATALOGUE and bool(CATALOGUE[type].sharing) and get(type).transform_at == "router"
+
+
+def secret_values(type: str, config: Mapping[str, Json]) -> list[str]:
     """The texts in `config` that the type calls secret, for masking. Empty for a type that nobody knows."""
     return [text for key in secret_keys(type) for text in _texts(config, key.split("."))]
 
@@ -169,7 +232,7 @@ def secret_keys(type: str) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
-def protect(type: str, config: Mapping[str, Any]) -> dict[str, Any]:
+def protect(type: str, config: Mapping[str, Json]) -> dict[str, Json]:
     """A copy of `config` in which every text is a `Secret` that the type calls so, or in which a URL is one."""
     paths = [key.split(".") for key in secret_keys(type)]
     return {name: _protect(value, [p[1:] for p in paths if p[0] == name]) for name, value in config.items()}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from svctoolkit.display._blocks import pill
 from svctoolkit.display._html import Html, box, quantity
+from svctoolkit.json_types import Json
 
 _AROUND = 3  # unchanged lines that stay in sight around a change
 _MAX_LINES = 3_000  # finding what changed takes time with the square of it
@@ -24,7 +25,7 @@ class _Pair(NamedTuple):
     after: str | None
 
 
-def diff(before: Any, after: Any, *, left: str = "before", right: str = "after") -> Html:
+def diff(before: Json, after: Json, *, left: str = "before", right: str = "after") -> Html:
     """Two JSON values (or texts) side by side: what is gone in <del>, what is new in <ins>, what is alike folded.
 
     The order of keys is no difference. Of more than 3,000 lines the first are compared.
@@ -52,7 +53,7 @@ def diff(before: Any, after: Any, *, left: str = "before", right: str = "after")
     return box(head, Html(body), label=f"differences of {left} and {right}", note=note)
 
 
-def diff_text(before: Any, after: Any, *, left: str = "before", right: str = "after") -> str:
+def diff_text(before: Json, after: Json, *, left: str = "before", right: str = "after") -> str:
     """The same as plain text, in unified form; empty for values that are alike."""
     old, new, _ = _sides(before, after)
     return "\n".join(unified_diff(old, new, left, right, lineterm=""))

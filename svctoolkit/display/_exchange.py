@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 from svctoolkit.display._blocks import code, facts, pill
 from svctoolkit.display._html import Html, Kind, box, columns, quantity
 from svctoolkit.display._tree import tree
+from svctoolkit.json_types import Json
 
 _MAX_BODY = 20_000
 
@@ -36,7 +37,7 @@ class Response(Protocol):
     @property
     def headers(self) -> Mapping[str, str]: ...
     @property
-    def body(self) -> Any: ...
+    def body(self) -> Json: ...
 
 
 def exchange(request: Request, response: Response | None = None) -> Html:

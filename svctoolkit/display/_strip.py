@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from svctoolkit.display._html import Html, Kind, html
 
-Status = Literal["ok", "none", "dropped", "failed", "aborted", "disabled"]
+Status = Literal["ok", "none", "dropped", "failed", "aborted", "disabled", "unmapped"]
 _LOOKS: dict[Status, tuple[str, Kind]] = {
     "ok": ("✓", "ok"),
     "none": ("–", "plain"),
@@ -15,6 +15,7 @@ _LOOKS: dict[Status, tuple[str, Kind]] = {
     "failed": ("✗", "error"),
     "aborted": ("⋯", "plain"),
     "disabled": ("○", "plain"),
+    "unmapped": ("○", "plain"),
 }
 
 

@@ -9,13 +9,14 @@ from html import escape
 from typing import Any
 
 from svctoolkit.display._html import Html, box, quantity
+from svctoolkit.json_types import Json
 
 _MAX_NODES = 2_000
 _MAX_DEPTH = 60
 _MAX_TEXT = 4_000
 
 
-def tree(value: Any, title: str = "", *, open_depth: int = 2) -> Html:
+def tree(value: Json, title: str = "", *, open_depth: int = 2) -> Html:
     """JSON as nested lists; the outer `open_depth` levels are open. Of more than 2,000 nodes the outer ones are shown.
 
     Without a title it is the bare tree, without a frame.

@@ -14,6 +14,7 @@ from svctoolkit.events._depth import MAX_DEPTH, too_deep
 from svctoolkit.events._event import EVENT_TYPES, ROOTS, Event, EventType
 from svctoolkit.events.builders import alias, group, identify, page, screen, track
 from svctoolkit.events.samples import sample, samples
+from svctoolkit.json_types import Json
 
 __all__ = [
     "EVENT_TYPES",
@@ -42,7 +43,7 @@ def __getattr__(name: str) -> Any:
     return import_module(f"{__name__}.strategies")
 
 
-def check(message: object) -> Mapping[str, Any]:
+def check(message: object) -> Mapping[str, Json]:
     """`message` itself, if it is an event that can be tested.
 
     Raises `InvalidMessageType` with one of the two specified texts (Test API specification, section Errors). Types are

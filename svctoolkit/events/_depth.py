@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from svctoolkit.json_types import Json
 
 #: Objects and lists inside each other; more is refused wherever JSON comes in.
 MAX_DEPTH = 200
 
 
-def too_deep(value: Any, limit: int = MAX_DEPTH) -> bool:
+def too_deep(value: Json, limit: int = MAX_DEPTH) -> bool:
     """Whether objects and lists are nested more than `limit` levels. Level by level, so that depth costs no stack."""
     level = [value]
     for _ in range(limit + 1):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from svctoolkit.json_types import Json
+
 EventType = Literal["identify", "track", "page", "screen", "group", "alias"]
 EVENT_TYPES: tuple[str, ...] = get_args(EventType)
 
@@ -40,15 +42,15 @@ class Event:
         return str(self.raw.get("messageId") or "")
 
     @property
-    def context(self) -> Mapping[str, Any]:
+    def context(self) -> Mapping[str, Json]:
         return _object(self.raw.get("context"))
 
     @property
-    def properties(self) -> Mapping[str, Any]:
+    def properties(self) -> Mapping[str, Json]:
         return _object(self.raw.get("properties"))
 
     @property
-    def traits(self) -> Mapping[str, Any]:
+    def traits(self) -> Mapping[str, Json]:
         """`traits`, else `context.traits` (clients put them in either place)."""
         return _object(self.raw.get("traits")) or _object(self.context.get("traits"))
 

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
+from svctoolkit.json_types import Json
+
 
 class Common(TypedDict, total=False):
     """Members that every builder takes. All are optional; `message_id` and `timestamp` are made when absent."""
@@ -30,12 +32,12 @@ class WithUser(Common, total=False):
     user_id: str
 
 
-def track(event: str, *, properties: Mapping[str, Any] | None = None, **common: Unpack[WithUser]) -> dict[str, Any]:
+def track(event: str, *, properties: Mapping[str, Json] | None = None, **common: Unpack[WithUser]) -> dict[str, Json]:
     """A user did something."""
     return _build({"type": "track", "event": event}, {"properties": dict(properties or {})}, common)
 
 
-def identify(user_id: str, *, traits: Mapping[str, Any] | None = None, **common: Unpack[Common]) -> dict[str, Any]:
+def identify(user_id: str, *, traits: Mapping[str, Json] | None = None, **common: Unpack[Common]) -> dict[str, Json]:
     """Who a user is. The traits stand in `traits` and in `context.traits`, as clients send them."""
     context = {**common.get("context", {}), "traits": dict(traits or {})}
     return _build(
@@ -47,9 +49,9 @@ def page(
     name: str = "",
     *,
     category: str = "",
-    properties: Mapping[str, Any] | None = None,
+    properties: Mapping[str, Json] | None = None,
     **common: Unpack[WithUser],
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """A user saw a page of a website."""
     return _build(_with_name("page", name, category), {"properties": dict(properties or {})}, common)
 
@@ -58,19 +60,19 @@ def screen(
     name: str,
     *,
     category: str = "",
-    properties: Mapping[str, Any] | None = None,
+    properties: Mapping[str, Json] | None = None,
     **common: Unpack[WithUser],
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """A user saw a screen of an application."""
     return _build(_with_name("screen", name, category), {"properties": dict(properties or {})}, common)
 
 
-def group(group_id: str, *, traits: Mapping[str, Any] | None = None, **common: Unpack[WithUser]) -> dict[str, Any]:
+def group(group_id: str, *, traits: Mapping[str, Json] | None = None, **common: Unpack[WithUser]) -> dict[str, Json]:
     """A user belongs to an organisation; `traits` are the organisation's."""
     return _build({"type": "group", "groupId": group_id}, {"traits": dict(traits or {})}, common)
 
 
-def alias(user_id: str, previous_id: str, **common: Unpack[Common]) -> dict[str, Any]:
+def alias(user_id: str, previous_id: str, **common: Unpack[Common]) -> dict[str, Json]:
     """A user known as `previous_id` is `user_id` from now on."""
     return _build({"type": "alias", "previousId": previous_id}, {}, {**common, "user_id": user_id})
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from svctoolkit.errors import UnknownName
 from svctoolkit.events.builders import iso
+from svctoolkit.json_types import Json
 
 _TIMES = ("originalTimestamp", "sentAt", "timestamp", "receivedAt")
 
@@ -177,7 +178,7 @@ _SAMPLES: dict[str, dict[str, Any]] = {
 _SAMPLES["track"] = _SAMPLES["order completed"]
 
 
-def sample(name: str, *, at: datetime | None = None) -> dict[str, Any]:
+def sample(name: str, *, at: datetime | None = None) -> dict[str, Json]:
     """A copy of one sample event, by event type or by the lower-case name of a track event.
 
     It happened at `at`, by default a second ago: several destinations take no old events. Raises `UnknownName`.
@@ -190,6 +191,6 @@ def sample(name: str, *, at: datetime | None = None) -> dict[str, Any]:
     return event
 
 
-def samples(*, at: datetime | None = None) -> dict[str, dict[str, Any]]:
+def samples(*, at: datetime | None = None) -> dict[str, dict[str, Json]]:
     """A copy of every sample event, by name; they happened at `at`, by default a second ago."""
     return {name: sample(name, at=at) for name in _SAMPLES}

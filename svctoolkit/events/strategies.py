@@ -15,6 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from svctoolkit.events.samples import sample
+from svctoolkit.json_types import Json
 
 __all__ = ["alias", "group", "identify", "like", "page", "screen", "track"]
 
@@ -25,7 +26,7 @@ _NUMBERS = 1_000_000_000
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
-def like(event: Mapping[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+def like(event: Mapping[str, Json]) -> st.SearchStrategy[dict[str, Json]]:
     """Events of the shape of `event`: the same members with other values of their kind, and any of them may be absent.
 
     Type, name, integrations and times are as they are; `userId` and the like are texts that are not empty. `messageId`

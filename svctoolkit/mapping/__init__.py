@@ -15,6 +15,7 @@ svctoolkit.errors.MappingError: needs a value at userId
 from __future__ import annotations
 
 from svctoolkit.mapping.agents import Agent, agent, platform
+from svctoolkit.mapping.compile import Shape
 from svctoolkit.mapping.leaves import (
     ANY_ID,
     CLIENT_TIME,
@@ -40,16 +41,21 @@ from svctoolkit.mapping.leaves import (
     first,
     iso_ms,
     lenient_seconds,
+    lower,
+    not_null,
     number,
+    number_or_nothing,
     required,
     seconds,
     string,
+    text_or_list,
     time,
     trait,
     unix_seconds,
 )
 from svctoolkit.mapping.names import event_key, event_name, full_name, name_key, require_name
 from svctoolkit.mapping.people import (
+    BIRTHDAY,
     CITY,
     COUNTRY,
     FIRST_NAME,
@@ -70,7 +76,7 @@ from svctoolkit.mapping.people import (
     unfold_address,
 )
 from svctoolkit.mapping.shop import products
-from svctoolkit.mapping.table import Shape, Table, path, value_of
+from svctoolkit.mapping.table import Table, path, value_of
 from svctoolkit.mapping.templates import fill, fill_from
 from svctoolkit.mapping.times import check_age, moment, whole_second
 from svctoolkit.mapping.values import (
@@ -81,11 +87,15 @@ from svctoolkit.mapping.values import (
     in_url,
     in_words,
     is_empty,
+    javascript_text,
     json_text,
     leading_number,
+    objects,
     pick,
     text,
+    unnest,
     without,
+    without_nulls,
     without_scalars,
     xml_text,
 )
@@ -93,6 +103,7 @@ from svctoolkit.mapping.warehouse import ExternalId, external_ids, warehouse_id,
 
 __all__ = [
     "ANY_ID",
+    "BIRTHDAY",
     "CITY",
     "CLIENT_TIME",
     "COUNTRY",
@@ -149,13 +160,18 @@ __all__ = [
     "is_empty",
     "is_sha256",
     "iso_ms",
+    "javascript_text",
     "json_text",
     "leading_number",
     "lenient_seconds",
+    "lower",
     "md5",
     "moment",
     "name_key",
+    "not_null",
     "number",
+    "number_or_nothing",
+    "objects",
     "path",
     "pick",
     "platform",
@@ -166,15 +182,18 @@ __all__ = [
     "sha256",
     "string",
     "text",
+    "text_or_list",
     "time",
     "trait",
     "unfold_address",
     "unix_seconds",
+    "unnest",
     "value_of",
     "warehouse_id",
     "warehouse_row",
     "whole_second",
     "without",
+    "without_nulls",
     "without_scalars",
     "xml_text",
 ]

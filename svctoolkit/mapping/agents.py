@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from svctoolkit.json_types import Json
 
 #: In this order: who says Edge or Opera says Chrome too, and who says Chrome says Safari.
 _BROWSERS = [
@@ -45,7 +47,7 @@ class Agent(NamedTuple):
     device_vendor: str = ""
 
 
-def platform(name: Any) -> str:
+def platform(name: Json) -> str:
     """The system that `context.device.type` or `context.os.name` names, in lower case; all of Apple's are `ios`.
 
     >>> platform("Android"), platform("iPadOS"), platform(None)
@@ -55,7 +57,7 @@ def platform(name: Any) -> str:
     return "ios" if system in _APPLE else system
 
 
-def agent(user_agent: Any) -> Agent:
+def agent(user_agent: Json) -> Agent:
     """What a user agent tells; an empty `Agent` for anything that is no text.
 
     >>> agent("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36")

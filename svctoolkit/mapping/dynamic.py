@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.mapping.table import path
 from svctoolkit.mapping.values import text, without
 
@@ -17,7 +18,7 @@ _DYNAMIC = re.compile(r"\s*\{\{(.*?)\|\|(.*?)\}\}\s*", re.DOTALL)
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
-def is_dynamic(config: Any) -> bool:
+def is_dynamic(config: Json) -> bool:
     """Whether a value of this configuration, at any depth, depends on the event."""
     if isinstance(config, str):
         return "||" in config and _DYNAMIC.fullmatch(config) is not None
@@ -26,12 +27,12 @@ def is_dynamic(config: Any) -> bool:
     return isinstance(config, (list, tuple)) and any(map(is_dynamic, config))
 
 
-def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(config: Mapping[str, Json]) -> dict[str, Json]:
     """The configuration for an event that has none of the values. An empty default leaves the value as written."""
     return _replace_texts(config, lambda written: resolve({"": written}, {})[0][""] or written)  # type: ignore[no-any-return]
 
 
-def resolve(config: Mapping[str, Any], raw: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+def resolve(config: Mapping[str, Json], raw: Mapping[str, Json]) -> tuple[dict[str, Json], Mapping[str, Json]]:
     """The configuration for this event, and the event without the values that went into it. Builds new objects.
 
     >>> resolve({"url": '{{ event.properties.to || "a.example" }}'}, {"properties": {"to": "b.example", "n": 1}})
@@ -57,7 +58,7 @@ def resolve(config: Mapping[str, Any], raw: Mapping[str, Any]) -> tuple[dict[str
     return values, without(raw, used) if used else raw
 
 
-def with_environment(config: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+def with_environment(config: Mapping[str, Json], environ: Mapping[str, str]) -> dict[str, Json]:
     """The configuration with every `env.NAME` replaced by that variable; one that is not set stays as it is."""
 
     def value(written: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     CLIENT_TIME,
     IP,
@@ -46,17 +46,18 @@ _DATES = frozenset({
     "checkinDate", "checkoutDate", "departingArrivalDate", "departingDepartureDate", "returningArrivalDate",
     "returningDepartureDate", "travelEnd", "travelStart",
 })  # fmt: skip
+_PAST, _FUTURE = timedelta(days=7), timedelta(minutes=1)
 _GENDERS = {"female": "f", "f": "f", "male": "m", "m": "m"}
 
 
 @converter
-def gender(value: Any) -> str | None:
+def gender(value: Json) -> str | None:
     """`f` or `m`; None for what Facebook has no letter for."""
     return _GENDERS.get(value.lower()) if isinstance(value, str) else None
 
 
 @converter
-def hash_gender(value: Any) -> str | None:
+def hash_gender(value: Json) -> str | None:
     """SHA-256 of that letter."""
     letter = gender.of(value)
     return letter and sha256(letter)
@@ -135,7 +136,7 @@ _time = getter(TIME)
 _name, _client_time = getter(trait("name")), getter(CLIENT_TIME)
 
 
-def user_data(event: Event, is_hashed: bool) -> dict[str, Any]:
+def user_data(event: Event, is_hashed: bool) -> dict[str, Json]:
     """What Facebook matches people by, hashed unless the event's integrations say that it is already.
 
     A name of two words goes before first and last name, and keeps its capitals. The click ID (`fbc`) is derived from
@@ -176,13 +177,16 @@ def action_source(event: Event) -> str | None:
 
 
 def sendable(
-    properties: Mapping[str, Any], listed: Iterable[PiiRow], allowed: Collection[str], is_hashed: bool
-) -> dict[str, Any]:
+    properties: Mapping[str, Json], listed: Iterable[PiiRow], allowed: Collection[str], is_hashed: bool
+) -> dict[str, Json]:
     """The properties without personal data; dates as Facebook writes them.
 
     Of those that are `listed`, the ones to be hashed are hashed, unless the event says that they are already.
     """
     rows = {} if is_hashed else {row.blacklist_pii_properties: row for row in listed}
+    keys = properties.keys()
+    if not rows and keys.isdisjoint(_PII) and keys.isdisjoint(_DATES):  # as in most events
+        return dict(properties)
     data = {}
     for key, value in properties.items():
         if row := rows.get(key):
@@ -203,11 +207,11 @@ def seconds(event: Event, now: datetime) -> int | str:
     happened = moment(when)
     if happened is None:
         raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
-    check_age(happened, now, by="Facebook", past=timedelta(days=7), future=timedelta(minutes=1))
-    return microseconds(happened) // 1_000_000
+    check_age(happened, now, by="Facebook", past=_PAST, future=_FUTURE)
+    return int(happened.timestamp() // 1)
 
 
-def limits(event: Event) -> dict[str, Any]:
+def limits(event: Event) -> dict[str, Json]:
     """`context.dataProcessingOptions`: the options, the country and the state that they hold for."""
     options = event.context.get("dataProcessingOptions")
     if not isinstance(options, list):

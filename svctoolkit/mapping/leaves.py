@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from svctoolkit.json_types import Json
 from svctoolkit.mapping.times import iso_ms as _iso_ms
 from svctoolkit.mapping.times import microseconds, moment
 
@@ -23,8 +24,9 @@ class Source(msgspec.Struct, frozen=True, dict=True):
 
     A path is dotted. A number takes that element of a list (`properties.products.0.sku`); a name takes the `id` of the
     element with that `type` (`context.externalId.ga4ClientId`). A conversion that gives None passes on to the next
-    path. With `empty` an empty text is a value like any other. The `shared` paths are proven once for all types,
-    so a type needs no example for each of them.
+    path. With `empty` an empty text is a value like any other; with `ends` it ends the search without a value, and so
+    does whatever the conversion makes nothing of. The `shared` paths are proven once for all types, so a type needs no
+    example for each of them.
     """
 
     paths: tuple[str, ...]
@@ -33,6 +35,7 @@ class Source(msgspec.Struct, frozen=True, dict=True):
     default: Any = None
     shared: frozenset[str] = frozenset()
     empty: bool = False
+    ends: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -72,7 +75,7 @@ def required(leaf: Leaf) -> Source:
     return replace(source(leaf), required=True)
 
 
-def default(leaf: Leaf, value: Any) -> Source:
+def default(leaf: Leaf, value: Json) -> Source:
     """`value` when the event has none. `0` and `False` are values like any other."""
     return replace(source(leaf), default=value)
 
@@ -82,7 +85,15 @@ def as_it_is(leaf: Leaf) -> Source:
     return replace(source(leaf), empty=True)
 
 
-def const(value: Any) -> Source:
+def not_null(leaf: Leaf) -> Source:
+    """The first of the paths that is not null. An empty text there is no value, and no later path is asked.
+
+    So Pinterest is sent no e-mail address when `properties.email` is empty, though there is an external ID.
+    """
+    return replace(source(leaf), ends=True)
+
+
+def const(value: Json) -> Source:
     """Always `value`."""
     return Source((), default=value)
 
@@ -96,14 +107,14 @@ class Converter(Generic[T]):
     The function refuses a value by raising `ValueError` or `TypeError` with a text that says what was expected.
     """
 
-    def __init__(self, function: Callable[[Any], T]) -> None:
+    def __init__(self, function: Callable[[Json], T]) -> None:
         self.of, self.__name__, self.__doc__ = function, function.__name__, function.__doc__
 
     def __call__(self, *leaves: Leaf) -> Source:
         return replace(first(*leaves), convert=self.of)
 
 
-def converter(function: Callable[[Any], T]) -> Converter[T]:
+def converter(function: Callable[[Json], T]) -> Converter[T]:
     """Turn `value -> value` into a leaf that takes one or more paths, or other leaves for their paths."""
     return Converter(function)
 
@@ -128,7 +139,7 @@ def each_text(conversion: Converter[T]) -> Converter[list[T] | None]:
 
 
 @converter
-def time(value: Any) -> datetime:
+def time(value: Json) -> datetime:
     """A time as a datetime in UTC. A number is none: it may be seconds or milliseconds."""
     when = None if isinstance(value, (int, float)) else moment(value)
     if when is None:
@@ -137,31 +148,31 @@ def time(value: Any) -> datetime:
 
 
 @converter
-def epoch_us(value: Any) -> int:
+def epoch_us(value: Json) -> int:
     """A time as whole microseconds since 1970."""
     return microseconds(time.of(value))
 
 
 @converter
-def epoch_ms(value: Any) -> int:
+def epoch_ms(value: Json) -> int:
     """A time as whole milliseconds since 1970; a time without zone is UTC."""
     return microseconds(time.of(value)) // 1000
 
 
 @converter
-def epoch_s(value: Any) -> int:
+def epoch_s(value: Json) -> int:
     """A time as whole seconds since 1970."""
     return microseconds(time.of(value)) // 1_000_000
 
 
 @converter
-def iso_ms(value: Any) -> str:
+def iso_ms(value: Json) -> str:
     """A time as `2026-01-31T12:00:00.000Z`."""
     return _iso_ms(time.of(value))
 
 
 @converter
-def seconds(value: Any) -> int:
+def seconds(value: Json) -> int:
     """A time as whole seconds since 1970. Unlike `epoch_s` it takes numbers: seconds, or milliseconds from 1e11 on."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return int(value if abs(value) < 1e11 else value / 1000)
@@ -169,7 +180,7 @@ def seconds(value: Any) -> int:
 
 
 @converter
-def unix_seconds(value: Any) -> Any:
+def unix_seconds(value: Json) -> Json:
     """A time as whole seconds since 1970. A number is taken as it is, a text of digits too; no time gives an
     empty text, which a table leaves out.
 
@@ -182,13 +193,13 @@ def unix_seconds(value: Any) -> Any:
 
 
 @converter
-def lenient_seconds(value: Any) -> Any:
+def lenient_seconds(value: Json) -> Json:
     """A time as `unix_seconds`, but a boolean is one too: one in the first second of 1970, as JavaScript reads it."""
     return 0 if isinstance(value, bool) else unix_seconds.of(value)
 
 
 @converter
-def number(value: Any) -> int | float:
+def number(value: Json) -> int | float:
     """A number, or a text that is one. A whole number in a text is an `int`."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
@@ -201,7 +212,17 @@ def number(value: Any) -> int | float:
 
 
 @converter
-def boolean(value: Any) -> bool:
+def number_or_nothing(value: Json) -> int | float | str:
+    """A number, also of a text or a boolean. What is none gives an empty text, which a table leaves out: no later path
+    is asked. So Freshsales and Intercom take IDs and sizes."""
+    try:
+        return number.of(int(value) if isinstance(value, bool) else value)
+    except ValueError:
+        return ""
+
+
+@converter
+def boolean(value: Json) -> bool:
     """True or false, also as text."""
     if isinstance(value, bool):
         return value
@@ -211,7 +232,7 @@ def boolean(value: Any) -> bool:
 
 
 @converter
-def string(value: Any) -> str:
+def string(value: Json) -> str:
     """A text, or a number or boolean as text."""
     if isinstance(value, str):
         return value
@@ -222,6 +243,18 @@ def string(value: Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     raise ValueError(f"expected a text, got {'a list' if isinstance(value, list) else 'an object'}")
+
+
+@converter
+def lower(value: Json) -> str:
+    """A text in lower case; a number or boolean as text."""
+    return string.of(value).lower()
+
+
+@converter
+def text_or_list(value: Json) -> Json:
+    """A text or several. What is neither is left out: Pinterest and TikTok are sent no numbers about a person."""
+    return value if isinstance(value, str | list) else None
 
 
 #: Who the event is about. `anonymousId` is not among them: `ANY_ID` takes it last.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping.leaves import trait
 from svctoolkit.mapping.people import FIRST_NAME, LAST_NAME
 from svctoolkit.mapping.table import value_of
@@ -19,7 +18,7 @@ def event_name(event: Event) -> str:
     return require_name(event, event.raw.get("event"), "event")
 
 
-def require_name(event: Event, name: Any, where: str) -> str:
+def require_name(event: Event, name: Json, where: str) -> str:
     """`name`, which the destination needs of this event. Raises `MappingError` unless it is a text, and not blank.
 
     `where` is the field that it was looked for in.

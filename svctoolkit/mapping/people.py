@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 
 from svctoolkit.events import Event
-from svctoolkit.mapping.leaves import converter, string, trait
-from svctoolkit.mapping.values import as_object, without
+from svctoolkit.json_types import Json
+from svctoolkit.mapping.leaves import converter, first, string, trait
+from svctoolkit.mapping.values import as_object
 
 _HASHED = re.compile(r"[0-9a-f]{64}")
 
@@ -19,6 +20,10 @@ CITY = trait("city", "address.city")
 STATE = trait("state", "address.state")
 POSTAL_CODE = trait("zip", "zipcode", "zipCode", "zip_code", "postalCode", "address.zip", "address.postalCode")
 COUNTRY = trait("country", "address.country")
+#: Each spelling in `traits` and then in `context.traits`, before the next one.
+BIRTHDAY = first(
+    trait("birthday"), trait("dateOfBirth"), trait("dateofbirth"), "context.dateofbirth", trait("dob"), trait("DOB")
+)
 
 
 @cache
@@ -32,19 +37,22 @@ def _sha256() -> Callable[[bytes], Any]:
 ADDRESS_FIELDS = ("street", "city", "state", "country", "postalCode")
 
 
-def unfold_address(traits: Mapping[str, Any]) -> dict[str, Any]:
+def unfold_address(traits: Mapping[str, Json]) -> dict[str, Json]:
     """The traits without `address`, and `ADDRESS_FIELDS` of it among them; a trait of that name goes before.
 
     >>> unfold_address({"city": "Oslo", "address": {"city": "Bergen", "street": "Main 1", "zip": "1"}})
     {'street': 'Main 1', 'city': 'Oslo'}
     """
     address = as_object(traits.get("address"))
-    return {**{key: address[key] for key in ADDRESS_FIELDS if key in address}, **without(traits, ["address"])}
+    out = {key: address[key] for key in ADDRESS_FIELDS if key in address}
+    out.update(traits)
+    out.pop("address", None)
+    return out
 
 
 def sha256(text: str) -> str:
     """The SHA-256 of a text, in lower-case hexadecimal digits."""
-    return str(_sha256()(text.encode("utf-8", "replace")).hexdigest())
+    return _sha256()(text.encode("utf-8", "replace")).hexdigest()  # type: ignore[no-any-return]
 
 
 def md5(text: str) -> str:
@@ -59,48 +67,48 @@ def digits(text: str) -> str:
     return re.sub(r"[^0-9]", "", text)
 
 
-def is_sha256(value: Any) -> bool:
+def is_sha256(value: Json) -> bool:
     """Whether a value is hashed already."""
     return isinstance(value, str) and bool(_HASHED.fullmatch(value))
 
 
 @converter
-def hash_text(value: Any) -> str:
+def hash_text(value: Json) -> str:
     """SHA-256 of the text, as it is."""
     return sha256(string.of(value))
 
 
 @converter
-def hash_trimmed(value: Any) -> str:
+def hash_trimmed(value: Json) -> str:
     """SHA-256 of the text without outer spaces: IDs, and names where capitals count."""
     return sha256(string.of(value).strip())
 
 
 @converter
-def hash_lower(value: Any) -> str:
+def hash_lower(value: Json) -> str:
     """SHA-256 of the text without outer spaces, in lower case: e-mail addresses, names, cities."""
     return sha256(string.of(value).strip().lower())
 
 
 @converter
-def hash_initial(value: Any) -> str:
+def hash_initial(value: Json) -> str:
     """SHA-256 of the first letter, in lower case: `f` and `m` for genders."""
     return sha256(string.of(value).strip().lower()[:1])
 
 
 @converter
-def hash_digits(value: Any) -> str:
+def hash_digits(value: Json) -> str:
     """SHA-256 of the digits: telephone numbers, days of birth."""
     return sha256(digits(string.of(value)))
 
 
 @converter
-def hash_phone(value: Any) -> str:
+def hash_phone(value: Json) -> str:
     """SHA-256 of the digits of a telephone number, without the zeros that may stand before the country's code."""
     return sha256(digits(string.of(value)).lstrip("0"))
 
 
-def custom_traits(event: Event, taken: Set[str]) -> dict[str, Any] | None:
+def custom_traits(event: Event, taken: Set[str]) -> dict[str, Json] | None:
     """The traits that are none of `taken`: those of the event, and over them those of its context.
 
     None for an event without traits in either place. Klaviyo and CleverTap take `context.traits.plan` before

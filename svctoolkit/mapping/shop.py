@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 
 
-def products(event: Event) -> list[Mapping[str, Any]]:
+def products(event: Event) -> list[Mapping[str, Json]]:
     """The objects in `properties.products`; empty when it is missing or holds none."""
     value = event.properties.get("products")
     listed = value if isinstance(value, list) else [value]

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.mapping.table import path
 from svctoolkit.mapping.values import in_words
 
 _PLACE = re.compile(r"\{\{\{?\s*([^{}|]+?)\s*\}?\}\}(\s?)")
 
 
-def fill(template: str, value: Callable[[str], Any]) -> str:
+def fill(template: str, value: Callable[[str], Json]) -> str:
     """`template` with every `{{ name }}` replaced by `value(name)`.
 
     A place whose value is null or missing goes, and the space after it.
@@ -30,7 +31,7 @@ def fill(template: str, value: Callable[[str], Any]) -> str:
     return _PLACE.sub(place, template)
 
 
-def fill_from(template: str, *objects: Mapping[str, Any]) -> str:
+def fill_from(template: str, *objects: Mapping[str, Json]) -> str:
     """`template` filled by dotted paths into the first of `objects` that has a value there."""
 
     def value(name: str) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from svctoolkit.errors import MappingError
+from svctoolkit.json_types import Json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -14,7 +14,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 _JAVASCRIPT = rf"\w{{3}} ({'|'.join(_MONTHS)}) (\d\d) (\d{{4}}) (\d\d:\d\d:\d\d) GMT([+-]\d{{4}})( \(.*\))?"
 
 
-def moment(value: Any) -> datetime | None:
+def moment(value: Json) -> datetime | None:
     """The time that `value` means, in UTC; None when it is none.
 
     Takes ISO 8601 text (without zone it is UTC), the text that JavaScript prints, milliseconds since 1970, a datetime.
@@ -24,7 +24,7 @@ def moment(value: Any) -> datetime | None:
     """
     try:
         if isinstance(value, str):
-            when = datetime.fromisoformat(_as_iso(value))
+            when = datetime.fromisoformat(_as_iso(value) if value[:1].isalpha() else value)
             if when.tzinfo is UTC:
                 return when
             return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
@@ -38,7 +38,7 @@ def moment(value: Any) -> datetime | None:
 
 
 def _as_iso(text: str) -> str:
-    if text[:1].isalpha() and (match := re.fullmatch(_JAVASCRIPT, text)):
+    if match := re.fullmatch(_JAVASCRIPT, text):
         month, day, year, clock, zone, _ = match.groups()
         return f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{clock}{zone}"
     return text
@@ -50,7 +50,7 @@ def microseconds(when: datetime) -> int:
     return (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
 
 
-def whole_second(value: Any) -> int | None:
+def whole_second(value: Json) -> int | None:
     """Whole seconds since 1970 of what `moment` takes, where a number is milliseconds; None when it is no time.
 
     True and false are 1 and 0 ms, as JavaScript reads them.
@@ -59,7 +59,7 @@ def whole_second(value: Any) -> int | None:
     (1769860800, 1769860800, 0, None)
     """
     when = moment(int(value) if isinstance(value, bool) else value)
-    return None if when is None else microseconds(when) // 1_000_000
+    return None if when is None else int(when.timestamp() // 1)
 
 
 def iso_ms(when: datetime) -> str:
@@ -79,7 +79,7 @@ def check_age(
     """Raises `MappingError` for a time that the destination called `by` does not take: further back than `past`, or
     further ahead than `future`. `field` is where the time stands in the event."""
     age = now - when
-    if age > past or (future is not None and age < -future):
+    if age > past or (future is not None and -age > future):
         ahead = f" and the next {_span(future)}" if future else ""
         raise MappingError(f"{field}: {by} takes the last {_span(past)}{ahead} only", field=field)
 

@@ -9,17 +9,23 @@ from typing import Any
 
 import msgspec
 
+from svctoolkit.json_types import Json
+
 _NOTHING: Mapping[str, Any] = {}
+_NESTED = (dict, list)
+_EMPTIES = (str, list, dict)
 _PLAIN = frozenset({str, int, bool, type(None)})
 _ENCODER = msgspec.json.Encoder()
 _LEADING_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _XML_NAME = r"[^\W\d][\w.\-]*(?::[^\W\d][\w.\-]*)?"
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 _URL_SAFE = re.compile(r"[A-Za-z0-9_.!~*'()-]*")
+#: how each byte stands in a URL; a third faster than `urllib.parse.quote` for the JSON that some types send there
+_URL_BYTES = [chr(byte) if _URL_SAFE.fullmatch(chr(byte)) else f"%{byte:02X}" for byte in range(256)]
 _NOT_IN_XML = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Json) -> str:
     """`value` as JSON text without spaces, as JavaScript writes it: `4.0` is `4`, `NaN` is `null`.
 
     >>> json_text({"n": 4.0, "t": "ü"})
@@ -35,12 +41,24 @@ def json_text(value: Any) -> str:
 
 
 def _as_javascript(value: Any) -> Any:
+    """The value with numbers as JavaScript writes them. An object without such a number is given back as it is."""
     kind = type(value)  # exact types, and plain members without a call: this runs for every value of a body
     if kind is dict:
-        return {
-            key: item if (k := type(item)) in _PLAIN else _number(item) if k is float else _as_javascript(item)
-            for key, item in value.items()
-        }
+        out = value
+        for key, item in value.items():
+            of = type(item)
+            if of is str or of is int:
+                continue
+            if of is float:
+                if item % 1 > 0:  # a fraction stays; infinity has none
+                    continue
+                plain = int(item) if -1e21 < item < 1e21 else _number(item)
+            else:
+                plain = item if of in _PLAIN else _as_javascript(item)
+            if plain is not item:
+                out = value.copy() if out is value else out
+                out[key] = plain
+        return out
     if kind is list or kind is tuple:
         return [item if type(item) in _PLAIN else _as_javascript(item) for item in value]
     if isinstance(value, float):
@@ -54,7 +72,7 @@ def _number(value: float) -> int | float | None:
     return value if math.isfinite(value) else None
 
 
-def text(value: Any) -> str:
+def text(value: Json) -> str:
     """A text stays as it is; everything else becomes its JSON text.
 
     >>> text("a"), text(True), text({"k": None})
@@ -65,10 +83,12 @@ def text(value: Any) -> str:
         return value  # type: ignore[no-any-return]
     if kind is int:
         return str(value)
+    if kind is float:
+        return _ENCODER.encode(_number(value)).decode()
     return value if isinstance(value, str) else json_text(value)
 
 
-def in_words(value: Any) -> str:
+def in_words(value: Json) -> str:
     """A value inside of a longer text, as JavaScript writes it there: a list is its elements with commas between.
 
     An object is its JSON text, for which JavaScript writes nothing of use.
@@ -76,12 +96,27 @@ def in_words(value: Any) -> str:
     >>> in_words(["a", 2, None]), in_words(None), in_words(True), in_words({"k": 1})
     ('a,2,', 'null', 'true', '{"k":1}')
     """
+    if type(value) is str:
+        return value
     if isinstance(value, list):
         return ",".join("" if item is None else in_words(item) for item in value)
     return text(value)
 
 
-def flatten(value: Mapping[str, Any], joint: str = ".", *, brackets: bool = True) -> dict[str, Any]:
+def javascript_text(value: Json) -> str:
+    """A value as JavaScript's `String(value)` has it, for types of which the service sends just that.
+
+    >>> javascript_text(["a", {"k": 1}]), javascript_text({"k": 1}), javascript_text(None)
+    ('a,[object Object]', '[object Object]', 'null')
+    """
+    if isinstance(value, dict):
+        return "[object Object]"
+    if isinstance(value, list):
+        return ",".join("" if item is None else javascript_text(item) for item in value)
+    return text(value)
+
+
+def flatten(value: Mapping[str, Json], joint: str = ".", *, brackets: bool = True) -> dict[str, Json]:
     """An object of one level: `a.b` for members, `a[0]` for elements. Empty objects and lists stay as they are.
 
     Members are joined by `joint`; without `brackets`, elements are joined by it too.
@@ -92,27 +127,52 @@ def flatten(value: Mapping[str, Any], joint: str = ".", *, brackets: bool = True
     {'a_b': 1, 'c_0': 'x', 'c_1_d': 2}
     """
     out: dict[str, Any] = {}
-    _flatten(value.items(), "", "", joint, brackets, out)
+    for key, item in value.items():
+        if type(item) is not str and item and isinstance(item, _NESTED):
+            _flatten(item, key, joint, brackets, out)
+        else:
+            out[key] = item
     return out
 
 
-def _flatten(
-    members: Iterable[tuple[Any, Any]], before: str, after: str, joint: str, brackets: bool, out: dict[str, Any]
-) -> None:
-    """Into `out`: each member under its key between `before` and `after`."""
-    for key, item in members:
-        at = f"{before}{key}{after}"
-        if not item or not isinstance(item, (dict, list)):
-            out[at] = item
-        elif isinstance(item, dict):
-            _flatten(item.items(), at + joint, "", joint, brackets, out)
-        elif brackets:
-            _flatten(enumerate(item), at + "[", "]", joint, brackets, out)
+def _flatten(node: dict[str, Any] | list[Any], at: str, joint: str, brackets: bool, out: dict[str, Any]) -> None:
+    """Into `out`: each member or element of what stands `at` this key."""
+    start, end = at + joint, ""
+    if isinstance(node, dict):
+        for key, item in node.items():
+            if type(item) is not str and item and isinstance(item, _NESTED):
+                _flatten(item, f"{start}{key}", joint, brackets, out)
+            else:
+                out[f"{start}{key}"] = item
+        return
+    if brackets:
+        start, end = f"{at}[", "]"
+    for number, item in enumerate(node):
+        where = f"{start}{number}{end}"
+        if type(item) is not str and item and isinstance(item, _NESTED):
+            _flatten(item, where, joint, brackets, out)
         else:
-            _flatten(enumerate(item), at + joint, "", joint, brackets, out)
+            out[where] = item
 
 
-def leading_number(value: Any) -> int | float | None:
+def unnest(value: Mapping[str, Json]) -> dict[str, Json]:
+    """The values of an object and of the objects in it, each under its own name; the last of a name stays.
+
+    What is null is left out at every level. Lists stay as they are.
+
+    >>> unnest({"a": 1, "b": {"c": {"d": 2}, "e": None}})
+    {'a': 1, 'd': 2}
+    """
+    out: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, dict):
+            out.update(unnest(item))
+        elif item is not None:
+            out[key] = item
+    return out
+
+
+def leading_number(value: Json) -> int | float | None:
     """The number that a text begins with, as JavaScript's `parseFloat` reads it; None for anything else.
 
     >>> leading_number("12.50 EUR"), leading_number(3), leading_number("EUR 3"), leading_number(True)
@@ -125,21 +185,32 @@ def leading_number(value: Any) -> int | float | None:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 
 
-def is_empty(value: Any) -> bool:
+def is_empty(value: Json) -> bool:
     """Null, an empty text, an empty list or object. `0` and `False` are not empty."""
     return value is None or value == "" or value == [] or value == {}
 
 
-def compact(value: Mapping[str, Any]) -> dict[str, Any]:
+def compact(value: Mapping[str, Json]) -> dict[str, Json]:
     """The members that are not empty, at the first level.
 
     >>> compact({"a": None, "b": "", "c": [], "d": 0, "e": False})
     {'d': 0, 'e': False}
     """
-    return {key: item for key, item in value.items() if not is_empty(item)}
+    return {key: item for key, item in value.items() if item or not (item is None or isinstance(item, _EMPTIES))}
 
 
-def without_scalars(value: Mapping[str, Any]) -> dict[str, Any]:
+def without_nulls(value: Json) -> Json:
+    """A JSON value without the members that are null, at any depth; elements of lists keep their places.
+
+    >>> without_nulls({"a": None, "b": [None, {"c": None}]})
+    {'b': [None, {}]}
+    """
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def without_scalars(value: Mapping[str, Json]) -> dict[str, Json]:
     """The members that are texts, lists or objects with something in them, at the first level.
 
     Some types take numbers and booleans for empty, and do not send them.
@@ -150,12 +221,17 @@ def without_scalars(value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: item for key, item in value.items() if item and isinstance(item, (str, list, dict))}
 
 
-def as_object(value: Any) -> Mapping[str, Any]:
+def as_object(value: Json) -> Mapping[str, Json]:
     """`value` if it is an object, else an empty one: events are odd inside."""
     return value if isinstance(value, dict) else _NOTHING
 
 
-def pick(value: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+def objects(value: Json) -> list[Mapping[str, Json]]:
+    """The elements of a list as `as_object` has them; none of what is no list."""
+    return [as_object(item) for item in value] if isinstance(value, list) else []
+
+
+def pick(value: Mapping[str, Json], paths: Iterable[str]) -> dict[str, Json]:
     """The members at these dotted paths, in their places. What is null or not there is left out.
 
     >>> pick({"a": {"b": 1, "c": 2}, "d": None}, ["a.b", "d", "e"])
@@ -176,7 +252,7 @@ def pick(value: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     return out
 
 
-def without(value: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+def without(value: Mapping[str, Json], paths: Iterable[str]) -> dict[str, Json]:
     """A copy without the members at these dotted paths; the objects on the way are copied too.
 
     >>> without({"a": {"b": 1, "c": 2}, "d": 3}, ["a.b", "d", "e"])
@@ -192,7 +268,7 @@ def without(value: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     return out
 
 
-def in_url(value: Any) -> str:
+def in_url(value: Json) -> str:
     """`value` as one part of a URL's path or one value of its query, escaped as JavaScript's `encodeURIComponent` does.
 
     >>> in_url("a b/ü@x.example")
@@ -201,9 +277,7 @@ def in_url(value: Any) -> str:
     plain = text(value)
     if _URL_SAFE.fullmatch(plain):
         return plain
-    from urllib.parse import quote  # 4 ms, and few types write into URLs
-
-    return quote(plain.encode("utf-8", "replace"), safe="!~*'()")
+    return "".join(map(_URL_BYTES.__getitem__, plain.encode("utf-8", "replace")))
 
 
 def basic_auth(user: str, password: str = "") -> str:
@@ -217,7 +291,7 @@ def basic_auth(user: str, password: str = "") -> str:
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
-def xml_text(root: str, value: Any) -> str:
+def xml_text(root: str, value: Json) -> str:
     """An XML document with `root` around `value`. A list repeats its element; null is an empty element.
 
     Raises `ValueError` for a key that cannot be the name of an element, and for characters that XML cannot hold.

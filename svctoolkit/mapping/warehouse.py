@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping.values import as_object
 
 
@@ -41,11 +42,14 @@ def warehouse_row(event: Event) -> ExternalId:
     return ids[0] if ids else _NO_ROW
 
 
-def warehouse_id(event: Event, usual: str = "") -> dict[str, Any]:
-    """The ID of that row under the name of its field, or of the `usual` one: `{"email": "a@example.com"}`."""
+def warehouse_id(event: Event, usual: str = "") -> dict[str, Json]:
+    """The ID of that row under the name of its field, or of the `usual` one: `{"email": "a@example.com"}`.
+
+    An ID of null is sent (to Amplitude and Customer.io, among others); a row without one gives nothing.
+    """
     row = warehouse_row(event)
     field = row.field or usual
-    return {field: row.id} if field and row is not _NO_ROW else {}
+    return {field: row.id} if field and row is not _NO_ROW and "id" in as_object(event.context["externalId"][0]) else {}
 
 
 def _external_id(item: Any) -> ExternalId:

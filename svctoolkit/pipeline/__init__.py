@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from svctoolkit.pipeline.api import Pipeline
 from svctoolkit.pipeline.route import Route, route
-from svctoolkit.pipeline.run import Stages, run, run_many
+from svctoolkit.pipeline.run import run, run_many
+from svctoolkit.pipeline.stages.stages import Stages
+from svctoolkit.pipeline.warehouses import Warehouses, check_runs
 
-__all__ = ["Pipeline", "Route", "Stages", "route", "run", "run_many"]
+__all__ = ["Pipeline", "Route", "Stages", "Warehouses", "check_runs", "route", "run", "run_many"]

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from svctoolkit import events
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import RequestError, ToolkitError
+from svctoolkit.events import check
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline.lineage import measure, measure_many
 from svctoolkit.pipeline.outside import lookup_through, transport_of
 from svctoolkit.pipeline.route import Route, Routes, route
-from svctoolkit.pipeline.run import Stages, run
-from svctoolkit.results import DestinationResult, SourceResult
+from svctoolkit.pipeline.run import run
+from svctoolkit.pipeline.stages.stages import Stages
+from svctoolkit.pipeline.together import together
+from svctoolkit.pipeline.warehouses import Warehouses, check_runs
+from svctoolkit.results import DestinationResult, SharedDeliveries, SourceResult
+from svctoolkit.results.lineage import Lineage
+from svctoolkit.secrets import reveal
+from svctoolkit.warehouse import Warehouse
 from svctoolkit.workspace import Destination, Source, UserCode, Workspace, config_secrets
 
 _MOST_OVERRIDES = 10_000  # secrets of overrides that are remembered: as many as the recorder keeps requests
@@ -29,7 +37,8 @@ class Pipeline:
     `context` gives mappings their clock, ids and look-ups; by default look-ups go through the transport, too.
     `loopback` is false where other machines can ask for events to be sent: live delivery then refuses private
     targets unless `workspace.delivery.allow` lists them. With `coverage`, `user_code.coverage()` tells which lines
-    of the user's code have run.
+    of the user's code have run. Events for warehouse destinations are loaded, `warehouse` gives their tables; with
+    `warehouses`, by these, and as in the hosted service they cannot be tested.
     """
 
     def __init__(
@@ -40,6 +49,7 @@ class Pipeline:
         context: Context | None = None,
         loopback: bool = True,
         coverage: bool = False,
+        warehouses: Warehouses | None = None,
     ) -> None:
         self.workspace = workspace
         self._override_secrets: deque[str] = deque(maxlen=_MOST_OVERRIDES)
@@ -51,6 +61,8 @@ class Pipeline:
         self.context = given_context
         self.loopback = loopback
         self._routes = Routes(workspace, self.user_code)
+        self._is_service = warehouses is not None
+        self.warehouses = warehouses or Warehouses(workspace, clock=self.context.clock)
         self._transport = transport
         self._last_transport: tuple[object, Transport] | None = None  # asked for with every attempt of a data plane
 
@@ -64,22 +76,31 @@ class Pipeline:
     def test_destination(
         self,
         destination: str,
-        event: Mapping[str, Any],
+        event: Mapping[str, Json],
         *,
         stages: Stages | None = None,
-        config: Mapping[str, Any] | None = None,
+        config: Mapping[str, Json] | None = None,
         force: bool = False,
+        run: str = "",
     ) -> DestinationResult:
         """Verify one destination, named by key or id. `config` overrides its configuration key by key.
+
+        `run` says to the recorder whose requests these are.
 
         Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`; what goes wrong with the event
         itself stands in the result.
         """
         item = self.workspace.destination(destination)
-        return self._destination(item, events.check(event), stages or Stages(), config, force, None)
+        return self._destination(item, check(event), stages or Stages(), config, force, None, run)
 
     def test_source(
-        self, source: str, event: Mapping[str, Any], *, stages: Stages | None = None, force: bool = False
+        self,
+        source: str,
+        event: Mapping[str, Json],
+        *,
+        stages: Stages | None = None,
+        force: bool = False,
+        run: str = "",
     ) -> SourceResult:
         """Verify every destination that is connected to one source, named by key or id.
 
@@ -87,20 +108,20 @@ class Pipeline:
         one without destinations. A destination that cannot be tested has its reason in its own result.
         """
         item = self.workspace.source(source)
-        events.check(event)
+        check(event)
         if not item.enabled and not force:
             raise RequestError(400, {"message": f"Source with {item.id} is disabled"})
         connected = self.workspace.destinations_of(item)
         if not connected:
             raise RequestError(400, {"message": f"Source with id {item.id} is not connected to any destination"})
         chosen = stages or Stages()
-        return SourceResult([self._of_source(d, event, chosen, force, item) for d in connected])
+        return SourceResult([self._of_source(d, event, chosen, force, item, run) for d in connected])
 
     def _of_source(
-        self, destination: Destination, event: Mapping[str, Any], stages: Stages, force: bool, source: Source
+        self, destination: Destination, event: Mapping[str, Any], stages: Stages, force: bool, source: Source, run: str
     ) -> DestinationResult:
         try:
-            return self._destination(destination, event, stages, None, force, source)
+            return self._destination(destination, event, stages, None, force, source, run)
         except ToolkitError as error:
             return DestinationResult(destination.id, destination.name, error=self.workspace.masker.text(str(error)))
 
@@ -112,17 +133,72 @@ class Pipeline:
         config: Mapping[str, Any] | None,
         force: bool,
         source: Source | None,
+        run_name: str,
     ) -> DestinationResult:
         if config:
             definitions.check_variables(destination.type, config)
         if not destination.enabled and not force:
             error = f"Destination with id {destination.id} is disabled"
             return DestinationResult(destination.id, destination.name, error=error)
+        (definitions.check_supported if self._is_service else check_runs)(destination.type)
         to = self.route(destination, config)
-        data = run(event, to, stages, self.sender(to), self.context, source)
-        return DestinationResult(destination.id, destination.name, destination.type, data, masker=to.masker)
+        data = run(event, to, stages, self.sender(to, run_name), self.context_of(to), source, self.warehouses)
+        head = destination.id, destination.name, destination.type
+        return DestinationResult(
+            *head,
+            data,
+            masker=to.masker,
+            unmapped=to.unmapped,
+            measure=lambda item: measure(item, to, self.context_of(to), source),
+        )
 
-    def route(self, destination: Destination, config: Mapping[str, Any] | None = None) -> Route:
+    def deliveries(
+        self,
+        destination: str,
+        events: Sequence[Mapping[str, Json]],
+        *,
+        jobs: int | None = None,
+        source: str | None = None,
+    ) -> SharedDeliveries:
+        """The requests that many events make at one destination (key or id), as a data plane would send them.
+
+        They show which events share a request, and why others do not. `jobs` is the size of a call (by default that
+        of the workspace), `source` says where the events come from. Nothing is sent.
+
+        Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`.
+        """
+        item = self.workspace.destination(destination)
+        definitions.check_supported(item.type)
+        to, calls = self.route(item), self.workspace.delivery.batch
+        size = jobs or (calls.jobs if calls else 1)
+        sent_by = None if source is None else self.workspace.source(source)
+        messages = [check(event) for event in events]
+        requests = together(messages, to, size, self.sender(to), self.context_of(to), sent_by)
+        return SharedDeliveries(item.key, [*requests], to.masker)
+
+    def lineage(
+        self,
+        destination: str,
+        event: Mapping[str, Json] | Iterable[Mapping[str, Json]],
+        *,
+        source: str | None = None,
+    ) -> Lineage:
+        """Where each field of the payloads comes from at a destination (key or id), and where the event's fields go.
+
+        It is measured: the event runs again with one of its leaves changed or gone at a time, and so do the settings.
+        The user's code gets all of these events in one call. Of many events one of each shape is measured, and the
+        result is what holds for any of them. `source` says where the event comes from. Nothing is sent.
+
+        Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`.
+        """
+        item = self.workspace.destination(destination)
+        definitions.check_supported(item.type)
+        to, sent_by = self.route(item), None if source is None else self.workspace.source(source)
+        if isinstance(event, Mapping):
+            return measure(check(event), to, self.context_of(to), sent_by)
+        return measure_many(map(check, event), to, self.context_of(to), sent_by)
+
+    def route(self, destination: Destination, config: Mapping[str, Json] | None = None) -> Route:
         """The route to a destination as the workspace is now; `config` overrides its configuration key by key.
 
         Without it the route is kept, mapping and all, until something changes that it is made of. Raises what
@@ -132,6 +208,10 @@ class Pipeline:
             self._override_secrets.extend(config_secrets(destination.type, config))
             return route(self.workspace, destination, self.user_code, config)
         return self._routes.route(destination)
+
+    def warehouse(self, destination: str) -> Warehouse:
+        """The tables of a warehouse destination, named by key or id. Raises `UnknownName`, also for another type."""
+        return self.warehouses.warehouse(destination)
 
     def _secrets(self) -> Iterator[str]:
         """What nobody should see of the requests that were recorded."""
@@ -149,7 +229,14 @@ class Pipeline:
             self._last_transport = setting, transport
         return self._last_transport[1]
 
-    def sender(self, route: Route | None = None) -> Sender:
+    def context_of(self, route: Route) -> Context:
+        """What the mapping of a route gets beside its events: what the destination's account holds, too."""
+        account = self.workspace.account_of(route.destination)
+        if account is None:
+            return self.context
+        return replace(self.context, metadata={**self.context.metadata, "secret": reveal(account.tokens())})
+
+    def sender(self, route: Route | None = None, run: str = "") -> Sender:
         """What stage 3 sends with; for a route, with the answers of its destination's server in mode `record`."""
-        transport = self.transport() if route is None else transport_of(route, self.transport())
+        transport = self.transport() if route is None else transport_of(route, self.transport(), run)
         return Sender(transport, timeout=self.workspace.delivery.timeout)

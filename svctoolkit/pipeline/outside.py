@@ -10,7 +10,7 @@ from svctoolkit.destinations import Lookup
 from svctoolkit.pipeline.route import Route
 
 
-def transport_of(route: Route, transport: Transport) -> Transport:
+def transport_of(route: Route, transport: Transport, run: str = "") -> Transport:
     """`transport` for one destination: a recorder learns whose requests these are, and answers as its server."""
     if not isinstance(transport, Recorder):
         return transport
@@ -18,7 +18,7 @@ def transport_of(route: Route, transport: Transport) -> Transport:
 
     def record(request: HttpRequest, *, timeout: float) -> HttpResponse:
         return recorder.exchange(
-            request, timeout=timeout, destination=route.destination.key, otherwise=route.success(request.url)
+            request, timeout=timeout, destination=route.destination.key, run=run, server=route.answer
         )
 
     return record

@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from svctoolkit.delivery import Answer
+from svctoolkit.delivery import Answer, HttpRequest, parse_body
 from svctoolkit.destinations import CATALOGUE, DestinationMapping, DestinationType, definitions
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 from svctoolkit.transformations import Runnable
+from svctoolkit.warehouse import Tables, is_warehouse
 from svctoolkit.workspace import Destination, Transformation, UserCode, Workspace, config_secrets
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A destination, its mapping with the settings read, and the user's code in front of it, ready to run."""
+    """A destination, its mapping with the settings read, and the user's code in front of it, ready to run.
+
+    A warehouse has `tables` instead of a mapping: rows are what it gets. Where nothing makes requests of its events
+    there is neither, and `unmapped` says why: only the user's code runs.
+    `at_router`: its payloads are made at the router, of events that arrive there together.
+    """
 
     workspace: Workspace
     destination: Destination
-    type: DestinationType
-    mapping: DestinationMapping
+    mapping: DestinationMapping | None
+    tables: Tables | None
+    unmapped: str
     transformation: Transformation | None
     code: Runnable | None
     masker: Masker
+    at_router: bool
 
-    def success(self, url: str) -> Answer | None:
-        """What the destination's own server says at `url` when all is well, where its type knows it."""
-        for answer in self.type.answers:
-            if answer.name == "success" and answer.at in url:
+    @property
+    def type(self) -> DestinationType:
+        """What the destination is; only for one with a mapping."""
+        return CATALOGUE[self.destination.type]
+
+    @property
+    def shares(self) -> bool:
+        """Whether several events may share a request."""
+        return self.at_router and bool(self.type.sharing)
+
+    def answer(self, request: HttpRequest, failed: Sequence[int] = ()) -> Answer | None:
+        """What the destination's own server says, as far as its type knows it: that all is well, or that it takes a
+        batch but for the items at these places.
+        """
+        if self.mapping is None:
+            return None
+        items = None
+        if self.type.answers_items:
+            items = self.type.batch_answer(request.url, parse_body(request.body), failed)
+        if items is None and failed:
+            return None
+        for answer in [items] if items else self.type.answers:
+            if answer.name in ("success", "partial") and answer.at in request.url:
                 return Answer(answer.status, answer.body, dict(answer.headers))
         return None
 
@@ -38,31 +66,39 @@ def route(
     workspace: Workspace,
     destination: Destination,
     user_code: UserCode,
-    overrides: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Json] | None = None,
 ) -> Route:
     """The route to a destination; `overrides` replaces configuration variables key by key.
 
-    Raises `Unsupported` for types that cannot be tested or have no mapping yet, `UnknownName` for types that nobody
-    knows, `InvalidConfig` for values that do not fit, `UnknownName` for a transformation that is not there.
+    Raises `UnknownName` for types that nobody knows and for a transformation that is not there, `InvalidConfig` for
+    values that do not fit.
     """
-    definitions.check_supported(destination.type)
     config = {**destination.config, **(overrides or {})}
-    kind = CATALOGUE[destination.type]
-    mapping = kind.prepare(config)
+    tables = Tables(destination.type, config) if is_warehouse(destination.type) else None
+    unmapped = "" if tables else definitions.reason_unmapped(destination.type)
+    mapping = None if unmapped or tables else CATALOGUE[destination.type].prepare(config)
     transformation = workspace.transformation(destination.transformation) if destination.transformation else None
     return Route(
         workspace=workspace,
         destination=destination,
-        type=kind,
         mapping=mapping,
+        tables=tables,
+        unmapped=unmapped,
         transformation=transformation,
         code=user_code.runnable(transformation) if transformation else None,
-        masker=Masker.of([*workspace.secrets(), *mapping.secrets(), *config_secrets(destination.type, config)]),
+        at_router=definitions.get(destination.type).transform_at == "router",
+        masker=Masker.of(
+            [
+                *workspace.secrets(),
+                *(mapping.secrets() if mapping else ()),
+                *config_secrets(destination.type, config),
+            ]
+        ),
     )
 
 
 class Routes:
-    """The routes of a workspace: each is kept until its destination, the user's code or a credential changes."""
+    """The routes of a workspace: each is kept until its destination, the user's code or any secret changes."""
 
     def __init__(self, workspace: Workspace, user_code: UserCode) -> None:
         self._workspace, self._user_code = workspace, user_code
@@ -85,4 +121,4 @@ class Routes:
         transformation = workspace.transformations.get(destination.transformation or "")
         code = self._user_code.source(transformation) if transformation else None
         kind = destination.type in CATALOGUE and CATALOGUE[destination.type]  # a notebook may add it again
-        return kind, config, destination.transformation, code, dict(workspace.credentials), id(destination)
+        return kind, config, destination.transformation, code, workspace.masker, id(destination)

@@ -3,82 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 from svctoolkit.delivery import Sender
 from svctoolkit.destinations import Context
 from svctoolkit.errors import EventError
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
-from svctoolkit.pipeline.stages import dest_transform, send_to_destination, user_transform
+from svctoolkit.pipeline.stages import dest_transform, load, send_to_destination, user_transform
+from svctoolkit.pipeline.stages.stages import DEST_ABORT, NOTHING_TO_SEND, USER_ABORT, Stages, Timer
+from svctoolkit.pipeline.warehouses import Warehouses
 from svctoolkit.results import DROPPED, NO_TRANSFORMATION, EventResult
 from svctoolkit.transformations import Output
 from svctoolkit.workspace import Source
 
-USER_ABORT = "error encountered in user_transformation stage. Aborting."
-DEST_ABORT = "error encountered in dest_transformation stage. Aborting."
-NOTHING_TO_SEND = "nothing to send: dest_transform is off, so there is no payload"
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """Which stages run. By default nothing leaves: `send_to_destination` is off."""
-
-    user_transform: bool = True
-    dest_transform: bool = True
-    send_to_destination: bool = False
-
-    @classmethod
-    def of(cls, *names: str) -> Stages:
-        """Only the named stages: `Stages.of("dest_transform")`."""
-        unknown = set(names) - set(cls.__slots__)
-        if unknown:
-            raise ValueError(f"no stage is called {sorted(unknown)[0]!r}; the stages are {', '.join(cls.__slots__)}")
-        return cls(**{name: name in names for name in cls.__slots__})
-
-
-@dataclass(slots=True)
-class _Timer:
-    into: dict[str, float] = field(default_factory=dict)
-
-    def stop(self, stage: str, started: float) -> None:
-        self.into[stage] = self.into.get(stage, 0.0) + (perf_counter() - started) * 1000
-
 
 def run(
-    event: Mapping[str, Any],
+    event: Mapping[str, Json],
     route: Route,
     stages: Stages,
     sender: Sender,
     context: Context,
     source: Source | None = None,
+    warehouses: Warehouses | None = None,
 ) -> list[EventResult]:
     """One result per event that came out of the user transformation; one for an event that was dropped or failed."""
-    return run_many([event], route, stages, sender, [context], source)[0]
+    return run_many([event], route, stages, sender, [context], source, warehouses)[0]
 
 
 def run_many(
-    events: Sequence[Mapping[str, Any]],
+    events: Sequence[Mapping[str, Json]],
     route: Route,
     stages: Stages,
     sender: Sender,
     contexts: Sequence[Context],
     source: Source | None = None,
+    warehouses: Warehouses | None = None,
 ) -> list[list[EventResult]]:
     """What `run` gives for each event, in order; each has a context of its own.
 
     The user transformation gets all events in one call: that is much faster, its module keeps its state between them,
     and a batch function sees them together. `milliseconds` of that stage is an event's share of the call.
+
+    Where the destination's type has no mapping the user transformation runs, and the later stages are off. Rows of a
+    warehouse are loaded by `warehouses`.
     """
+    if route.mapping is None and route.tables is None:
+        stages = replace(stages, dest_transform=False, send_to_destination=False)
     if stages.user_transform:
         transformed = _user_transform(events, route, source)
     else:
         transformed = [[(EventResult(event), event)] for event in events]
     for results, context in zip(transformed, contexts, strict=True):
         for result, item in results:
+            result.masker = route.masker
             if item is None:
                 _abort(result, stages)
+            elif route.tables is not None:
+                load.run(result, item, route, stages, context, source, warehouses)
             else:
                 _deliver(result, item, route, stages, sender, context)
     return [[result for result, _ in results] for results in transformed]
@@ -118,7 +102,7 @@ def _abort(result: EventResult, stages: Stages) -> None:
 def _deliver(
     result: EventResult, event: Mapping[str, Any], route: Route, stages: Stages, sender: Sender, context: Context
 ) -> None:
-    timer = _Timer(result.milliseconds)
+    timer = Timer(result.milliseconds)
     payloads = None
     if stages.dest_transform:
         started = perf_counter()

@@ -24,6 +24,7 @@ from svctoolkit.replay.engine.progress import Progress
 from svctoolkit.replay.inputs import Events
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.requests import RequestCount, RequestCounts, count_requests
 from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.tally import Example, Group
@@ -38,6 +39,9 @@ __all__ = [
     "Progress",
     "Reject",
     "Replayed",
+    "RequestCount",
+    "RequestCounts",
     "compare",
+    "count_requests",
     "replay",
 ]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -22,8 +24,10 @@ from svctoolkit.replay.inputs import Events, Input, input_of
 from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.results.results import Comparison, Replayed
+from svctoolkit.replay.results.warehouses import warehouse_of
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import check_parquet
+from svctoolkit.warehouse import Diff, diff
 from svctoolkit.workspace import Workspace
 
 
@@ -40,7 +44,7 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
 
     Raises `ConfigError` or one of its kinds for what is wrong before the first event.
     """
-    return Replayed(**_run(events, (workspace,), complete(options)))
+    return Replayed(**_run(events, (workspace,), complete(options)), _warehouses=partial(warehouse_of, workspace))
 
 
 @show_options
@@ -50,7 +54,15 @@ def compare(events: Events, before: Workspace, after: Workspace, **options: Unpa
     Destinations are paired by key. Events with changes go through `before` once more: what differs there, too (a clock,
     a random number in user code) is no change, and is counted in `unstable`. Everything else is as in `replay`.
     """
-    return Comparison(**_run(events, (before, after), complete(options)))
+    again = None if isinstance(events, Iterator) else partial(_diff, events, before, after, options)
+    return Comparison(**_run(events, (before, after), complete(options)), _warehouses=again)
+
+
+def _diff(events: Events, before: Workspace, after: Workspace, options: Options, destination: str) -> Diff:
+    """What differs in the tables of one warehouse, with the events once more through each side."""
+    chosen: Options = {**options, "destinations": [destination], "out": None, "rows": True, "resume": False}
+    old, new = (replay(events, side, **chosen).warehouse(destination) for side in (before, after))
+    return diff(old, new)
 
 
 def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 from svctoolkit.replay.formats import FORMATS, format_by_ending, format_of
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import STDIN, InputFile, walk
@@ -29,7 +30,7 @@ class Input(Protocol):
         """The same chunks each time, with numbers from 0; between them what could not be cut."""
         ...
 
-    def identity(self) -> Any:
+    def identity(self) -> Json:
         """What tells this input from another, as JSON. Raises `ConfigError` where a second look is impossible."""
         ...
 
@@ -70,7 +71,7 @@ class Files:
         stdin = any(str(path) == STDIN for path, _ in self._files)
         self.total = None if stdin else sum(path.stat().st_size for path, _ in self._files)
 
-    def identity(self) -> Any:
+    def identity(self) -> Json:
         if self.total is None:
             raise ConfigError("standard input can be read once: a replay of it cannot be resumed")
         return [[str(path), *_fingerprint(path, name)] for path, name in self._files]
@@ -125,11 +126,11 @@ class Objects:
 
     unit = "events"
 
-    def __init__(self, events: Iterable[Any]) -> None:
+    def __init__(self, events: Iterable[Json]) -> None:
         self._events = events
         self.total = len(events) if isinstance(events, Sized) else None
 
-    def identity(self) -> Any:
+    def identity(self) -> Json:
         if self.total is None:
             raise ConfigError("events that come one by one can be read once: a replay of them cannot be resumed")
         return ["list", self.total, _digest(self)]
@@ -163,11 +164,12 @@ class Frame:
 
     unit = "events"
 
+    # Any: a frame of pandas, Polars or Dask
     def __init__(self, frame: Any) -> None:
         self._frame = frame
         self.total: int | None = len(frame)
 
-    def identity(self) -> Any:
+    def identity(self) -> Json:
         return ["frame", self.total, _digest(self)]
 
     def chunks(self) -> Iterator[Chunk | Reject]:

@@ -5,6 +5,7 @@ This package is the only one that imports pandas, and only when a frame is asked
 
 from __future__ import annotations
 
+from svctoolkit.results._deliveries import SharedDeliveries, SharedRequests
 from svctoolkit.results._model import DestinationResult, EventResult, SourceResult
 from svctoolkit.results._rows import Row, Step, rows, steps
 from svctoolkit.results._types import (
@@ -29,6 +30,8 @@ __all__ = [
     "EventResult",
     "Payload",
     "Row",
+    "SharedDeliveries",
+    "SharedRequests",
     "SourceResult",
     "StageError",
     "Step",

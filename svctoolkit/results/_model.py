@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
+from svctoolkit.errors import Unsupported
+from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT, DROPPED, NO_TRANSFORMATION, Absent, Payload, StageError, error_of
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from svctoolkit.delivery import HttpRequest
+    from svctoolkit.results.lineage import Lineage
     from svctoolkit.transformations import Log
+    from svctoolkit.warehouse import Loss
 
 
 _MEMBERS = (
@@ -35,7 +39,9 @@ class EventResult:
     - `destination_response_status`: list of HTTP statuses
 
     Beside the specified members: `event` went in, `milliseconds` per stage, `logs` of the user's code, `requests` as
-    they were sent.
+    they were sent, `losses`: values that do not arrive in a warehouse as they were sent, `origins`: for each row of
+    one, column -> field of the event. It is pickled for people to keep, without the secrets that `masker` and URLs and
+    headers tell.
     """
 
     event: Mapping[str, Any] = field(default_factory=dict)
@@ -47,6 +53,34 @@ class EventResult:
     milliseconds: dict[str, float] = field(default_factory=dict)
     logs: Sequence[Log] = ()
     requests: Sequence[HttpRequest] = ()
+    losses: Sequence[Loss] = ()
+    origins: Sequence[Mapping[str, str]] = ()
+    masker: Masker = field(default=Masker(()), repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        entry = self.without_secrets(self.masker)
+        return EventResult, tuple(getattr(entry, name) for name in self.__slots__ if name != "masker")
+
+    def without_secrets(self, masker: Masker) -> EventResult:
+        """A copy for people to see."""
+        from svctoolkit.delivery import mask_request
+
+        def mask(value: Any) -> Any:
+            return mask_http(masker.mask(value))
+
+        masked = EventResult.from_dict(mask(self.to_dict()), mask(self.event))
+        requests = [mask_request(request, masker) for request in self.requests]
+        losses = [replace(loss, text=masker.text(loss.text)) for loss in self.losses]
+        spent = self.milliseconds
+        return replace(
+            masked,
+            dropped=self.dropped,
+            milliseconds=spent,
+            logs=self.logs,
+            requests=requests,
+            losses=losses,
+            origins=self.origins,
+        )
 
     @property
     def payloads(self) -> list[Payload]:
@@ -54,7 +88,7 @@ class EventResult:
         return self.dest_transformed_payload if isinstance(self.dest_transformed_payload, list) else []
 
     @property
-    def answers(self) -> list[Any]:
+    def answers(self) -> list[Json]:
         """The destination's answers (JSON or text); none where `destination_response` is an error, or absent."""
         return self.destination_response if isinstance(self.destination_response, list) else []
 
@@ -75,12 +109,12 @@ class EventResult:
 
         return display.bundle(strip(self), repr(self))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         members = ((name, getattr(self, name)) for name in _MEMBERS)
         return {name: value for name, value in members if value is not ABSENT}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], event: Mapping[str, Any]) -> EventResult:
+    def from_dict(cls, data: Mapping[str, Json], event: Mapping[str, Json]) -> EventResult:
         """The entry as it came from a Test API."""
         members = {name: data[name] for name in _MEMBERS if name in data}
         dropped = error_of(members.get("user_transformed_payload")) == DROPPED
@@ -98,7 +132,11 @@ class EventResult:
 
 @dataclass(slots=True, repr=False)
 class DestinationResult:
-    """The result for one destination: `data` has one entry per event, or `error` says why there is none."""
+    """The result for one destination: `data` has one entry per event, or `error` says why there is none.
+
+    `unmapped` says why there are no payloads although nothing failed: nothing here makes requests for that type of
+    destination, so only the user transformation ran. It stands in the JSON as a member of its own.
+    """
 
     destination_id: str
     destination_name: str
@@ -106,8 +144,20 @@ class DestinationResult:
     data: list[EventResult] = field(default_factory=list)
     error: str | None = None
     masker: Masker = field(default_factory=lambda: Masker(()))
+    unmapped: str = ""
+    measure: Callable[[Mapping[str, Any]], Lineage] | None = field(default=None, compare=False)
 
-    def to_dict(self) -> dict[str, Any]:
+    def lineage(self, number: int = 0) -> Lineage:
+        """Where each field of the payloads comes from, and where the fields of the event went.
+
+        `number` chooses among the events. It is measured now, with the same settings and code. Raises `Unsupported`
+        for a result that a remote service gave or that was pickled: there is nothing to measure with.
+        """
+        if self.measure is None:
+            raise Unsupported("lineage is measured where the pipeline is: this result came from elsewhere")
+        return self.measure(self.data[number].event)
+
+    def to_dict(self) -> dict[str, Json]:
         """The specified JSON. Secrets stand in it as they would be sent: to show it, use `to_masked_dict`."""
         head = {"destinationId": self.destination_id, "destinationName": self.destination_name}
         if self.error is not None:
@@ -118,36 +168,31 @@ class DestinationResult:
             "destination": self.destination,
             "destinationName": self.destination_name,
             "data": data,
+            **({"unmapped": self.unmapped} if self.unmapped else {}),
         }
 
-    def to_masked_dict(self) -> dict[str, Any]:
+    def to_masked_dict(self) -> dict[str, Json]:
         """`to_dict()` with every secret masked: for people to see."""
         masked: dict[str, Any] = self.mask(self.to_dict())
         return masked
 
-    def mask(self, value: Any) -> Any:
+    def mask(self, value: Json) -> Json:
         """A copy of JSON about this result without the secrets of the workspace, of any URL and of any header."""
         return mask_http(self.masker.mask(value))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled for people to keep: without secrets."""
-        entries = [self._masked_entry(entry) for entry in self.data]
+        entries = [entry.without_secrets(self.masker) for entry in self.data]
         error = None if self.error is None else self.masker.text(self.error)
-        return DestinationResult, (self.destination_id, self.destination_name, self.destination, entries, error)
-
-    def _masked_entry(self, entry: EventResult) -> EventResult:
-        from svctoolkit.delivery import mask_request
-
-        masked = EventResult.from_dict(self.mask(entry.to_dict()), self.mask(entry.event))
-        requests = [mask_request(request, self.masker) for request in entry.requests]
-        spent = entry.milliseconds
-        return replace(masked, dropped=entry.dropped, milliseconds=spent, logs=entry.logs, requests=requests)
+        members = (self.destination_id, self.destination_name, self.destination, entries, error)
+        return DestinationResult, (*members, Masker(()), self.unmapped)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], event: Mapping[str, Any]) -> DestinationResult:
+    def from_dict(cls, data: Mapping[str, Json], event: Mapping[str, Json]) -> DestinationResult:
         """The result as it came from a Test API. Raises `KeyError` or `TypeError` for JSON that is no result."""
         entries = [EventResult.from_dict(entry, event) for entry in data.get("data") or ()]
-        return cls(data["destinationId"], data["destinationName"], data.get("destination"), entries, data.get("error"))
+        head = data["destinationId"], data["destinationName"], data.get("destination")
+        return cls(*head, entries, data.get("error"), unmapped=data.get("unmapped", ""))
 
     @property
     def ok(self) -> bool:
@@ -192,11 +237,11 @@ class SourceResult(Sequence[DestinationResult]):
     def __iter__(self) -> Iterator[DestinationResult]:
         return iter(self._results)
 
-    def to_dict(self) -> list[dict[str, Any]]:
+    def to_dict(self) -> list[dict[str, Json]]:
         """The specified JSON array."""
         return [result.to_dict() for result in self._results]
 
-    def to_masked_dict(self) -> list[dict[str, Any]]:
+    def to_masked_dict(self) -> list[dict[str, Json]]:
         return [result.to_masked_dict() for result in self._results]
 
     @property

@@ -13,9 +13,17 @@ if TYPE_CHECKING:
     from svctoolkit.results._model import DestinationResult, EventResult
 
 Stage = Literal["user_transform", "dest_transform", "send_to_destination"]
-Status = Literal["ok", "none", "dropped", "failed", "aborted", "disabled"]
+Status = Literal["ok", "none", "dropped", "failed", "aborted", "disabled", "unmapped"]
 STAGES: tuple[Stage, ...] = ("user_transform", "dest_transform", "send_to_destination")
-STATUSES: tuple[Status, ...] = ("ok", "none", "dropped", "failed", "aborted", "disabled")
+STATUSES: tuple[Status, ...] = (
+    "ok",
+    "none",
+    "dropped",
+    "failed",
+    "aborted",
+    "disabled",
+    "unmapped",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +31,9 @@ class Row:
     """One event at one stage of one destination.
 
     `status` is `ok`; `none` (the destination has no user transformation); `dropped`, `failed` or `aborted`; `disabled`
-    for a destination that was not run. `part` numbers the payloads or answers of a stage that gave several. `output` is
-    the event, payload or answer, with secrets masked. `milliseconds` is the stage's time for the whole event.
+    for a destination that was not run; `unmapped` where nothing makes requests of its events. `part` numbers the
+    payloads or answers of a stage that gave several. `output` is the event, payload or answer, with secrets masked; for
+    `unmapped` it is the reason. `milliseconds` is the stage's time for the whole event.
     """
 
     event_id: str
@@ -51,6 +60,8 @@ def rows(results: Iterable[DestinationResult]) -> Iterator[Row]:
         for entry in result.data:
             for step in steps(entry):
                 yield _row(result, entry.event, step, entry.milliseconds.get(step.stage or ""))
+            if result.unmapped:
+                yield _row(result, entry.event, Step("dest_transform", 0, "unmapped", None, "", result.unmapped), None)
 
 
 class Step(NamedTuple):
@@ -96,15 +107,15 @@ def _status(entry: EventResult, stage: Stage, error: str) -> Status:
 
 
 def _row(result: DestinationResult, event: Mapping[str, Any], step: Step, spent: float | None) -> Row:
-    view = Event(event)
+    view, text = Event(event), result.masker.text
     # only a payload has headers and parameters of its own, and to look for them in thousands of events takes time
     output = result.mask(step.output) if step.stage == "dest_transform" else result.masker.mask(step.output)
     user = str(event.get("userId") or event.get("anonymousId") or "")
     return Row(
-        event_id=view.id,
-        event_type=view.type,
-        event_name=view.name,
-        user_id=user,
+        event_id=text(view.id),
+        event_type=text(view.type),
+        event_name=text(view.name),
+        user_id=text(user),
         destination_id=result.destination_id,
         destination_name=result.destination_name,
         destination=result.destination or "",

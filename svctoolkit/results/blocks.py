@@ -14,6 +14,7 @@ from svctoolkit import display
 from svctoolkit.delivery import mask_request
 from svctoolkit.display import Html
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.results._model import DestinationResult, EventResult
 from svctoolkit.results._rows import STAGES, Row, Stage, rows
 from svctoolkit.results._types import ABSENT, error_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Answered", "bare_steps", "exchanges", "page", "requests", "steps", "strip", "values"]
 
-_WORST = ("failed", "aborted", "dropped", "disabled", "none", "ok")
+_WORST = ("failed", "aborted", "dropped", "disabled", "unmapped", "none", "ok")
 _MOST = 50  # entries of a page: a page with thousands would stop the browser
 
 
@@ -60,7 +61,7 @@ def bare_steps(entry: EventResult) -> list[display.Step]:
     return [step._replace(note="") for step in steps(DestinationResult("", ""), entry)]
 
 
-def values(result: DestinationResult, entry: EventResult) -> dict[str, Any]:
+def values(result: DestinationResult, entry: EventResult) -> dict[str, Json]:
     """The event, and the event, payloads and answers that the stages gave, by name: what trees and diffs show.
 
     A stage that gave several numbers them: `dest_transform 1`, `dest_transform 2`.
@@ -106,6 +107,8 @@ def _entry(result: DestinationResult, entry: EventResult, alone: bool) -> Iterat
         event = Event(entry.event)
         yield Html(f"<p><b>{display.html(event.type)}</b> {display.html(event.name)}</p>")
     yield strip(result, entry)
+    for loss in entry.losses[:_MOST]:
+        yield display.message(result.masker.text(str(loss)), "warning")
     payloads = values(result, entry)
     trees = [display.tree(value, name, open_depth=1) for name, value in payloads.items()]
     yield display.more("Event and payloads", display.columns(*trees), is_open=alone)
@@ -127,8 +130,8 @@ def _step(stage: Stage, rows_of_stage: list[Row]) -> display.Step:
 def _note(stage: Stage, rows_of_stage: list[Row], worst: Row) -> str:
     if worst.status == "none":
         return "the destination has no transformation"
-    if worst.error:
-        return worst.error
+    if worst.error or worst.status == "unmapped":
+        return worst.error or str(worst.output)
     if stage == "send_to_destination":
         return ", ".join(f"HTTP {row.http_status}" for row in rows_of_stage)
     return f"{len(rows_of_stage)} payloads" if len(rows_of_stage) > 1 else ""

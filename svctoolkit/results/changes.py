@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
@@ -52,7 +53,7 @@ class Diff:
     ~ a: 1 -> 2
     """
 
-    def __init__(self, before: Any, after: Any, *, left: str = "before", right: str = "after") -> None:
+    def __init__(self, before: Json, after: Json, *, left: str = "before", right: str = "after") -> None:
         self.before, self.after, self.left, self.right = before, after, left, right
 
     def __iter__(self) -> Iterator[Change]:
@@ -71,7 +72,7 @@ class Diff:
         return display.bundle(display.page(table), repr(self))
 
 
-def changes(before: Any, after: Any, path: str = "") -> Iterator[Change]:
+def changes(before: Json, after: Json, path: str = "") -> Iterator[Change]:
     """The differences, in the order of `before`, then what `after` has more. `1` is `1.0`, and is not `true`."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
+from svctoolkit.json_types import Json
 from svctoolkit.results._rows import STAGES, STATUSES, rows
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def frame(results: Iterable[DestinationResult]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def flatten(objects: Iterable[Mapping[str, Any] | None], prefix: str = "", *, empty: bool = True) -> pd.DataFrame:
+def flatten(objects: Iterable[Mapping[str, Json] | None], prefix: str = "", *, empty: bool = True) -> pd.DataFrame:
     """One row per JSON object, one column per leaf, with dotted names: `context.device.model`.
 
     As `pandas.json_normalize` makes it, but with nullable dtypes, and without loss: a literal dot in a key is written
@@ -66,7 +67,7 @@ class _Place:
         self.values: list[Any] = []
 
 
-def flat(values: Sequence[Any], prefix: str, *, empty: bool = False) -> dict[str, tuple[list[int], list[Any]]]:
+def flat(values: Sequence[Json], prefix: str, *, empty: bool = False) -> dict[str, tuple[list[int], list[Json]]]:
     """Dotted name -> (places, values) of the leaves of JSON values; missing leaves give nothing.
 
     Empty objects are leaves with `empty`, else they give nothing, too.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.attempts.causes import Cause, causes
+from svctoolkit.runner.attempts.idle import IdleParts
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
 from svctoolkit.runner.expect.compare import Difference, differences
 from svctoolkit.runner.expect.expectation import problems
@@ -30,7 +31,7 @@ from svctoolkit.runner.suite.select import find
 
 if TYPE_CHECKING:
     from svctoolkit.runner.coverage.collector import Collector, Coverage, coverage_lines
-    from svctoolkit.runner.planes.fates import run_results
+    from svctoolkit.runner.planes.fates import run_results, violation_records
     from svctoolkit.runner.planes.remote import remote_planes
     from svctoolkit.runner.report.text import explanation, first_wrong_stage, github_commands
     from svctoolkit.runner.suite.editor import editor_schema
@@ -40,6 +41,7 @@ _HOME = {
     "Collector": "coverage.collector",
     "Coverage": "coverage.collector",
     "run_results": "planes.fates",
+    "violation_records": "planes.fates",
     "first_wrong_stage": "report.text",
     "editor_schema": "suite.editor",
     "explanation": "report.text",
@@ -56,6 +58,7 @@ __all__ = [
     "Covered",
     "Difference",
     "Finished",
+    "IdleParts",
     "Notice",
     "Outcome",
     "Output",
@@ -88,6 +91,7 @@ __all__ = [
     "select",
     "skip_reason",
     "suite_of",
+    "violation_records",
     "write",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -109,8 +110,8 @@ def _judge(scenario: Scenario, planes: Planes, snapshots: Snapshots, clock: Call
     if not scenario.xfail or outcome.status == "error":
         return outcome
     if outcome.ok:
-        return Outcome(scenario, "failed", (), scenario.xfail, outcome.milliseconds, outcome.run)
-    return Outcome(scenario, "xfailed", outcome.steps, scenario.xfail, outcome.milliseconds, outcome.run)
+        return replace(outcome, status="failed", steps=(), reason=scenario.xfail)
+    return replace(outcome, status="xfailed", reason=scenario.xfail)
 
 
 def skip_reason(scenario: Scenario, planes: Planes) -> str:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from svctoolkit.sdk.client import ServiceClient
 
 
+# Any: IPython's signature
 def mime_bundle(client: ServiceClient, **_: Any) -> dict[str, str]:
     """The mime bundle of a client."""
     stats = client.stats()

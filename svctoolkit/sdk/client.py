@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Self
 
+from svctoolkit.errors import ToolkitError
 from svctoolkit.sdk._display import mime_bundle
 from svctoolkit.sdk.base.ready import Ready
 from svctoolkit.sdk.base.reporter import Stats
@@ -201,6 +202,11 @@ class ServiceClient(Calls):
         await asyncio.to_thread(self.shutdown)
 
     # Inside
+
+    def tell(self, error: ToolkitError) -> None:
+        """Have `on_error` hear of a fault around this client; the first of its kind is logged, too."""
+        self._reporter.error(error, topic=str(error))
+        self._reporter.publish()
 
     @property
     def _engine(self) -> Engine | None:

@@ -105,7 +105,7 @@ class Runtime:
 
     def stats(self) -> Stats:
         engine, early = self.engine, sum(call.is_event for call in list(self._early))
-        nothing = (Numbers(0, 0, 0), self._reporter.tally.totals())
+        nothing = (Numbers(0, 0, 0), self._reporter.counts())
         numbers, counts = nothing if engine is None else engine.queue.numbers()
         return Stats(
             recorded=counts.get("recorded", 0) + early,

@@ -19,7 +19,7 @@ from svctoolkit.server.web.operation import Handler, Operation, Parameter, Respo
 from svctoolkit.server.web.requests import read_object
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
-from svctoolkit.workspace import Workspace
+from svctoolkit.workspace import TrackingPlan, Workspace
 
 _LOG = logging.getLogger("svctoolkit.workspace")
 _SECONDS = 0.5  # between two looks at the workspace file
@@ -51,6 +51,11 @@ class Control:
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lock = engine, Lock()
 
+    @property
+    def tracking_plans(self) -> list[TrackingPlan]:
+        """The workspace's, as they are now."""
+        return list(self._engine.workspace.tracking_plans.values())
+
     def enable(self, *, source: str | None = None, destination: str | None = None, enabled: bool) -> None:
         """Raises `UnknownName`."""
         workspace = self._engine.workspace
@@ -65,11 +70,12 @@ class Control:
     def replace(self, new: Workspace) -> None:
         """Put what `new` has into the workspace. The object stays the same, so whoever holds it sees the change."""
         workspace = self._engine.workspace
+        members = {field.name: getattr(new, field.name) for field in fields(Workspace) if field.init}
         with self._lock:
             # At no time does a source name a destination that is not there.
             workspace.destinations = workspace.destinations | new.destinations
-            for field in (f for f in fields(Workspace) if f.init):
-                setattr(workspace, field.name, getattr(new, field.name))
+            for name, value in members.items():
+                setattr(workspace, name, value)
         self._engine.wake()
         self._engine.bell.ring()
 
@@ -80,11 +86,14 @@ class Control:
 
 
 class Reloader:
-    """Reads a workspace file again when it changes. A file with mistakes is not used; `problem` says why."""
+    """Reads a workspace file again when it changes. A file with mistakes is not used; `problem` says why.
 
-    def __init__(self, file: Path, control: Control) -> None:
+    `adjust` changes what was read before it is used.
+    """
+
+    def __init__(self, file: Path, control: Control, adjust: Callable[[Workspace], object]) -> None:
         self.problem = ""
-        self._file, self._control = file, control
+        self._file, self._control, self._adjust = file, control, adjust
         self._last_stamp = self._stamp()
         self._stopped = Event()
         self._thread = Thread(target=self._run, name="svctoolkit workspace", daemon=True)
@@ -103,7 +112,9 @@ class Reloader:
 
     def _load(self) -> None:
         try:
-            self._control.replace(Workspace.load(self._file))
+            workspace = Workspace.load(self._file)
+            self._adjust(workspace)
+            self._control.replace(workspace)
         except ToolkitError as error:
             self.problem = str(error)
             _LOG.error("the workspace stays as it was, because its file cannot be used:\n%s", error)
@@ -111,12 +122,18 @@ class Reloader:
             self.problem = ""
             _LOG.info("the workspace file %s was read again", self._file)
 
-    def _stamp(self) -> tuple[int, int, int]:
-        try:
-            status = self._file.stat()
-        except OSError:
-            return (0, 0, 0)
-        return (status.st_mtime_ns, status.st_size, status.st_ino)
+    def _stamp(self) -> tuple[tuple[int, int, int], ...]:
+        """Another one whenever the file changes, or one of its tracking plans, or a folder that those are in."""
+        plans = [file for item in self._control.tracking_plans for file in item.project.files]
+        return tuple(_stamp_of(path) for path in (self._file, *plans, *sorted({file.parent for file in plans})))
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 class Admin:

@@ -26,7 +26,11 @@ def banner(plane: DataPlane, token: str = "") -> str:
     if not workspace.people:
         lines.append("  login          nobody: add `people` to the workspace, else every test is refused with 401")
     if token:
-        lines += [f"  login          {workspace.people[0].email}  {token}", "", *_curl(url, workspace, token)]
+        lines += [
+            f"  login          {workspace.people[0].email or 'service token'}  {token}",
+            "",
+            *_curl(url, workspace, token),
+        ]
     return "\n".join(lines)
 
 

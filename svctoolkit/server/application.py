@@ -19,6 +19,7 @@ from svctoolkit.server.ingest.routes import Ingest
 from svctoolkit.server.ingest.source_config import SourceConfig
 from svctoolkit.server.inspect.metrics import Metrics
 from svctoolkit.server.inspect.routes import Inspect
+from svctoolkit.server.scripts import Scripts
 from svctoolkit.server.test_api.app import app
 from svctoolkit.server.web import auth
 from svctoolkit.server.web.operation import Handler
@@ -32,7 +33,6 @@ def application(
     metrics: Metrics,
     control: Control,
     *,
-    lenient: bool,
     new_id: Callable[[], str],
     loopback: bool,
     token: str,
@@ -40,7 +40,7 @@ def application(
 ) -> Starlette:
     """The application of a data plane. `token` opens inspection and administration, as people's credentials do."""
     guard = _Guard(engine.workspace, token, loopback)
-    ingest = Ingest(engine, lenient=lenient, new_id=new_id)
+    ingest = Ingest(engine, new_id=new_id)
     config = SourceConfig(engine)
     inspect = Inspect(engine, metrics, guard.local)
     workspace = engine.workspace
@@ -48,7 +48,11 @@ def application(
         "source": next(iter(workspace.sources), "web"),
         "destination": next(iter(workspace.destinations), "hook"),
     }
-    operations = [*inspect.operations(), *Admin(control, guard.always).operations(examples)]
+    operations = [
+        *inspect.operations(),
+        *Admin(control, guard.always).operations(examples),
+        *Scripts(engine, pipeline, guard.always).operations(examples["destination"]),
+    ]
     return app(
         engine.workspace,
         pipeline=pipeline,

@@ -20,12 +20,14 @@ def serve(
     *,
     store: Path | str | None = None,
     timeout: float = 300.0,
+    adjust: Callable[[Workspace], object] = lambda _: None,
     announce: Callable[[DataPlane], object] = lambda plane: print(banner(plane)),
 ) -> None:
     """Serve a data plane, the Test API included, until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
 
-    A workspace file is read again when it changes. `announce` is called with the data plane as soon as connections are
-    taken; port 0 is a free one. `store` is the file that events are kept in, by default they are kept in memory.
+    A workspace file is read again when it changes; `adjust` may change what was read. `announce` is called with the
+    data plane as soon as connections are taken; port 0 is a free one. `store` is the file that events are kept in, by
+    default they are kept in memory.
     A test of the Test API that has no result after `timeout` seconds is answered 504.
 
     Served on an address that other machines can reach, inspection needs credentials, and live delivery refuses private
@@ -35,7 +37,7 @@ def serve(
     file.
     """
     ended = Event()
-    with DataPlane(workspace, host=host, port=port, store=store, timeout=timeout) as plane:
+    with DataPlane(workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust) as plane:
         if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()
         before = _on_signals(ended)

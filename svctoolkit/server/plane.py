@@ -19,11 +19,11 @@ from svctoolkit.delivery import Answer as RecorderAnswer
 from svctoolkit.delivery import Recorder, Transport
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
-from svctoolkit.pipeline import Pipeline
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Pipeline, Warehouses
 from svctoolkit.server import serving
 from svctoolkit.server.admin import Control, Reloader
 from svctoolkit.server.application import application
-from svctoolkit.server.ingest.keys import RUN_HEADER
 from svctoolkit.server.ingest.routes import new_id as _new_id
 from svctoolkit.server.inspect import arrivals
 from svctoolkit.server.inspect.arrivals import Totals
@@ -34,19 +34,16 @@ from svctoolkit.server.store.retention import Retention
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
 from svctoolkit.server.web.in_process import Loop, call
-from svctoolkit.server.worker import Backoff, Engine, backoff_of
-from svctoolkit.workspace import DataPlaneSettings, Workspace
+from svctoolkit.server.web.requests import RUN_HEADER
+from svctoolkit.server.worker import Backoff, Engine, Knobs
+from svctoolkit.warehouse import Warehouse
+from svctoolkit.workspace import Workspace
 
-_IN_MEMORY = Retention(events=20_000, seconds=float("inf"))
+_SOON = 0.02  # seconds in which most events arrive
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _retention(knobs: DataPlaneSettings, *, in_file: bool) -> Retention:
-    default = Retention() if in_file else _IN_MEMORY
-    return Retention(knobs.events or default.events, knobs.seconds or default.seconds)
 
 
 class DataPlane(View):
@@ -69,8 +66,10 @@ class DataPlane(View):
     `transport` answers deliveries instead of what the workspace's delivery mode says. `backoff`, `width` (requests to
     one destination at a time), `window` (seconds that a `messageId` counts as known) and `retention` are limits;
     `lenient` sets a bad event of a batch aside and takes the rest; what is not given is as the workspace's `delivery`
-    and `data_plane` say when the data plane is made. `timeout`: see `app`. `clock` and `new_id` make
-    times and ids. With `coverage`, `lines()` tells which lines of the users' code have run.
+    and `data_plane` say at the moment. `timeout`: see `app`. `clock` and `new_id` make times and ids. With `pass_by`
+    time stands still between attempts until `drain`, which tells it by how many seconds `clock` goes on. `adjust` may
+    change a workspace before it is used, also each time that the file was read again. With `coverage`, `lines()` tells
+    which lines of the users' code have run.
 
     Raises `ConfigError` when the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -92,17 +91,30 @@ class DataPlane(View):
         timeout: float = 300.0,
         clock: Callable[[], datetime] = _now,
         new_id: Callable[[], str] = _new_id,
+        pass_by: Callable[[float], None] | None = None,
         coverage: bool = False,
+        adjust: Callable[[Workspace], object] = lambda _: None,
     ) -> None:
         file = Path(workspace) if isinstance(workspace, Path | str) else None
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace.load(workspace)
+        adjust(self.workspace)
         self.token = secrets.token_urlsafe(24)
         self._socket = serving.listening_at(host, port) if listen else None
         self.url = serving.url_of(self._socket) if self._socket else ""
         self.loopback = self._socket is None or serving.is_loopback(self._socket)
         context = Context(clock=clock, new_id=new_id)
         self._pipeline = Pipeline(
-            self.workspace, transport=transport, context=context, loopback=self.loopback, coverage=coverage
+            self.workspace,
+            transport=transport,
+            context=context,
+            loopback=self.loopback,
+            coverage=coverage,
+            warehouses=Warehouses(
+                self.workspace,
+                clock=clock,
+                in_batches=True,
+                folder=Path(f"{store}-warehouses") if store else None,
+            ),
         )
         try:
             file_store = Store(Path(store) if store else None)
@@ -110,16 +122,16 @@ class DataPlane(View):
             if self._socket:
                 self._socket.close()
             raise
-        delivery, knobs = self.workspace.delivery, self.workspace.data_plane
-        engine = Engine(
-            self._pipeline,
-            file_store,
-            clock,
-            backoff=backoff or backoff_of(delivery.profile, delivery.backoff),
-            width=delivery.width if width is None else width,
-            window=knobs.window if window is None else window,
-            retention=retention or _retention(knobs, in_file=store is not None),
+        knobs = Knobs(
+            self.workspace,
+            in_file=store is not None,
+            backoff=backoff,
+            width=width,
+            window=window,
+            retention=retention,
+            lenient=lenient,
         )
+        engine = Engine(self._pipeline, file_store, clock, knobs=knobs, pass_by=pass_by)
         super().__init__(engine)
         self._metrics = Metrics(engine)
         self._control = Control(engine)
@@ -129,13 +141,12 @@ class DataPlane(View):
             self._pipeline,
             self._metrics,
             self._control,
-            lenient=knobs.lenient if lenient is None else lenient,
             new_id=new_id,
             loopback=self.loopback,
             token=self.token,
             timeout=timeout,
         )
-        self._reloader = Reloader(file, self._control) if file else None
+        self._reloader = Reloader(file, self._control, adjust) if file else None
         self._ended = asyncio.Event()
         self._server: Any = None
         self._loop = Loop(self._main, self._end)
@@ -178,7 +189,7 @@ class DataPlane(View):
         """What the data plane answers to this request, without a socket. `path` may have a query. For any thread."""
         return self._loop.submit(call(self.asgi, method, path, headers or {}, body)).result()
 
-    def send(self, event: Mapping[str, Any] | Sequence[Mapping[str, Any]], *, source: str, run: str = "") -> Answer:
+    def send(self, event: Mapping[str, Json] | Sequence[Mapping[str, Json]], *, source: str, run: str = "") -> Answer:
         """The answer to one event or a batch of them, sent to `/v1/batch` with the source's write key."""
         batch = [event] if isinstance(event, Mapping) else list(event)
         login = base64.b64encode(f"{self.write_key(source)}:".encode()).decode()
@@ -199,10 +210,14 @@ class DataPlane(View):
         Raises `StillWaiting`, which says what is under way and why, after `timeout` seconds.
         """
         chosen = run or None
-        self._engine.wake()
-        if not self._engine.bell.wait(lambda: self._engine.pending.is_idle(chosen), timeout):
+        with self._engine.hurry(chosen):
+            if self._engine.await_idle(chosen, min(_SOON, timeout)):
+                return
+            self._engine.wake()  # somebody may have enabled a destination without a word
+            idle = self._engine.await_idle(chosen, timeout)
+        if not idle:
             raise StillWaiting(
-                f"after {timeout:g} s there are still events under way: {self._engine.pending.describe(chosen)}"
+                f"after {timeout:.2g} s there are still events under way: {self._engine.pending.describe(chosen)}"
             )
 
     def advance(self, seconds: float, *, timeout: float = 10.0) -> None:
@@ -223,15 +238,22 @@ class DataPlane(View):
         """Counts since the start. Unlike counting the records, asking costs nothing, however many there are."""
         return arrivals.totals(self._engine)
 
-    def mask(self, value: Any) -> Any:
+    def warehouse(self, destination: str) -> Warehouse:
+        """The tables of a warehouse destination, named by key or id: what has come so far is loaded when you ask.
+
+        Raises `UnknownName`, also for a destination of another type.
+        """
+        return self._pipeline.warehouse(destination)
+
+    def mask(self, value: Json) -> Json:
         """A copy of `value` (JSON) with every secret of the workspace masked."""
         return self._engine.masker().mask(value)
 
-    def watch(self, listener: Callable[[str, list[dict[str, Any]]], None]) -> Callable[[], None]:
+    def watch(self, listener: Callable[[str, list[dict[str, Json]]], None]) -> Callable[[], None]:
         """Call `listener(kind, changes)` after every change, until the result is called.
 
-        Kinds are `received`, `rejected`, `delivery`, `fate`, and `end` when the data plane stops. It is called in the
-        data plane's own threads, which wait for it.
+        Kinds are `received`, `rejected`, `delivery`, `fate`, `violation`, and `end` when the data plane stops. It is
+        called in the data plane's own threads, which wait for it.
         """
         self._engine.journal.feed.listen(listener)
         return partial(self._engine.journal.feed.unlisten, listener)
@@ -242,6 +264,16 @@ class DataPlane(View):
         With `run`, only requests of that run; without answers, as by default again. Raises `UnknownName`.
         """
         self.recorder.script(self.workspace.destination(destination).key, *answers, run=run)
+
+    def reset(self, run: str = "") -> int:
+        """Begin anew: forget what is settled, recorded requests and scripts. Returns how many events.
+
+        With `run`, only what belongs to it or to a run within it (`run/...`). What is pending stays.
+        """
+        self.recorder.reset(run)
+        if not run:
+            self._pipeline.warehouses.clear()
+        return self._engine.forget(run or None)
 
     def replay(self, destination: str | None = None, *, run: str | None = None, status: str = "dead") -> int:
         """Try dead events again (or, with `status`, `failed` ones): how many there are. Raises `UnknownName`."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _GRACE = 5  # seconds
+_SEND_BUFFER = 256 * 1024  # bytes that the system keeps for a client that does not read; it would take megabytes
 
 
 def running(workspace: Workspace, host: str = "127.0.0.1", port: int = 0, *, timeout: float = 300.0) -> Running:
@@ -81,6 +82,7 @@ def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
     try:
         if os.name == "posix":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)  # connections inherit it
         bound.bind(address)
         bound.listen(2048)
     except OSError:

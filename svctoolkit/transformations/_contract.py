@@ -12,6 +12,7 @@ import msgspec
 
 from svctoolkit.errors import TransformationError
 from svctoolkit.events import MAX_DEPTH, too_deep
+from svctoolkit.json_types import Json
 
 #: What `metadata(event)` gives: sourceId, destinationId, messageId and the like.
 Metadata: TypeAlias = Mapping[str, Any]
@@ -44,9 +45,11 @@ class Output(msgspec.Struct, frozen=True):
 
 
 class Runnable(Protocol):
-    """The user's code, ready to run."""
+    """The user's code, ready to run. It may be given empty metadata unless it `wants_metadata`."""
 
-    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+    @property
+    def wants_metadata(self) -> bool: ...
+    def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
         """One output per event, in order. Never raises for what the user's code does, and never changes an event."""
         ...
 
@@ -136,13 +139,15 @@ class Fetch(Protocol):
 class Geolocation(Protocol):
     """Tells where an IP address is, as a JSON value. Raises `ToolkitError`."""
 
-    def __call__(self, ip: str) -> Any: ...
+    def __call__(self, ip: str) -> Json: ...
 
 
-_PLAIN_INT = 2**63
+encode = msgspec.json.Encoder().encode
+_DECODE = msgspec.json.Decoder().decode
 
 
-def outputs(returned: Any) -> tuple[dict[str, Any], ...]:
+# Any: events as the code gives them
+def outputs(returned: Json) -> tuple[dict[str, Any], ...]:
     """The events in what a transformation returned for one event: nothing, an event, or a list of events, as JSON.
 
     Raises `TransformationError` for anything else, also for what JSON cannot hold.
@@ -163,34 +168,28 @@ def outputs(returned: Any) -> tuple[dict[str, Any], ...]:
 def _json_copy(event: dict[str, Any]) -> dict[str, Any]:
     """A copy that is JSON through and through: what is shared, or changed later, stays with the user's code."""
     try:
-        plain: dict[str, Any] = plain_copy(event, MAX_DEPTH)
+        text, copy = json_copy(event)
     except NotPlain:
         return _careful_copy(event)
-    return plain
+    if text.count(b"{") + text.count(b"[") > MAX_DEPTH:  # so many that it may be too deep
+        return _careful_copy(event)
+    return copy
 
 
 class NotPlain(Exception):
-    """A value that may not be the same after a journey as JSON, or is too deep."""
+    """A value that is not the same after a journey as JSON."""
 
 
-def plain_copy(value: Any, depth: int) -> Any:
-    """A copy of a value of at most `depth` levels that JSON gives back as it is. Raises `NotPlain` for others."""
-    kind = type(value)
-    if kind is dict or kind is list:
-        if depth <= 0:
-            raise NotPlain
-        if kind is list:
-            return [plain_copy(inner, depth - 1) for inner in value]
-        for name in value:
-            if type(name) is not str or not (name.isascii() or name.isprintable()):
-                raise NotPlain
-        return {name: plain_copy(inner, depth - 1) for name, inner in value.items()}
-    # halves of surrogate pairs are not printable
-    if kind is str and (value.isascii() or value.isprintable()):
-        return value
-    if kind is float or kind is bool or value is None or (kind is int and -_PLAIN_INT < value < _PLAIN_INT):
-        return value
-    raise NotPlain
+def json_copy(value: dict[str, Json]) -> tuple[bytes, dict[str, Json]]:
+    """The JSON of an object, and what comes back of it if that equals the object. Raises `NotPlain` if not."""
+    try:
+        text = encode(value)
+        copy: dict[str, Any] = _DECODE(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotPlain from error
+    if copy != value:  # a tuple, a key that is no text, NaN, an object that has a form in JSON
+        raise NotPlain
+    return text, copy
 
 
 def _careful_copy(event: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.json_types import Json
 from svctoolkit.transformations._channel import unreadable
 from svctoolkit.transformations._contract import Limits
 
@@ -95,7 +96,7 @@ class ControlAnswer(msgspec.Struct):
     status: int = 0
 
 
-def encode(value: Any) -> bytes:
+def encode(value: Json) -> bytes:
     """JSON text. NaN and infinities become null, as JavaScript has it."""
     try:
         return msgspec.json.encode(value)
@@ -124,7 +125,7 @@ def decode(frame: bytes, shape: type[_Shape], limits: Limits) -> _Shape:
         raise unreadable() from None
 
 
-def event(text: msgspec.Raw, limits: Limits) -> dict[str, Any] | str:
+def event(text: msgspec.Raw, limits: Limits) -> dict[str, Json] | str:
     """One event (or the text that says why it is none) out of `results`. Raises `TransformationError`."""
     raw = bytes(text)
     value = _value(raw, limits)

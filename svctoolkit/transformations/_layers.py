@@ -24,7 +24,10 @@ LAYERS = {
 ESSENTIAL = ("seccomp", "no_new_privileges", "limits")
 #: set to 1, every transformation is trusted by this process and those that it starts; `--trust-code` sets it
 TRUST_VARIABLE = "SVCTOOLKIT_TRUST_CODE"
-TRUST = "Say so with --trust-code, with `limits: {trust: true}` in the workspace, or with Limits(trust=True)"
+TRUST = (
+    "Say so with --trust-code, with `limits: {trust: true}` in the workspace, or in Python with Limits(trust=True) or "
+    "transformations.trust_code()"
+)
 _OPEN_FILES = 64  # what a worker sets for itself
 
 
@@ -87,7 +90,8 @@ def check(reported: Mapping[str, str], *, trust: bool) -> None:
         raise TransformationError(f"{layers.notice()}. {TRUST}", name="SandboxError", kind="sandbox")
     if notice := first_notice(layers):
         with contextlib.suppress(SandboxWarning):  # where warnings are errors, it is no error of the code
-            warnings.warn(notice, SandboxWarning, stacklevel=2)
+            # any thread may be the first to get here: no line of the user's is the one that it is about
+            warnings.warn_explicit(notice, SandboxWarning, "svctoolkit", 1)
 
 
 def first_notice(layers: Layers) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.json_types import Json
 from svctoolkit.transformations._channel import unreadable
 from svctoolkit.transformations._contract import (
     Fetch,
@@ -83,12 +84,14 @@ def load(
 class SandboxedTransformation:
     """The user's code in the sandbox. Safe to call from several threads at once."""
 
+    wants_metadata = True
+
     def __init__(self, program: Program, requests: Requests, workers: Pool) -> None:
         self.program, self.workers = program, workers
         self._requests = requests
         self._hits: dict[str, dict[int, int]] = {}
 
-    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+    def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
         """One output per event, in order. Never raises for what the user's code does, and never changes an event.
 
         The events of one call share the module's state; the next call starts afresh. When a limit is exceeded, the
@@ -172,7 +175,7 @@ class SandboxedTransformation:
             raise unreadable()
         return event
 
-    def add_hits(self, hits: Any) -> None:
+    def add_hits(self, hits: Json) -> None:
         """Add how often each line has run, as the worker tells it."""
         for file, lines in self.program.line_counts(hits).items():
             total = self._hits.setdefault(file, {})

@@ -11,10 +11,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.transformations._contract import Fetch, FetchRequest, FetchResponse, Geolocation
 from svctoolkit.transformations._frames import Request
 
 _AT_ONCE = 8
+_LONGEST_URL = 1 << 16
 
 
 class _InvalidRequestError(ToolkitError):
@@ -32,7 +34,7 @@ class Requests:
             "geolocation": self._locate,
         }
 
-    def replies(self, requests: Sequence[Request], deadline: float) -> list[dict[str, Any]]:
+    def replies(self, requests: Sequence[Request], deadline: float) -> list[dict[str, Json]]:
         """`{id, value, error}` for each request, by `deadline` (monotonic seconds). Raises `TimeoutError`."""
         pool = ThreadPoolExecutor(min(len(requests), _AT_ONCE), thread_name_prefix="svctoolkit-fetch")
         try:
@@ -91,6 +93,8 @@ def _request(args: Sequence[Any], timeout: float) -> FetchRequest:
         raise _InvalidRequestError("fetch url is required")
     if not isinstance(url, str):
         raise _InvalidRequestError("fetch url must be a text")
+    if len(url) > _LONGEST_URL:  # to look at more would hold up everybody else
+        raise _InvalidRequestError(f"invalid url, it has more than {_LONGEST_URL} characters")
     try:
         address = urlsplit(url.strip())
     except ValueError:

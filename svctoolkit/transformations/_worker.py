@@ -71,10 +71,9 @@ class Worker(Process):
 
     def load(self, content: bytes, limits: Limits) -> LoadAnswer:
         """The worker's answer to a program. Raises `TransformationError` for a breach; the worker has ended then."""
-        self._begin()
+        number = self._next_number()
+        self._begin(lambda: self.channel.send(number, b"L", content, time.monotonic() + _READY_SECONDS + limits.time))
         with self._within(limits) as deadline:
-            number = self._next_number()
-            self.channel.send(number, b"L", content, deadline)
             return decode(self.channel.receive(number, deadline, _most(ANY_SIZE)), LoadAnswer, ANY_SIZE)
 
     def run(self, content: bytes, limits: Limits, replies: Replies) -> Answer:
@@ -82,11 +81,10 @@ class Worker(Process):
 
         Raises `CallError` for a failure of the whole call.
         """
-        self._begin()
+        number = self._next_number()
+        self._begin(lambda: self.channel.send(number, b"R", content, time.monotonic() + _READY_SECONDS + limits.time))
         self.calls += 1
         with self._within(limits) as deadline:
-            number = self._next_number()
-            self.channel.send(number, b"R", content, deadline)
             answer = answer_of(self.channel, number, deadline, limits, replies)
         if self.language == "python":  # without `fork` there is no other way to start afresh
             self.end()
@@ -94,9 +92,13 @@ class Worker(Process):
             raise CallError(answer)
         return answer
 
-    def _begin(self) -> None:
-        """Waits until the worker has cleaned up, before the time of a call starts. One that does not get there ends."""
+    def _begin(self, send: Callable[[], None]) -> None:
+        """Sends a frame, and waits until the worker has cleaned up after the call before; only then time starts.
+
+        It reads the frame meanwhile. One that does not get there ends.
+        """
         try:
+            send()
             self._await_ready(_READY_SECONDS)
         except (TimeoutError, ClosedError, TransformationError):
             self.end()

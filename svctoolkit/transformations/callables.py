@@ -9,8 +9,8 @@ from copy import deepcopy
 from typing import Any
 
 from svctoolkit.errors import TransformationError
-from svctoolkit.events import MAX_DEPTH
-from svctoolkit.transformations._contract import Metadata, NotPlain, Output, outputs, plain_copy
+from svctoolkit.json_types import Json
+from svctoolkit.transformations._contract import Metadata, NotPlain, Output, encode, json_copy, outputs
 
 
 class CallableTransformation:
@@ -19,17 +19,20 @@ class CallableTransformation:
     The function gets a copy and may change it. It returns the event, a list of events, or None to drop it.
     """
 
+    # Any: the user's function, with one argument or two
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self._wants_metadata = len(inspect.signature(function).parameters) > 1
+        self.wants_metadata = len(inspect.signature(function).parameters) > 1
 
-    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+    def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
         return [self._transform(event, about) for event, about in zip(events, metadata, strict=True)]
 
     def _transform(self, event: Mapping[str, Any], about: Metadata) -> Output:
-        copy = _copy(event)
+        text, copy = _copy(event)
         try:
-            returned = self.function(copy, lambda _event: about) if self._wants_metadata else self.function(copy)
+            returned = self.function(copy, lambda _event: about) if self.wants_metadata else self.function(copy)
+            if returned is copy and type(event) is dict and _is_json(copy, text):
+                return Output((event,))
             return Output(outputs(returned))
         except TransformationError as error:
             return Output(error=error)
@@ -37,12 +40,21 @@ class CallableTransformation:
             return Output(error=_error_with_place(error))
 
 
-def _copy(event: Mapping[str, Any]) -> dict[str, Any]:
+def _copy(event: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
+    """The JSON of an event, which is empty where that is another value, and a copy."""
+    plain = event if type(event) is dict else dict(event)
     try:
-        copy: dict[str, Any] = plain_copy(dict(event), MAX_DEPTH)
+        return json_copy(plain)
     except NotPlain:  # whoever calls in process may have put anything into it
-        return deepcopy(dict(event))
-    return copy
+        return b"", deepcopy(plain)
+
+
+def _is_json(event: dict[str, Any], text: bytes) -> bool:
+    """Whether an event still has this JSON."""
+    try:
+        return encode(event) == text
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def _error_with_place(error: BaseException) -> TransformationError:

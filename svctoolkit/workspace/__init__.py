@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from svctoolkit.json_types import Json
 from svctoolkit.workspace._code import UserCode
 from svctoolkit.workspace._items import (
+    Account,
+    Calls,
     Connection,
     DataPlaneSettings,
     Delivery,
@@ -13,15 +14,21 @@ from svctoolkit.workspace._items import (
     Language,
     Library,
     Person,
+    PlaneLimits,
     Source,
+    Throttle,
+    TrackingPlan,
     Transformation,
     config_secrets,
     file_secrets,
 )
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._output import mask_output
+from svctoolkit.workspace._service import configuration_of
 
 __all__ = [
+    "Account",
+    "Calls",
     "Connection",
     "DataPlaneSettings",
     "Delivery",
@@ -29,18 +36,22 @@ __all__ = [
     "Language",
     "Library",
     "Person",
+    "PlaneLimits",
     "Source",
+    "Throttle",
+    "TrackingPlan",
     "Transformation",
     "UserCode",
     "Workspace",
     "config_secrets",
+    "configuration_of",
     "file_secrets",
     "mask_output",
     "schema",
 ]
 
 
-def schema() -> dict[str, Any]:
+def schema() -> dict[str, Json]:
     """The JSON Schema (2020-12) of a workspace file."""
     from svctoolkit.workspace import _shapes
 

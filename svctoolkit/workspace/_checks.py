@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
-from svctoolkit.errors import InvalidConfig, did_you_mean
+from svctoolkit.errors import InvalidConfig, InvalidPlan, UnknownName, did_you_mean
+from svctoolkit.plans import setting_problems
 from svctoolkit.workspace._items import Destination
 
 if TYPE_CHECKING:
@@ -20,13 +21,15 @@ _HASH = re.compile("[0-9a-f]{64}")
 class Flaw(NamedTuple):
     """Something that does not hold, at a path in the workspace file, or at the key there.
 
-    `missing` is the path of the item that a reference asks for.
+    `missing` is the path of the item that a reference asks for. `bearable`: it concerns one destination's type or
+    configuration, and the rest of the workspace works without; whoever sends an event there is told again.
     """
 
     path: tuple[str | int, ...]
     message: str
     key: bool = False
     missing: tuple[str, ...] = ()
+    bearable: bool = False
 
 
 def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
@@ -40,10 +43,13 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
         if reference is not None and reference not in workspace.transformations:
             path = ("destinations", key, "transformation")
             yield _dangling(path, "transformations", reference, workspace.transformations)
+        if destination.account is not None and destination.account not in workspace.accounts:
+            yield _dangling(("destinations", key, "account"), "accounts", destination.account, workspace.accounts)
         if types:
-            yield from _type(key, destination)
+            yield from (flaw._replace(bearable=True) for flaw in _type(key, destination))
     yield from _code(workspace)
     yield from _people(workspace)
+    yield from _plans(workspace)
     yield from _delivery(workspace)
 
 
@@ -147,13 +153,33 @@ def _code(workspace: Workspace) -> Iterator[Flaw]:
 def _people(workspace: Workspace) -> Iterator[Flaw]:
     emails = set()
     for i, person in enumerate(workspace.people):
-        if ":" in person.email or not person.email:
-            yield Flaw(("people", i, "email"), "an e-mail address has no colon in it, and is not empty")
-        elif person.email in emails:
+        if ":" in person.email:
+            yield Flaw(("people", i, "email"), "an e-mail address has no colon in it")
+        elif person.email and person.email in emails:
             yield Flaw(("people", i, "email"), f"{person.email} is in the list already")
         if not _HASH.fullmatch(person.token_hash):
             yield Flaw(("people", i, "token"), "a hashed token is 'sha256:' and 64 hexadecimal digits")
         emails.add(person.email)
+
+
+def _plans(workspace: Workspace) -> Iterator[Flaw]:
+    """That sources name plans that are there, and settings that the service knows."""
+    for key, source in workspace.sources.items():
+        path: tuple[str, ...] = ("sources", key, "trackingPlan")
+        inside = (*path, "plan") if source.plan_settings is not None else path
+        if source.tracking_plan is not None and source.tracking_plan not in workspace.tracking_plans:
+            hint = _hint(source.tracking_plan, workspace.tracking_plans)
+            missing = ("trackingPlans", source.tracking_plan)
+            yield Flaw(inside, f"no tracking plan is called {source.tracking_plan!r}.{hint}", missing=missing)
+        elif source.tracking_plan is not None and (item := workspace.tracking_plans[source.tracking_plan]).project.name:
+            try:
+                _ = item.chosen
+            except UnknownName:
+                pass  # told where the plan stands
+            except InvalidPlan as error:
+                yield Flaw(inside, error.problems[0].message)
+        for steps, message in setting_problems(source.plan_settings or {}):
+            yield Flaw((*path, "settings", *steps), message, key=True)
 
 
 def _delivery(workspace: Workspace) -> Iterator[Flaw]:

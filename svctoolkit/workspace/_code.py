@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from svctoolkit import transformations
 from svctoolkit.delivery import HttpRequest, Recorder, Transport
 from svctoolkit.errors import DeliveryError, TransformationError
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
 from svctoolkit.transformations import (
     CallableTransformation,
@@ -79,7 +80,7 @@ class UserCode:
                     by_file[file] = total | {line: total.get(line, 0) + count for line, count in lines.items()}
         return by_file
 
-    def source(self, transformation: Transformation) -> Any:
+    def source(self, transformation: Transformation) -> Json:
         """Everything that makes a loaded transformation what it is: equal as long as nothing of it has changed."""
         workspace = self._workspace
         libraries = {key: (library.language, library.code) for key, library in workspace.libraries.items()}
@@ -109,7 +110,7 @@ class UserCode:
         return FetchResponse(response.status, response.headers, response.body)
 
     def _locate(self, ip: str) -> Any:
-        service = self._workspace.delivery.geolocation or _GEOLOCATION
+        service = reveal(self._workspace.delivery.geolocation) or _GEOLOCATION
         response = self._fetch(FetchRequest("GET", f"{service.rstrip('/')}/geoip/{ip}", timeout=1.0))
         if response.status != 200:
             raise DeliveryError(
@@ -127,6 +128,8 @@ class _Code:
     An error of the code itself is its error until the code changes. Any other (a limit, a worker that died, a machine
     without room) is tried again after a while: it may have been the machine's.
     """
+
+    wants_metadata = True
 
     def __init__(
         self,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from svctoolkit.destinations import definitions
-from svctoolkit.secrets import secret_texts
-from svctoolkit.url_secrets import config_url_secrets
+from svctoolkit.json_types import Json
+from svctoolkit.plans import Plan, Project
+from svctoolkit.secrets import Secret, secret_texts
+from svctoolkit.url_secrets import config_url_secrets, url_secrets
 
 if TYPE_CHECKING:
     from svctoolkit.transformations import Output
@@ -24,6 +26,8 @@ LANGUAGES: Mapping[str, Language] = {".py": "python", ".js": "javascript", ".mjs
 @dataclass(slots=True)
 class Person:
     """Who may use the Test API of a served workspace. Only a hash of the token is kept.
+
+    A service access token has no e-mail address: it logs in with an empty user name.
 
     `written` is how the token stands in a file: `$(env:NAME)`, or the hash as `sha256:<hex>`.
     """
@@ -55,7 +59,11 @@ class Connection:
 
 @dataclass(slots=True)
 class Source:
-    """Where events come from."""
+    """Where events come from.
+
+    `tracking_plan` is the key of the plan that its events are checked against, `plan_settings` what becomes of those
+    that break it, by event type, in the service's spelling or in rudder-cli's. Without settings they go on, marked.
+    """
 
     key: str
     id: str
@@ -64,6 +72,8 @@ class Source:
     write_key: str = field(default="", repr=False)
     enabled: bool = True
     connections: list[Connection] = field(default_factory=list)
+    tracking_plan: str | None = None
+    plan_settings: dict[str, dict[str, Any]] | None = None
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
@@ -72,14 +82,14 @@ class Source:
         return display.bundle(source(self), repr(self))
 
 
-def config_secrets(type: str, config: Mapping[str, Any]) -> Iterator[str]:
+def config_secrets(type: str, config: Mapping[str, Json]) -> Iterator[str]:
     """The text of everything in a configuration of a destination type, or in overrides of one, that is secret."""
     yield from secret_texts(config)
     yield from definitions.secret_values(type, config)
     yield from config_url_secrets(config)
 
 
-def file_secrets(data: Any) -> Iterator[str]:
+def file_secrets(data: Json) -> Iterator[str]:
     """The secrets that stand in a file as it was written: tokens of people, credentials, passwords in URLs."""
     workspace = (
         data.get("workspace") if isinstance(data, Mapping) and isinstance(data.get("workspace"), Mapping) else data
@@ -97,9 +107,52 @@ def file_secrets(data: Any) -> Iterator[str]:
 
 
 @dataclass(slots=True)
+class Account:
+    """What destinations with OAuth deliver with. `secret` is what the service would hold of it, such as `access_token`.
+
+    When a destination says that the token has expired, the next of `renewals` replaces what it names; `renewed` counts
+    them. `active` becomes false when a destination says that the account may not be used any more.
+    """
+
+    key: str
+    secret: dict[str, Any] = field(default_factory=dict, repr=False)
+    renewals: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    renewed: int = 0
+    active: bool = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "secret":
+            value = _protect(value)
+        elif name == "renewals":
+            value = [_protect(renewal) for renewal in value]
+        object.__setattr__(self, name, value)
+
+    def tokens(self) -> dict[str, Json]:
+        """What is valid now."""
+        valid = dict(self.secret)
+        for renewal in self.renewals[: self.renewed]:
+            valid |= renewal
+        return valid
+
+    def renew(self) -> None:
+        """Get new tokens; without more of them the old ones stay."""
+        self.renewed = min(self.renewed + 1, len(self.renewals))
+
+    def secrets(self) -> Iterator[str]:
+        """Every text that nobody should see, also of tokens that are not valid any more."""
+        for values in (self.secret, *self.renewals):
+            yield from secret_texts(values)
+
+
+def _protect(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: Secret(value) if isinstance(value, str) and value else value for key, value in values.items()}
+
+
+@dataclass(slots=True)
 class Destination:
     """One configured instance of a destination type. `config` is as the service stores it.
 
+    `account` is the key of the account that it delivers with, for types with OAuth.
     Whatever the type's definition calls secret becomes a `Secret` in it, which shows itself nowhere.
     """
 
@@ -110,6 +163,7 @@ class Destination:
     enabled: bool = True
     config: dict[str, Any] = field(default_factory=dict, repr=False)
     transformation: str | None = None
+    account: str | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "config" and isinstance(value, Mapping):
@@ -156,7 +210,7 @@ class Transformation:
 
         return display.bundle(transformation(self), repr(self))
 
-    def run(self, event: Mapping[str, Any], *, metadata: Mapping[str, Any] | None = None) -> Output:
+    def run(self, event: Mapping[str, Json], *, metadata: Mapping[str, Json] | None = None) -> Output:
         """What becomes of one event: `events` (none: dropped), or `error`; and the `logs` of the code.
 
         Requests of the code go where the workspace's delivery mode says; in mode `record` a recorder answers them.
@@ -188,6 +242,53 @@ def _file_name(item: Transformation | Library) -> str:
     return item.file.as_posix() if item.file else f"{item.key}.{'py' if item.language == 'python' else 'js'}"
 
 
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """How jobs reach a router call, in which they may share requests: at most `jobs` of them.
+
+    A call is made of what waits when the destination is free. With `wait` it is made as soon as there are so many jobs,
+    or when the first has waited so many seconds; whoever waits until nothing is under way lets it be made at once.
+    """
+
+    jobs: int = 20
+    wait: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """At most `limit` jobs reach a destination in any window of so many `seconds`."""
+
+    limit: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class TrackingPlan:
+    """Plans from a file, or a project of rudder-cli in a folder: `path`, relative to the workspace's folder.
+
+    `plan` says which of several is meant, `version` which version it counts as where the file does not say, `format`
+    how it is to be read where that is not to be found out. Unless `strict`, schemas that the service refuses are
+    taken, and their events pass unchecked as they do there.
+    """
+
+    key: str
+    path: Path | None = None
+    format: str | None = None
+    plan: str | None = None
+    version: int | None = None
+    strict: bool = True
+    project: Project = field(default_factory=Project, repr=False)
+
+    @property
+    def chosen(self) -> Plan:
+        """The plan that is meant. Raises `InvalidPlan` where it does not say which."""
+        plan = self.project.plan(self.plan)
+        return plan if self.version in (None, plan.version) else replace(plan, version=self.version)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return self.chosen._repr_mimebundle_()
+
+
 @dataclass(slots=True)
 class Delivery:
     """Where the destinations' requests go: `mode` is `record` (nothing leaves the machine), `live`, `cassette`, or one
@@ -198,20 +299,47 @@ class Delivery:
     from the workspace's folder.
     `allow` lists hosts, addresses or networks that the network policy lets through although it would refuse them.
     `timeout` is in seconds, for one request. `geolocation` is the address of a service that answers
-    `<geolocation>/geoip/<ip>` with JSON: what `geolocation(ip)` in a transformation gives.
+    `<geolocation>/geoip/<ip>` with JSON: what `geolocation(ip)` in a transformation gives. One with a password or a key
+    in it becomes a `Secret`.
 
     How a data plane delivers: `profile` is `quick` (for tests) or `production` (as the service, for three hours);
     `backoff` replaces members of its back-off by name; `width` is how many requests a destination gets at a time.
+    `batch` says how events share requests; None: each has its own. `throttle` slows destinations down, by the key of
+    one or by its type.
     """
 
     mode: str = "record"
     allow: list[str] = field(default_factory=list)
     timeout: float = 60.0
-    geolocation: str = ""
+    geolocation: str | Secret = ""
     cassette: Path | None = None
     profile: str = "quick"
     backoff: dict[str, float] = field(default_factory=dict)
     width: int = 8
+    batch: Calls | None = field(default_factory=Calls)
+    throttle: dict[str, Throttle] = field(default_factory=dict)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "geolocation" and isinstance(value, str) and any(url_secrets(value)):
+            value = Secret(value)
+        object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneLimits:
+    """What a data plane takes and holds in memory at most.
+
+    `body` are the bytes of a request after decompression; `answer` those of an answer, of which else the head is kept;
+    `waiting` the events of a destination in memory (those of two calls always), and `unrouted` the bytes of requests
+    that are not routed yet: the rest waits in the store; `changes` those that are kept for slow readers of the live
+    stream.
+    """
+
+    body: int = 4000 * 1024
+    answer: int = 1_000_000
+    waiting: int = 2000
+    unrouted: int = 16 << 20
+    changes: int = 10_000
 
 
 @dataclass(slots=True)
@@ -226,3 +354,4 @@ class DataPlaneSettings:
     window: float = 3600.0
     events: int | None = None
     seconds: float | None = None
+    limits: PlaneLimits = field(default_factory=PlaneLimits)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from svctoolkit import yamlfile
-from svctoolkit.errors import ConfigError, InvalidWorkspace
+from svctoolkit import plans, yamlfile
+from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName, WorkspaceWarning
 from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
-from svctoolkit.workspace import _service
-from svctoolkit.workspace._checks import Flaw, flaws
+from svctoolkit.workspace import _checks, _environments, _service, own_types
+from svctoolkit.workspace._checks import Flaw
+from svctoolkit.workspace._env_file import load_env
 from svctoolkit.workspace._items import (
     LANGUAGES,
+    Account,
+    Calls,
     Connection,
     DataPlaneSettings,
     Delivery,
@@ -25,11 +29,23 @@ from svctoolkit.workspace._items import (
     Language,
     Library,
     Person,
+    PlaneLimits,
     Source,
+    Throttle,
+    TrackingPlan,
     Transformation,
 )
 from svctoolkit.workspace._references import has_reference, resolve
-from svctoolkit.workspace._shapes import LibraryShape, SourceShape, TransformationShape, WorkspaceShape, schema
+from svctoolkit.workspace._shapes import (
+    AccountShape,
+    LibraryShape,
+    SourcePlanShape,
+    SourceShape,
+    TrackingPlanShape,
+    TransformationShape,
+    WorkspaceShape,
+    schema,
+)
 from svctoolkit.yamlfile import Document
 
 if TYPE_CHECKING:
@@ -38,29 +54,64 @@ if TYPE_CHECKING:
 _Path: TypeAlias = tuple[str | int, ...]
 
 
-def workspace_of(
-    document: Document, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]
+def load_file(
+    kind: type[Workspace], path: Path, environ: Mapping[str, str], *, strict: bool, environment: str | None
 ) -> Workspace:
-    """The workspace that a document describes. Raises `InvalidWorkspace` with every problem, in file order."""
+    """See `Workspace.load`."""
+    document = yamlfile.load(path, error=InvalidWorkspace)
+    own_types.register(path.parent)
+    name = environ.get(_environments.VARIABLE, "") if environment is None else environment
+    if name:
+        document = _environments.apply(document, name, path)
+    workspace = workspace_of(document, kind, path.parent, load_env(path.parent, environ), strict=strict)
+    if name:
+        workspace.environments = {}  # it is one of them now, and would be saved as what it is
+    return workspace
+
+
+def workspace_of(
+    document: Document, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str], *, strict: bool
+) -> Workspace:
+    """The workspace that a document describes. Raises `InvalidWorkspace` with every problem, in file order.
+
+    Where only the types and configurations of destinations are wrong, that is a `WorkspaceWarning`; an error with
+    `strict`.
+    """
     with yamlfile.without_collector():
         if _service.describes(document):
-            return _service.workspace_of(document, kind)
-        return _from_file(document, kind, folder, environ)
-
-
-def _from_file(document: Document, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]) -> Workspace:
-    misfits = yamlfile.misfits(document.data, schema())
-    problems = [Flaw(tuple(m.path), m.message, key=m.at_key) for m in misfits]
-    if len(problems) <= yamlfile.MAX_PROBLEMS:
-        rest = _Rest(document.data, misfits)
-        builder = _Builder(kind, folder, environ)
-        workspace = builder.workspace(msgspec.convert(rest.data, WorkspaceShape))
-        workspace.folder = folder
-        problems += _others(rest, builder.flaws, workspace)
-    if problems:
-        problems.sort(key=lambda flaw: document.position(flaw.path, key=flaw.key))
-        raise InvalidWorkspace(yamlfile.cap(document.problem(f.path, f.message, key=f.key) for f in problems))
+            document = _service.configuration_of(document)
+            workspace, flaws = _service.workspace_of(document, kind)
+        else:
+            workspace, flaws = _from_file(document, kind, folder, environ)
+    if flaws and (strict or not all(flaw.bearable for flaw in flaws)):
+        raise InvalidWorkspace(_problems(document, flaws))
+    if flaws:
+        warnings.warn(WorkspaceWarning(_problems(document, flaws)), stacklevel=4)  # whose call of `load` it was
     return workspace
+
+
+def _problems(document: Document, flaws: Sequence[Flaw]) -> list[Problem]:
+    return yamlfile.cap(document.problem(flaw.path, flaw.message, key=flaw.key) for flaw in flaws)
+
+
+def _from_file(
+    document: Document, kind: type[Workspace], folder: Path | None, environ: Mapping[str, str]
+) -> tuple[Workspace, list[Flaw]]:
+    """The workspace without what has the wrong shape, and what is wrong, in file order."""
+    misfits = yamlfile.misfits(document.data, schema())
+    flaws = [Flaw(tuple(m.path), m.message, key=m.at_key) for m in misfits]
+    if len(flaws) > yamlfile.MAX_PROBLEMS:
+        raise InvalidWorkspace(_problems(document, _in_order(document, flaws)))
+    rest = _Rest(document.data, misfits)
+    builder = _Builder(kind, folder, environ)
+    workspace = builder.workspace(msgspec.convert(rest.data, WorkspaceShape))
+    workspace.folder = folder
+    workspace.environments = rest.data.get("environments", {})
+    return workspace, _in_order(document, [*flaws, *_others(rest, builder.flaws, workspace)])
+
+
+def _in_order(document: Document, flaws: Sequence[Flaw]) -> list[Flaw]:
+    return sorted(flaws, key=lambda flaw: document.position(flaw.path, key=flaw.key))
 
 
 class _Rest:
@@ -108,10 +159,14 @@ def _from_the_end(path: _Path) -> tuple[list[int], int]:
 
 def _stray_references(value: Any, path: _Path) -> Iterator[Flaw]:
     if isinstance(value, str) and has_reference(value):
-        yield Flaw(path, "$(env:...) works in a destination's configuration, as a credential and as a token")
+        yield Flaw(
+            path,
+            "$(env:...) works in a destination's configuration, as a credential, in an account, as a token and in "
+            "`geolocation`",
+        )
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if key not in ("config", "token", "code", "credentials"):
+            if key not in ("config", "token", "code", "credentials", "secret", "renewals", "geolocation"):
                 yield from _stray_references(inner, (*path, key))
     elif isinstance(value, list):
         for i, inner in enumerate(value):
@@ -122,7 +177,7 @@ def _others(rest: _Rest, problems: list[Flaw], workspace: Workspace) -> list[Fla
     """What is wrong with what has the right shape, without what follows from a problem that is told already."""
     others = [_place(flaw, rest) for flaw in [*_stray_references(rest.data, ()), *problems]]
     paths = {*rest.removed, *(flaw.path for flaw in others)}
-    later = (_place(flaw, rest) for flaw in flaws(workspace))
+    later = (_place(flaw, rest) for flaw in _checks.flaws(workspace))
     return [*others, *islice((f for f in later if not _follows(f, paths)), yamlfile.MAX_PROBLEMS + 1)]
 
 
@@ -157,6 +212,7 @@ class _Builder:
                     item.enabled,
                     self._config(item.config, ("destinations", key, "config")),
                     item.transformation,
+                    item.account,
                 )
                 for key, item in shape.destinations.items()
             },
@@ -164,7 +220,9 @@ class _Builder:
             libraries={
                 key: Library(key, *self._code(item, ("libraries", key))) for key, item in shape.libraries.items()
             },
+            accounts={key: self._account(key, item) for key, item in shape.accounts.items()},
             credentials=self._config(shape.credentials, ("credentials",)),
+            tracking_plans={key: self._tracking_plan(key, item) for key, item in shape.tracking_plans.items()},
             people=[
                 self._person(person.email, person.token, ("people", i, "token"))
                 for i, person in enumerate(shape.people)
@@ -173,17 +231,20 @@ class _Builder:
                 delivery.mode,
                 delivery.allow,
                 float(delivery.timeout),
-                delivery.geolocation,
+                self._resolve(delivery.geolocation, ("delivery", "geolocation")),
                 Path(delivery.cassette) if delivery.cassette else None,
                 delivery.profile,
                 {n: v for n, v in msgspec.structs.asdict(delivery.backoff).items() if v is not None},
                 delivery.width,
+                None if isinstance(delivery.batch, str) else Calls(delivery.batch.jobs, float(delivery.batch.wait)),
+                {key: Throttle(item.limit, float(item.seconds)) for key, item in delivery.throttle.items()},
             ),
             data_plane=DataPlaneSettings(
                 shape.data_plane.lenient,
                 float(shape.data_plane.window),
                 shape.data_plane.retention.events,
                 shape.data_plane.retention.seconds,
+                PlaneLimits(**msgspec.structs.asdict(shape.data_plane.limits)),
             ),
             limits=Limits(**msgspec.structs.asdict(shape.limits)),
         )
@@ -193,12 +254,49 @@ class _Builder:
             Connection(c) if isinstance(c, str) else Connection(c.destination, c.enabled) for c in shape.destinations
         ]
         name = key if shape.name is None else shape.name
-        return Source(key, shape.id or key, name, shape.type, shape.write_key or key, shape.enabled, connections)
+        plan = shape.tracking_plan
+        named, settings = (plan.plan, plan.settings) if isinstance(plan, SourcePlanShape) else (plan, None)
+        return Source(
+            key,
+            shape.id or key,
+            name,
+            shape.type,
+            shape.write_key or key,
+            shape.enabled,
+            connections,
+            named,
+            settings,
+        )
+
+    def _tracking_plan(self, key: str, shape: TrackingPlanShape) -> TrackingPlan:
+        """Its files are read here; what is wrong in them stands in their own lines."""
+        path = ("trackingPlans", key)
+        item = TrackingPlan(key, None, shape.format, shape.plan, shape.version, shape.strict)
+        if (shape.project is None) == (shape.file is None):
+            self._flaw(path, "give the folder of a 'project', or a 'file', one of them", key=True)
+            return item
+        item.path = Path(shape.project or shape.file or "")
+        member = "file" if shape.project is None else "project"
+        form = item.format or ("rudder-cli" if shape.project is not None else None)
+        try:
+            item.project = plans.load(self._folder / item.path, format=form, strict=item.strict)
+            if item.plan is not None:
+                item.project.plan(item.plan)
+        except UnknownName as error:
+            self._flaw((*path, "format" if error.kind.startswith("format") else "plan"), str(error.problems[0].message))
+        except ConfigError as error:
+            self._flaw((*path, member), f"cannot be used:\n{error}")
+        return item
 
     def _transformation(self, key: str, shape: TransformationShape) -> Transformation:
         language, code, file, version = self._code(shape, ("transformations", key))
         name = key if shape.name is None else shape.name
         return Transformation(key, shape.id or key, name, language, None, code, file, version)
+
+    def _account(self, key: str, shape: AccountShape) -> Account:
+        path = ("accounts", key)
+        secret = self._config(shape.secret, (*path, "secret"))
+        return Account(key, secret, self._config(shape.renewals, (*path, "renewals")))
 
     def _person(self, email: str, written: str, path: _Path) -> Person:
         token = self._resolve(written, path)

@@ -7,14 +7,17 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from svctoolkit.errors import ConfigError, InvalidWorkspace, Problem, UnknownName
-from svctoolkit.secrets import Masker, Secret, reveal
+from svctoolkit.errors import InvalidWorkspace, Problem, UnknownName
+from svctoolkit.json_types import Json
+from svctoolkit.plans import FORWARDING, Link, Settings
+from svctoolkit.secrets import Masker, Secret, secret_texts
 from svctoolkit.transformations import Limits, Scope
 from svctoolkit.url_secrets import config_url_secrets
 from svctoolkit.workspace._items import (
     LANGUAGES,
+    Account,
     Connection,
     DataPlaneSettings,
     Delivery,
@@ -23,12 +26,16 @@ from svctoolkit.workspace._items import (
     Library,
     Person,
     Source,
+    TrackingPlan,
     Transformation,
 )
+from svctoolkit.workspace._lookup import code_of, lookup
+from svctoolkit.workspace._secrets import KnownSecrets
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder, Transport
     from svctoolkit.delivery.modes import Mode, Setting
+    from svctoolkit.plans import Plan
     from svctoolkit.yamlfile import Document
 
 
@@ -60,51 +67,81 @@ class Workspace:
     destinations: dict[str, Destination] = field(default_factory=dict)
     transformations: dict[str, Transformation] = field(default_factory=dict)
     libraries: dict[str, Library] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)  # what destinations with OAuth deliver with
     credentials: dict[str, Secret | str] = field(default_factory=dict, repr=False)  # what getCredential gives
+    tracking_plans: dict[str, TrackingPlan] = field(default_factory=dict)
     people: list[Person] = field(default_factory=list)
     delivery: Delivery = field(default_factory=Delivery)
     data_plane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
+    environments: dict[str, Any] = field(default_factory=dict, repr=False)  # as written: what is different in each
     folder: Path | None = field(default=None, repr=False)  # what relative paths in it start from
     #: whose code it is: no process of the sandbox ever serves two workspaces
     scope: Scope = field(default_factory=Scope, init=False, repr=False, compare=False)
     _transports: dict[Path, Transport] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: KnownSecrets = field(default_factory=KnownSecrets, init=False, repr=False, compare=False)
 
     @classmethod
-    def load(cls, path: Path | str, *, environ: Mapping[str, str] = os.environ) -> Workspace:
+    def load(
+        cls,
+        path: Path | str,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        strict: bool = False,
+        environment: str | None = None,
+    ) -> Workspace:
         """The workspace in a YAML file, or in the service's workspace configuration (a JSON file).
 
-        `$(env:NAME)` and `$(env:NAME:-default)` stand for environment variables in a configuration and as a token;
-        `$$(env:` is that text itself. What is not in `environ` may stand in a file `.env` beside it. Relative
-        files start from the file's folder. Of the service's configuration,
-        members without a meaning here are left out, and destination types are not checked.
+        `$(env:NAME)` and `$(env:NAME:-default)` stand for environment variables in a configuration, as a credential, as
+        a token and in `delivery.geolocation`; `$$(env:` is that text itself. What is not in `environ` may stand in a
+        file `.env` beside it. Relative files start from the file's folder. Of the service's configuration,
+        members without a meaning here are left out.
 
-        Raises `InvalidWorkspace` with every problem at once, each with file, line and column.
+        `environment` chooses one of the file's `environments`, or of the files `workspace.NAME.yaml` beside it; by
+        default the one that `SVC_ENV` in `environ` names, if any. What it says replaces what the workspace says.
+
+        Destination types in `destinations.py` or `destinations/` beside the file are added to the catalogue, where code
+        is trusted: see `svctoolkit.workspace.own_types`.
+
+        Destination types that nobody knows, and configurations that do not fit their type, are kept as they are, with a
+        `WorkspaceWarning`: the rest works. With `strict` they are errors.
+
+        Raises `InvalidWorkspace` with every problem at once, each with file, line and column, and `UnknownName` for an
+        environment that is not there.
         """
-        from svctoolkit import yamlfile
-        from svctoolkit.workspace._env_file import load_env
+        from svctoolkit.workspace._load import load_file
 
-        path = Path(path)
-        document = yamlfile.load(path, error=InvalidWorkspace)
-        return cls.of(document, folder=path.parent, environ=load_env(path.parent, environ))
+        return load_file(cls, Path(path), environ, strict=strict, environment=environment)
 
     @classmethod
     def loads(
-        cls, text: str, *, name: str = "", folder: Path | None = None, environ: Mapping[str, str] = os.environ
+        cls,
+        text: str,
+        *,
+        name: str = "",
+        folder: Path | None = None,
+        environ: Mapping[str, str] = os.environ,
+        strict: bool = False,
     ) -> Workspace:
         """The workspace in a text, shown as `name` in errors. Otherwise as `load`."""
         from svctoolkit import yamlfile
 
-        return cls.of(yamlfile.load(text, name=name, error=InvalidWorkspace), folder=folder, environ=environ)
+        document = yamlfile.load(text, name=name, error=InvalidWorkspace)
+        return cls.of(document, folder=folder, environ=environ, strict=strict)
 
     @classmethod
     def of(
-        cls, document: Document, *, folder: Path | None = None, environ: Mapping[str, str] = os.environ
+        cls,
+        document: Document,
+        *,
+        folder: Path | None = None,
+        environ: Mapping[str, str] = os.environ,
+        strict: bool = False,
     ) -> Workspace:
         """The workspace in a document that is read already. Otherwise as `load`."""
         from svctoolkit.workspace._load import workspace_of
 
-        return workspace_of(document, cls, folder, environ)
+        return workspace_of(document, cls, folder, environ, strict=strict)
 
     def dumps(self) -> str:
         """This workspace as YAML; `loads` gives it back. Members with their default value are left out.
@@ -160,7 +197,7 @@ class Workspace:
         Raises `UnknownName`.
         """
         if destinations is None:
-            return _lookup("source", key, self.sources)
+            return lookup("source", key, self.sources)
         connections = [Connection(self.destination(d).key) for d in destinations]
         item = Source(key, id or key, name or key, type, key if write_key is None else write_key, enabled, connections)
         self.sources[key] = item
@@ -174,21 +211,39 @@ class Workspace:
         id: str | None = None,
         name: str | None = None,
         enabled: bool = True,
-        config: Mapping[str, Any] | None = None,
+        config: Mapping[str, Json] | None = None,
         transformation: str | None = None,
+        account: str | None = None,
     ) -> Destination:
         """The destination with this key or id; with `type`, a new one of that type.
 
-        Raises `UnknownName` for a destination or transformation that is not there.
+        Raises `UnknownName` for a destination, transformation or account that is not there.
         """
         if type is None:
-            return _lookup("destination", key, self.destinations)
+            return lookup("destination", key, self.destinations)
         if transformation is not None:
-            transformation = _lookup("transformation", transformation, self.transformations).key
-        item = Destination(key, id or key, name or key, type, enabled, dict(config or {}), transformation)
+            transformation = lookup("transformation", transformation, self.transformations).key
+        if account is not None:
+            account = self.account(account).key
+        item = Destination(key, id or key, name or key, type, enabled, dict(config or {}), transformation, account)
         self.destinations[key] = item
         return item
 
+    def account(
+        self, key: str, *, secret: Mapping[str, Json] | None = None, renewals: Sequence[Mapping[str, Json]] = ()
+    ) -> Account:
+        """The account with this key; with `secret`, a new one. Raises `UnknownName`."""
+        if secret is not None:
+            self.accounts[key] = Account(key, dict(secret), [dict(renewal) for renewal in renewals])
+        if key not in self.accounts:
+            raise UnknownName("account", key, self.accounts)
+        return self.accounts[key]
+
+    def account_of(self, destination: Destination) -> Account | None:
+        """What a destination delivers with; None without OAuth. Raises `UnknownName` for one that is not there."""
+        return None if destination.account is None else self.account(destination.account)
+
+    # Any: the user's function, with one argument or two
     def transformation(
         self,
         key: str,
@@ -206,19 +261,63 @@ class Workspace:
         Raises `UnknownName`, or `InvalidWorkspace` for a file that cannot be read.
         """
         if function is None and not code and file is None:
-            item = _lookup("transformation", key, self.transformations)
+            item = lookup("transformation", key, self.transformations)
         else:
             path = None if file is None else Path(file)
             if path is not None and not code:
-                code = _load_file(path if self.folder is None else self.folder / path)
+                code = code_of(path if self.folder is None else self.folder / path)
             chosen = language or (LANGUAGES.get(path.suffix) if path else None) or "python"
             item = self.transformations[key] = Transformation(key, key, key, chosen, function, code, path)
         item.workspace = self
         return item
 
+    def tracking_plan(
+        self, key: str, plan: Plan | Path | str | None = None, *, format: str | None = None, strict: bool = True
+    ) -> TrackingPlan:
+        """The tracking plan with this key; with `plan`, a new one: a plan, or the path of a file or a project.
+
+        Raises `UnknownName`, or `InvalidPlan` for what cannot be read.
+        """
+        if plan is None:
+            if key not in self.tracking_plans:
+                raise UnknownName("tracking plan", key, self.tracking_plans)
+            return self.tracking_plans[key]
+        from svctoolkit import plans
+
+        if isinstance(plan, plans.Plan):
+            item = TrackingPlan(key, plan=plan.id, project=plans.Project({plan.id: plan}))
+        else:
+            path = (self.folder or Path()) / plan
+            item = TrackingPlan(key, Path(plan), format, strict=strict)
+            item.project = plans.load(path, format=format, strict=strict)
+        self.tracking_plans[key] = item
+        return item
+
+    def plan_link(self, source: Source) -> Link | None:
+        """The plan that a source's events are checked against, with its settings; None where there is none.
+
+        What the source says counts. If it says nothing, a project that has a source with its id does.
+        """
+        if not self.tracking_plans:
+            return None
+        linked = None
+        for item in self.tracking_plans.values():
+            link = item.project.links.get(source.id)
+            if link is not None and link.plan is not None and source.tracking_plan in (None, item.key):
+                linked = link
+        if source.tracking_plan is None:
+            plan = linked.plan if linked else None
+        else:
+            plan = self.tracking_plan(source.tracking_plan).chosen
+        if plan is None:
+            return None
+        if source.plan_settings is not None:
+            return Link(plan, Settings.of_words(source.plan_settings))
+        return Link(plan, linked.settings if linked and linked.plan is plan else FORWARDING)
+
     def destinations_of(self, source: Source) -> list[Destination]:
         """The destinations of the source's enabled connections, in order. Raises `UnknownName`."""
-        return [_lookup("destination", c.destination, self.destinations) for c in source.connections if c.enabled]
+        return [lookup("destination", c.destination, self.destinations) for c in source.connections if c.enabled]
 
     def person(self, email: str, token: str) -> Person | None:
         """Who has this e-mail address and this token. Every person is compared, so the time says nothing."""
@@ -269,42 +368,45 @@ class Workspace:
         return self.delivery_mode.sends(self.delivery_setting())
 
     def secrets(self) -> Iterator[str]:
-        """The text of everything that nobody should see: what stands in configurations as secret, credentials."""
-        for destination in self.destinations.values():
-            yield from destination.secrets()
-        yield from map(str, map(reveal, self.credentials.values()))
-        yield from config_url_secrets([*self.credentials.values(), self.delivery.geolocation])
+        """The text of everything that nobody should see: what stands in configurations as secret, credentials.
+
+        What this workspace had before and has no more is there, too: it stands in what was recorded meanwhile.
+        """
+        return iter(self._known.update(self._secret_state(), self._secrets_of_now())[0])
 
     @property
     def masker(self) -> Masker:
-        """Hides every secret of the workspace as it is now. The same object as long as the secrets are the same."""
-        return Masker.of(self.secrets())
+        """Hides every `secrets()`. The same object as long as they are the same."""
+        return self._known.update(self._secret_state(), self._secrets_of_now())[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Credentials are pickled as secrets, also those that stand in the clear."""
+        members = {name: getattr(self, name) for name in self.__slots__}
+        credentials = {key: Secret(text) if isinstance(text, str) else text for key, text in self.credentials.items()}
+        return {**members, "credentials": credentials}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    def _secret_state(self) -> tuple[Any, ...]:
+        """Equal as long as the secrets are."""
+        configs = [(destination.type, destination.config) for destination in self.destinations.values()]
+        accounts = [[*account.secrets()] for account in self.accounts.values()]
+        return configs, accounts, dict(self.credentials), self.delivery.geolocation
+
+    def _secrets_of_now(self) -> Iterator[str]:
+        for destination in self.destinations.values():
+            yield from destination.secrets()
+        for account in self.accounts.values():
+            yield from account.secrets()
+        yield from secret_texts(self.credentials)
+        yield from (text for text in self.credentials.values() if isinstance(text, str))
+        yield from secret_texts(self.delivery.geolocation)
+        yield from config_url_secrets([*self.credentials.values(), self.delivery.geolocation])
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
         from svctoolkit.workspace._display import html, text
 
         return display.bundle(html(self), text(self))
-
-
-def _load_file(file: Path) -> str:
-    from svctoolkit import yamlfile
-
-    try:
-        return yamlfile.load_text(file)
-    except OSError as error:
-        raise InvalidWorkspace(f"cannot be read: {error.strerror}", where=str(file)) from error
-    except ConfigError as error:
-        raise InvalidWorkspace(error.problems) from error
-
-
-Found = TypeVar("Found", Source, Destination, Transformation)
-
-
-def _lookup(kind: str, key: str, items: Mapping[str, Found]) -> Found:
-    if key in items:
-        return items[key]
-    for item in items.values():
-        if item.id == key:
-            return item
-    raise UnknownName(kind, key, [*items, *(i.id for i in items.values())])

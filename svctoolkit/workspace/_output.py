@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 from svctoolkit.transformations import Metadata, Output, Runnable
 
@@ -18,8 +18,9 @@ class MaskedCode:
 
     def __init__(self, code: Runnable, masker: Callable[[], Masker]) -> None:
         self._code, self._masker = code, masker
+        self.wants_metadata = code.wants_metadata
 
-    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+    def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
         outputs = self._code.run(events, metadata)
         if not any(output.error is not None or output.logs for output in outputs):
             return outputs

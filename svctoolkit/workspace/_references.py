@@ -22,7 +22,8 @@ def resolve(text: str, environ: Mapping[str, str]) -> str | Secret:
     Raises `ValueError` that says what is wrong with a reference.
     """
     texts: list[str] = []
-    end, is_secret = 0, False
+    pieces: list[str] = []
+    end = 0
     for opening in _OPENING.finditer(text):
         if opening.start() < end:
             continue
@@ -35,9 +36,11 @@ def resolve(text: str, environ: Mapping[str, str]) -> str | Secret:
         if reference is None:
             raise ValueError("this is no reference: write $(env:NAME) or $(env:NAME:-default); $$(env: is plain text")
         texts.append(_value(reference[2], reference[3], environ))
-        end, is_secret = reference.end(), is_secret or reference[1] == "env"
+        end = reference.end()
+        if reference[1] == "env":
+            pieces.append(texts[-1])
     whole = "".join([*texts, text[end:]])
-    return Secret(whole, origin=text) if is_secret else whole
+    return Secret(whole, origin=text, pieces=pieces) if pieces else whole
 
 
 def _value(name: str, default: str | None, environ: Mapping[str, str]) -> str:

@@ -7,23 +7,27 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
 from svctoolkit import yamlfile
+from svctoolkit.destinations import definitions
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
 from svctoolkit.url_secrets import url_secrets
 from svctoolkit.workspace._env_file import save_env
 from svctoolkit.workspace._items import (
+    Account,
     DataPlaneSettings,
     Delivery,
     Destination,
     Library,
     Person,
     Source,
+    TrackingPlan,
     Transformation,
 )
 from svctoolkit.workspace._references import escape, has_reference
@@ -101,14 +105,60 @@ class _Writer:
             "libraries": {
                 key: self._code(sections, f"libraries.{key}") for key, sections in workspace.libraries.items()
             },
+            "accounts": {key: self._account(key, account) for key, account in workspace.accounts.items()},
+            "trackingPlans": {key: self._tracking_plan(item) for key, item in workspace.tracking_plans.items()},
             "credentials": self._config(workspace.credentials, "credentials"),
             "delivery": self._delivery(workspace.delivery),
             "dataPlane": _data_plane(workspace.data_plane),
             "limits": _limits(workspace.limits),
+            "environments": {
+                name: self._environment(workspace, name, members) for name, members in workspace.environments.items()
+            },
         }
         written = {key: value for key, value in sections.items() if value or key == "workspace"}
         self._check(written, "")
         return written
+
+    def _environment(self, workspace: Workspace, name: str, members: Mapping[str, Any]) -> dict[str, Any]:
+        """What is different in an environment, as it was written; a secret in the clear becomes a reference."""
+        written = dict(members)
+        for key, changes in members.get("destinations", {}).items():
+            config = changes.get("config")
+            if config and key in workspace.destinations:
+                safe = definitions.protect(workspace.destinations[key].type, config)
+                changes = {**changes, "config": self._unresolved(safe, f"{name}.{key}")}
+            written["destinations"] = {**written["destinations"], key: changes}
+        if "credentials" in members:
+            secrets = {key: Secret(value) for key, value in members["credentials"].items()}
+            written["credentials"] = self._unresolved(secrets, f"{name}.credentials")
+        return written
+
+    def _unresolved(self, value: Any, path: str) -> Any:
+        """Values of a file that nobody has resolved: references stay."""
+        if isinstance(value, Secret):
+            text = value.reveal()
+            return text if has_reference(text) else self._reference(text, path)
+        if isinstance(value, Mapping):
+            return {key: self._unresolved(inner, f"{path}.{key}") for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._unresolved(inner, f"{path}.{i}") for i, inner in enumerate(value)]
+        return value
+
+    def _tracking_plan(self, item: TrackingPlan) -> dict[str, Any]:
+        if item.path is None:
+            self.problems.append(Problem("a plan made in Python has no file", f"trackingPlans.{item.key}"))
+            return {}
+        path = item.path if item.path.is_absolute() else Path(os.path.relpath(self._old / item.path, self._new))
+        members = {
+            "project"
+            if (self._old / item.path).is_dir() and item.format in (None, "rudder-cli")
+            else "file": path.as_posix(),
+            "format": item.format,
+            "plan": item.plan,
+            "version": item.version,
+            "strict": None if item.strict else False,
+        }
+        return {name: value for name, value in members.items() if value is not None}
 
     def _destination(self, key: str, destination: Destination) -> dict[str, Any]:
         members = {
@@ -117,8 +167,13 @@ class _Writer:
             "enabled": None if destination.enabled else False,
             "config": self._config(destination.config, f"destinations.{key}.config") or None,
             "transformation": destination.transformation,
+            "account": destination.account,
         }
         return {member: value for member, value in members.items() if value is not None}
+
+    def _account(self, key: str, account: Account) -> dict[str, Any]:
+        members = {"secret": account.secret, "renewals": account.renewals}
+        return {name: self._config(value, f"accounts.{key}.{name}") for name, value in members.items() if value}
 
     def _config(self, value: Any, path: str) -> Any:
         if isinstance(value, Secret):
@@ -159,10 +214,16 @@ class _Writer:
 
     def _delivery(self, delivery: Delivery) -> dict[str, Any]:
         default = Delivery()
-        members = ("mode", "allow", "timeout", "geolocation", "profile", "width")
+        members = ("mode", "allow", "timeout", "profile", "width")
         settings = {m: getattr(delivery, m) for m in members if getattr(delivery, m) != getattr(default, m)}
+        if delivery.geolocation:
+            settings["geolocation"] = self._config(delivery.geolocation, "geolocation")
         if delivery.backoff:
             settings["backoff"] = {_CAMEL.get(name, name): value for name, value in delivery.backoff.items()}
+        if delivery.batch != default.batch:
+            settings["batch"] = asdict(delivery.batch) if delivery.batch else "off"
+        if delivery.throttle:
+            settings["throttle"] = {key: asdict(throttle) for key, throttle in delivery.throttle.items()}
         return settings if delivery.cassette is None else {**settings, "cassette": self._relative(delivery.cassette)}
 
     def _file(self, file: Path, code: str, path: str) -> str:
@@ -215,7 +276,8 @@ def _names(key: str, id: str, name: str) -> dict[str, str]:
 
 
 def _person(person: Person) -> dict[str, str]:
-    return {"email": person.email, "token": person.written or f"sha256:{person.token_hash}"}
+    email = {"email": person.email} if person.email else {}
+    return {**email, "token": person.written or f"sha256:{person.token_hash}"}
 
 
 def _source(key: str, source: Source) -> dict[str, Any]:
@@ -230,6 +292,10 @@ def _source(key: str, source: Source) -> dict[str, Any]:
         members["destinations"] = [
             c.destination if c.enabled else {"destination": c.destination, "enabled": False} for c in source.connections
         ]
+    if source.plan_settings is not None:
+        members["trackingPlan"] = {"plan": source.tracking_plan, "settings": source.plan_settings}
+    elif source.tracking_plan is not None:
+        members["trackingPlan"] = source.tracking_plan
     return members
 
 
@@ -246,4 +312,6 @@ def _data_plane(knobs: DataPlaneSettings) -> dict[str, Any]:
     default = DataPlaneSettings()
     members = {m: getattr(knobs, m) for m in ("lenient", "window") if getattr(knobs, m) != getattr(default, m)}
     retention = {m: getattr(knobs, m) for m in ("events", "seconds") if getattr(knobs, m) is not None}
-    return {**members, "retention": retention} if retention else members
+    limits = {n: v for n, v in asdict(knobs.limits).items() if v != getattr(default.limits, n)}
+    groups = {"retention": retention, "limits": limits}
+    return {**members, **{name: group for name, group in groups.items() if group}}

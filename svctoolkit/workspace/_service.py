@@ -1,7 +1,8 @@
 """The service's workspace configuration: the JSON that its data plane fetches.
 
 Sources hold their destinations, so a destination that several sources share occurs several times. Whatever is not read
-here is left out: the service adds members at any time.
+here is left out: the service adds members at any time. A file may also hold an object of them by workspace id, as the
+configuration of a whole namespace does.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import msgspec
 from msgspec import Meta
 
 from svctoolkit import yamlfile
-from svctoolkit.errors import InvalidWorkspace
-from svctoolkit.workspace._checks import flaws
+from svctoolkit.errors import InvalidWorkspace, did_you_mean
+from svctoolkit.workspace._checks import Flaw, flaws
 from svctoolkit.workspace._items import Connection, Destination, Language, Library, Source, Transformation
 from svctoolkit.yamlfile import Document
 
@@ -52,9 +53,11 @@ class _Destination(_Shape, kw_only=True):
     enabled: bool = True
     deleted: bool | None = None
     config: dict[str, Any] | None = None
+    secret_config: dict[str, Any] | None = None
     transformations: list[_Code] | None = None
     destination_definition: _DestinationDefinition
     is_connection_enabled: bool | None = None
+    is_processor_enabled: bool = True
 
 
 class _Source(_Shape, kw_only=True):
@@ -71,6 +74,7 @@ class _Connection(_Shape):
     source_id: str
     destination_id: str
     enabled: bool = True
+    processor_enabled: bool = True
 
 
 class _Configuration(_Shape, kw_only=True):
@@ -86,23 +90,51 @@ def _schema() -> dict[str, Any]:
 
 
 def describes(document: Document) -> bool:
-    """Whether a document is a workspace configuration: a JSON object with a list of sources."""
-    data = document.data
-    return isinstance(data, dict) and isinstance(data.get("sources"), list) and document.text.lstrip()[:1] == "{"
+    """Whether a document is a workspace configuration, or an object of several by their ids: JSON, with sources."""
+    return document.text.lstrip()[:1] == "{" and (_is_configuration(document.data) or bool(_ids(document.data)))
 
 
-def workspace_of(document: Document, kind: type[Workspace]) -> Workspace:
-    """Raises `InvalidWorkspace` for members that are read and have the wrong type, and for ids that occur twice."""
+def _is_configuration(data: Any) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("sources"), list)
+
+
+def _ids(data: Any) -> list[str]:
+    """The ids of the workspaces in a namespace's configuration. Null stands for one that has not changed."""
+    if not isinstance(data, dict) or not all(value is None or _is_configuration(value) for value in data.values()):
+        return []
+    return [id for id, value in data.items() if value is not None]
+
+
+def configuration_of(document: Document, id: str = "") -> Document:
+    """The configuration of one workspace: the one of several that has this id; any other document is that itself.
+
+    Raises `InvalidWorkspace` for an id that is not there, and for several workspaces of which none was chosen.
+    """
+    if _is_configuration(document.data) or not describes(document):
+        return document
+    ids = _ids(document.data)
+    if id and id not in ids:
+        raise InvalidWorkspace(f"no workspace has the id {id!r}.{did_you_mean(id, ids)}", where=document.name)
+    if not id and len(ids) > 1:
+        shown = ", ".join(ids[:20]) + (", ..." if len(ids) > 20 else "")
+        text = f"holds {len(ids)} workspaces: {shown}. `svctoolkit import FILE --workspace-id ID` takes one of them"
+        raise InvalidWorkspace(text, where=document.name)
+    return document.below([id or ids[0]])
+
+
+def workspace_of(document: Document, kind: type[Workspace]) -> tuple[Workspace, list[Flaw]]:
+    """The workspace, and what is wrong with it. Raises `InvalidWorkspace` for what is read and has the wrong type."""
     yamlfile.check(document, _schema(), InvalidWorkspace)
     reader = _Reader(msgspec.convert(document.data, _Configuration), kind)
-    problems = yamlfile.cap(
-        document.problem((*reader.places[flaw.path[:2]], *flaw.path[2:]), flaw.message, key=flaw.key)
-        for flaw in flaws(reader.workspace, types=False)
-        if flaw.path[:2] in reader.places
-    )
-    if problems:
-        raise InvalidWorkspace(problems)
-    return reader.workspace
+    return reader.workspace, [
+        flaw._replace(path=(*place, *_PLACES.get(flaw.path[2:], flaw.path[2:])))
+        for flaw in flaws(reader.workspace)
+        if (place := reader.places.get(flaw.path[:2])) is not None
+    ]
+
+
+#: where a destination's member stands in a configuration, if not under its own name
+_PLACES: dict[tuple[str | int, ...], tuple[str | int, ...]] = {("type",): ("destinationDefinition", "name")}
 
 
 class _Reader:
@@ -111,7 +143,10 @@ class _Reader:
     def __init__(self, configuration: _Configuration, kind: type[Workspace]) -> None:
         self.workspace = kind(configuration.workspace_id or "workspace")
         self.places: dict[tuple[str | int, ...], tuple[str | int, ...]] = {}
-        self._enabled = {(c.source_id, c.destination_id): c.enabled for c in (configuration.connections or {}).values()}
+        self._enabled = {
+            (c.source_id, c.destination_id): c.enabled and c.processor_enabled
+            for c in (configuration.connections or {}).values()
+        }
         self._destinations: dict[str, str] = {}
         self._named: Counter[str] = Counter()
         for i, source in enumerate(configuration.sources):
@@ -133,6 +168,7 @@ class _Reader:
             enabled = destination.is_connection_enabled
             if enabled is None:
                 enabled = self._enabled.get((source.id, destination.id), True)
+            enabled = enabled and destination.is_processor_enabled
             connections.append(Connection(self._destination(destination, place), enabled))
         self.workspace.sources[key] = Source(key, source.id, name, kind, source.write_key, source.enabled, connections)
         self.places["sources", key] = ("sources", i)
@@ -160,7 +196,7 @@ class _Reader:
             name,
             destination.destination_definition.name,
             destination.enabled,
-            dict(destination.config or {}),
+            {**(destination.config or {}), **(destination.secret_config or {})},
             transformation,
         )
         self.places["destinations", key] = place

@@ -22,6 +22,7 @@ from svctoolkit.workspace._model import Workspace
 from svctoolkit.yamlfile import Document
 
 _SKIPPED = {"__pycache__", "node_modules", "venv"}
+_CODE_KINDS = ("transformation", "transformation-library")
 Text = Annotated[str, Meta(min_length=1)]
 
 
@@ -63,6 +64,60 @@ class Project:
     transformation: Transformation
     tests: list[TestShape]
     files: list[Path]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeItem:
+    """A transformation, or a library with the name that code imports it by."""
+
+    id: str
+    name: str
+    language: Language
+    code: str
+    import_name: str = ""
+
+
+def code_in(path: Path) -> list[CodeItem]:
+    """The transformation or library in a file; none where the file is something else.
+
+    Raises `InvalidWorkspace` for one that is wrong.
+    """
+    if not _mentions(path, b"transformation"):
+        return []
+    document = yamlfile.load(path, error=InvalidWorkspace)
+    if not isinstance(document.data, dict) or document.data.get("kind") not in _CODE_KINDS:
+        return []
+    document, shape = _load_file(path)
+    spec = shape.spec
+    code, _ = _code(document, spec, path, [])
+    import_name = (spec.import_name or _import_name(spec.name)) if shape.kind == "transformation-library" else ""
+    return [CodeItem(spec.id or path.stem, spec.name, spec.language, code, import_name)]
+
+
+class EventSource(msgspec.Struct):
+    """`spec` of an event-stream-source. Members without a meaning here are left out."""
+
+    id: Text
+    name: Text
+    type: str = "http"
+    enabled: bool = True
+
+
+class _EventSourceFile(msgspec.Struct):
+    version: Literal["rudder/v1"]
+    kind: Literal["event-stream-source"]
+    spec: EventSource
+
+
+def event_sources_in(path: Path) -> list[EventSource]:
+    """The source in a file; none where the file is something else. Raises `InvalidWorkspace` for one that is wrong."""
+    if not _mentions(path, b"event-stream-source"):
+        return []
+    document = yamlfile.load(path, error=InvalidWorkspace)
+    if not isinstance(document.data, dict) or document.data.get("kind") != "event-stream-source":
+        return []
+    yamlfile.check(document, yamlfile.schema(_EventSourceFile), InvalidWorkspace)
+    return [msgspec.convert(document.data, _EventSourceFile).spec]
 
 
 def load(path: Path) -> Project:
@@ -120,12 +175,17 @@ def _others(path: Path) -> Iterator[Path]:
 
 
 def _is_library(path: Path) -> bool:
+    return _mentions(path, b"transformation-library")
+
+
+def _mentions(path: Path, kind: bytes) -> bool:
+    """Whether the head of a file looks like one of that kind."""
     try:
         with path.open("rb") as file:
             start = file.read(2000)
     except OSError:
         return False
-    return b"rudder/v1" in start and b"transformation-library" in start
+    return b"rudder/v1" in start and kind in start
 
 
 def _import_name(name: str) -> str:

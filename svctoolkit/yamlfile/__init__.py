@@ -7,8 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from svctoolkit.json_types import Json
 from svctoolkit.yamlfile._build import scalar
 from svctoolkit.yamlfile._check import Misfit, check, misfits
 from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, cap, without_collector
@@ -16,7 +15,7 @@ from svctoolkit.yamlfile._load import display_name, load, load_text
 from svctoolkit.yamlfile._schema import schema
 
 
-def dump(data: Any) -> str:
+def dump(data: Json) -> str:
     """Plain JSON values as YAML text that `load` reads back as they were, in their order."""
     from svctoolkit.yamlfile._dump import dump  # reading is much more frequent
 

@@ -16,6 +16,7 @@ from yaml.reader import Reader
 from yaml.scanner import Scanner
 
 from svctoolkit.errors import Problem
+from svctoolkit.json_types import Json
 from svctoolkit.yamlfile._document import Text
 
 MAX_DEPTH = 100
@@ -76,13 +77,13 @@ else:
             Composer.__init__(self)
 
 
-def compose(text: str) -> tuple[Any, int]:
+def compose(text: str) -> tuple[Json, int]:
     """The root node, or None for an empty text, and the number of nodes. Raises `yaml.YAMLError` or `TooDeep`."""
     parser = _Parser(text)
     return parser.get_single_node(), parser.nodes
 
 
-def scalar(text: str) -> Any:
+def scalar(text: str) -> Json:
     """What a scalar without quotes means: None, true, false, a number or the text itself.
 
     Raises `ValueError` for a number that no computer would keep: 5,000 digits, or 1e999.
@@ -107,7 +108,8 @@ class Builder:
         self.problems: list[Problem] = []
         self._source, self._left = source, nodes + MAX_ALIASED
 
-    def value(self, node: Any, depth: int = 0) -> Any:
+    # Any: PyYAML's nodes
+    def value(self, node: Any, depth: int = 0) -> Json:
         """Raises `TooDeep` for an alias inside its own anchor, and for aliases that grow beyond the limit."""
         self._left -= 1
         if self._left < 0:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from svctoolkit.errors import ConfigError, did_you_mean
+from svctoolkit.json_types import Json
 from svctoolkit.yamlfile._document import MAX_PROBLEMS, Document, cap, without_collector
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Misfit(NamedTuple):
         return self.unknown or bool(self.missing)
 
 
-def misfits(data: Any, schema: Mapping[str, Any]) -> list[Misfit]:
+def misfits(data: Json, schema: Mapping[str, Json]) -> list[Misfit]:
     """The ways in which `data` does not fit `schema` (JSON Schema 2020-12), some more than `MAX_PROBLEMS` at most.
 
     A misspelt key that is also a missing one is one misfit.
@@ -67,7 +68,7 @@ def misfits(data: Any, schema: Mapping[str, Any]) -> list[Misfit]:
     return list(_without_echoes(problems))
 
 
-def check(document: Document, schema: Mapping[str, Any], error: type[ConfigError]) -> None:
+def check(document: Document, schema: Mapping[str, Json], error: type[ConfigError]) -> None:
     """Raise `error` with every way in which the document does not fit `schema` (JSON Schema 2020-12), in file order."""
     problems = misfits(document.data, schema)
     if problems:

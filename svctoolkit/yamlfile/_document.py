@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from svctoolkit.errors import Problem
+from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -84,7 +85,7 @@ class Document(Text):
     """
 
     def __init__(
-        self, text: str, name: str, data: Any, compose: Callable[[], Node | None], node: Node | None = None
+        self, text: str, name: str, data: Json, compose: Callable[[], Node | None], node: Node | None = None
     ) -> None:
         super().__init__(text, name)
         self.data, self._compose, self._composed = data, compose, node
@@ -101,9 +102,31 @@ class Document(Text):
         self._composed = None
         self._entries.clear()
 
-    def part(self, data: Any) -> Document:
+    def part(self, data: Json) -> Document:
         """A document with a part of the data (the same keys further down): its places are those in this file."""
         return Document(self.text, self.name, data, lambda: self._node)
+
+    def below(self, path: Path) -> Document:
+        """The value at `path` as a document of its own: its places are those in this file."""
+        data = self.data
+        for step in path:
+            data = data[step]
+        return Document(self.text, self.name, data, lambda: self._node_at(path))
+
+    def overlay(self, data: Json, other: Document) -> Document:
+        """A document with `data`, in which what stands in `other` has its place there, and the rest here."""
+        return _Overlay(self, data, other)
+
+    def has(self, path: Path) -> bool:
+        """Whether something is written at `path`."""
+        return not path or self._node_at(path) is not None
+
+    def _node_at(self, path: Path) -> Node | None:
+        node = self._node
+        for step in path:
+            child = self._child(node, step)
+            node = child[1] if child else None
+        return node
 
     def where(self, path: Path, *, key: bool = False) -> str:
         """`file:line:col` of the value at `path`, or of its key; of the nearest that exists above, if it is absent."""
@@ -142,6 +165,19 @@ class Document(Text):
         if id(node) not in self._entries:
             self._entries[id(node)] = _entries(node)
         return self._entries[id(node)].get(step)
+
+
+class _Overlay(Document):
+    def __init__(self, base: Document, data: Any, other: Document) -> None:
+        super().__init__(base.text, base.name, data, lambda: base._node)
+        self._other = other
+
+    def where(self, path: Path, *, key: bool = False) -> str:
+        return self._other.where(path, key=key) if self._other.has(path) and path else super().where(path, key=key)
+
+    def position(self, path: Path, *, key: bool = False) -> tuple[int, int]:
+        inside = self._other.has(path) and path
+        return self._other.position(path, key=key) if inside else super().position(path, key=key)
 
 
 def _entries(node: Any, depth: int = 0) -> dict[str, tuple[Node, Node]]:

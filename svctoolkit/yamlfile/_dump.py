@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from svctoolkit.json_types import Json
 from svctoolkit.yamlfile._build import scalar
 
 
@@ -31,7 +32,7 @@ def _stays_text(text: str) -> bool:
 _Dumper.add_representer(str, _text)
 
 
-def dump(data: Any) -> str:
+def dump(data: Json) -> str:
     """Plain JSON values as YAML text, in their order. Texts that would be read as something else are quoted.
 
     >>> print(dump({"name": "x", "zip": "123", "live": True}), end="")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from svctoolkit.json_types import Json
 
-def schema(struct: type[msgspec.Struct]) -> dict[str, Any]:
+
+def schema(struct: type[msgspec.Struct]) -> dict[str, Json]:
     """The JSON Schema (2020-12) of a Struct. One with `forbid_unknown_fields` has `additionalProperties: false`.
 
     A member annotated with `Meta(extra_json_schema={"writeOnly": True})` is secret: no error shows its value.

@@ -31,18 +31,18 @@ _KEY = base64.b64encode(b"web-key:").decode()
 
 def run(options: Options) -> Iterator[Figure]:
     requests = options.many(200, 10)
-    with _served("bare") as (bare, other), _served("quiet") as (quiet, process):
-        _measured(bare, requests), _measured(quiet, requests)
+    with served("bare") as (bare, other), served("quiet") as (quiet, process):
+        measure(bare, requests), measure(quiet, requests)
         pairs = [
-            (_rate(quiet, process.pid, requests), _rate(bare, other.pid, requests)) for _ in range(options.many(5, 1))
+            (rate(quiet, process.pid, requests), rate(bare, other.pid, requests)) for _ in range(options.many(5, 1))
         ]
         disk, theirs = (median(rates) for rates in zip(*pairs, strict=True))
-        half = _measured(quiet, requests, rate=_measured(quiet, requests)["rate"] / 2)
+        half = measure(quiet, requests, pace=measure(quiet, requests)["rate"] / 2)
     what = f"to disk, POST /v1/batch ({BATCH} events)"
     yield Figure(what, disk, "events/s", "a bare route that parses the same body", theirs)
     yield Figure("median reply at half of that load", half["p50"], "ms")
     yield Figure("p99 reply at half of that load", half["p99"], "ms", "the median", half["p50"])
-    with _served("hook") as (hook, process):
+    with served("hook") as (hook, process):
         yield from _through(hook, process.pid, options.large)
 
 
@@ -50,23 +50,23 @@ def _through(port: int, pid: int, events: int) -> Iterator[Figure]:
     """Many events to the recorder, and the memory of the process meanwhile."""
     started, memory = perf_counter(), []
     for _ in range(10):
-        _measured(port, max(1, events // 10 // BATCH))
-        _drained(port)
+        measure(port, max(1, events // 10 // BATCH))
+        drain(port)
         memory.append(_megabytes(pid))
     rate = events / (perf_counter() - started)
     yield Figure("to disk, through a mapping, to the recorder, to disk", rate, "events/s")
     yield Figure("memory, at most", max(memory), "MB", f"after a tenth of {events:,} events", memory[0])
 
 
-def _rate(port: int, pid: int, requests: int) -> float:
+def rate(port: int, pid: int, requests: int) -> float:
     """Events in a second of the server's processor time."""
     before = cpu_of(pid)
-    _measured(port, requests)
+    measure(port, requests)
     sleep(0.3)  # the server still works on what it has taken
     return requests * BATCH / (cpu_of(pid) - before)
 
 
-def _drained(port: int) -> None:
+def drain(port: int) -> None:
     import httpx
 
     while httpx.get(f"http://127.0.0.1:{port}/inspect/wait?timeout=60", timeout=90).status_code != 200:
@@ -79,7 +79,7 @@ def _megabytes(pid: int) -> float:
 
 
 @contextmanager
-def _served(kind: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+def served(kind: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tests.benchmarks.ingest", "serve", kind, folder]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -129,14 +129,14 @@ def _serve_bare() -> None:
     sys.stdin.read()
 
 
-def _measured(port: int, requests: int, *, rate: float = 0) -> dict[str, float]:
+def measure(port: int, requests: int, *, pace: float = 0, batch: int = BATCH) -> dict[str, float]:
     """Events a second and reply times in ms, as a client in another process sees them."""
-    command = [sys.executable, "-m", "tests.benchmarks.ingest", "client", str(port), str(rate), str(requests)]
+    command = [sys.executable, "-m", "tests.benchmarks.ingest", "client", *map(str, (port, pace, requests, batch))]
     found: dict[str, float] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     return found
 
 
-async def _client(port: int, rate: float, requests: int) -> dict[str, float]:
+async def _client(port: int, pace: float, requests: int, batch: int) -> dict[str, float]:
     if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
         os.sched_setaffinity(0, {1})
     numbers, times, seed = count(), [], int(monotonic() * 1e6)
@@ -145,8 +145,8 @@ async def _client(port: int, rate: float, requests: int) -> dict[str, float]:
     async def connection() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         while (number := next(numbers)) < requests:
-            if rate:
-                await asyncio.sleep(max(0.0, started + number * BATCH / rate - perf_counter()))
+            if pace:
+                await asyncio.sleep(max(0.0, started + number * batch / pace - perf_counter()))
             body = bodies[number % len(bodies)].replace(b"SEED", f"{seed}-{number}".encode())
             head = f"POST /v1/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {_KEY}\r\n"
             head += f"Content-Length: {len(body)}\r\n\r\n"
@@ -158,22 +158,24 @@ async def _client(port: int, rate: float, requests: int) -> dict[str, float]:
             times.append((perf_counter() - sent) * 1000)
         writer.close()
 
-    bodies = [_body(n) for n in range(20)]
+    bodies = [_body(n, batch) for n in range(20)]
     started = perf_counter()
     await asyncio.gather(*(connection() for _ in range(CONNECTIONS)))
     spent = perf_counter() - started
     hundredths = quantiles(times, n=100) if len(times) > 1 else times * 99
-    return {"rate": requests * BATCH / spent, "p50": hundredths[49], "p99": hundredths[98]}
+    return {"rate": requests * batch / spent, "p50": hundredths[49], "p99": hundredths[98]}
 
 
-def _body(number: int) -> bytes:
+def _body(number: int, batch: int) -> bytes:
     sample = events.sample("track")
-    batch = [{**sample, "userId": f"u{n}", "messageId": f"SEED-{number}-{n}"} for n in range(BATCH)]
-    return json.dumps({"batch": batch}).encode()
+    made = [{**sample, "userId": f"u{n}", "messageId": f"SEED-{number}-{n}"} for n in range(batch)]
+    return json.dumps({"batch": made}).encode()
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         _serve(*sys.argv[2:])
     else:
-        print(json.dumps(asyncio.run(_client(int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])))))
+        print(
+            json.dumps(asyncio.run(_client(int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))))
+        )

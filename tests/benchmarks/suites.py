@@ -6,9 +6,10 @@ machine, which runs in this process and is not counted.
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from svctoolkit import Workspace
@@ -19,6 +20,7 @@ from tests.benchmarks._processes import Spent, best, peers
 
 PYTEST_COMMAND = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 PLUGIN = ("-p", "svctoolkit.pytest_plugin")
+_LEAST = 0.001  # s: of very few runs the noise is larger than what one more costs
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # whatever else is installed does not count
 WORKSPACE = "destinations:\n  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}\n"
 SCENARIO = """\
@@ -28,6 +30,45 @@ SCENARIO = """\
     expect:
       status: 200
       dest_transform: {{method: POST, body: {{JSON: {{userId: u{n}, properties: {{revenue: {n}}}}}}}}}
+"""
+CODE = {
+    "python": "def transformEvent(event, metadata):\n  event['seen'] = True\n  return event",
+    "javascript": "export function transformEvent(event) { event.seen = true; return event; }",
+}
+FROZEN = """\
+transformations: {{mark: {{language: {language}, code: {code}}}}}
+destinations:
+  hook: {{type: WEBHOOK, transformation: mark, config: {{webhookUrl: https://hook.example/in}}}}
+sources: {{web: {{destinations: [hook]}}}}
+defaults: {{source: web}}
+freeze: {{time: 2026-01-01T00:00:00Z, ids: sequence}}
+scenarios:
+"""
+SEND = """\
+  - name: order {n}
+    recorder: {{hook: {{status: 202}}}}
+    send: {{type: track, event: Order Completed, userId: u{n}, properties: {{revenue: {n}}}}}
+    expect: {{delivered: [{{body: {{seen: true, userId: u{n}, properties: {{revenue: {n}}}}}, status: 202}}]}}
+"""
+PLAIN_SEND = """\
+  - name: sent order {n}
+    source: web
+    send: {{type: track, event: Order Completed, userId: u{n}, properties: {{revenue: {n}}}}}
+    expect: {{delivered: [{{body: {{userId: u{n}, properties: {{revenue: {n}}}}}}}]}}
+"""
+FIXTURE = """\
+import pytest
+from svctoolkit import Workspace
+
+WORKSPACE = Workspace.loads({workspace!r})
+
+@pytest.fixture
+def workspace():
+    return WORKSPACE
+
+@pytest.mark.parametrize("n", range({count}))
+def test_it({fixture}, n):
+    pass
 """
 ROWS = """\
   - name: order $(n)
@@ -89,7 +130,29 @@ def run(options: Options) -> Iterator[Figure]:
         yield _beside_tavern(f"{count:,} scenarios", many, count, runs, folder)
         yield Figure(f"{count:,} scenarios by pytest", pytest("all.suite.yaml", *PLUGIN).cpu, "s CPU", tests, httpx.cpu)
         yield Figure(f"{rows:,} rows", svctoolkit("rows.suite.yaml").cpu, "s CPU", f"{count:,} scenarios", many.cpu)
+        yield from _frozen(count, svctoolkit)
+        yield from _each(count, pytest)
         yield Figure(f"memory with {count:,} scenarios", many.peak, "MiB", tests, httpx.peak)
+
+
+def _frozen(count: int, svctoolkit: Callable[[str], Spent]) -> Iterator[Figure]:
+    """Scenarios as they are written in earnest: clock and ids that stand still, scripted answers, user code."""
+    for language in CODE:
+        name = f"{count:,} frozen sends, {language} code"
+        yield Figure(name, svctoolkit(f"{language}.suite.yaml").cpu, "s CPU", "limit for 500", 2.5)
+
+
+def _each(count: int, pytest: Callable[..., Spent]) -> Iterator[Figure]:
+    """What one more costs under pytest: with many of them, without those of which there is only one."""
+    nothing = pytest("one.suite.yaml", *PLUGIN).cpu
+    verify = max(pytest("all.suite.yaml", *PLUGIN).cpu - nothing, _LEAST) / count * 1000
+    yield Figure("one more verify by pytest", verify, "ms CPU", "limit", 1.2)
+    one = pytest("send.suite.yaml", *PLUGIN).cpu
+    send = max(pytest("sends.suite.yaml", *PLUGIN).cpu - one, _LEAST) / count * 1000
+    yield Figure("one more send by pytest", send, "ms CPU", "limit", 1.5)
+    without = pytest("test_no_plane.py", *PLUGIN).cpu
+    test = max(pytest("test_plane.py", *PLUGIN).cpu - without, _LEAST) / count * 1000
+    yield Figure("one more test with `data_plane`", test, "ms CPU", "limit", 5.0)
 
 
 def _beside_tavern(name: str, ours: Spent, count: int, runs: int, folder: Path) -> Figure:
@@ -108,6 +171,15 @@ def _write(folder: Path, url: str, count: int, rows: int) -> None:
     head = f"{WORKSPACE}scenarios:\n"
     (folder / "one.suite.yaml").write_text(head + SCENARIO.format(n=1))
     (folder / "all.suite.yaml").write_text(head + "".join(SCENARIO.format(n=n) for n in range(count)))
+    for language, code in CODE.items():
+        frozen = FROZEN.format(language=language, code=json.dumps(code))
+        (folder / f"{language}.suite.yaml").write_text(frozen + "".join(SEND.format(n=n) for n in range(count)))
+    head_of_sends = f"{WORKSPACE}sources: {{web: {{destinations: [hook]}}}}\nscenarios:\n"
+    (folder / "send.suite.yaml").write_text(head_of_sends + PLAIN_SEND.format(n=0))
+    (folder / "sends.suite.yaml").write_text(head_of_sends + "".join(PLAIN_SEND.format(n=n) for n in range(count + 1)))
+    fixture = {"workspace": f"{WORKSPACE}sources: {{web: {{destinations: [hook]}}}}", "count": count}
+    (folder / "test_plane.py").write_text(FIXTURE.format(**fixture, fixture="data_plane"))
+    (folder / "test_no_plane.py").write_text(FIXTURE.format(**fixture, fixture="workspace"))
     (folder / "rows.suite.yaml").write_text(head + ROWS)
     (folder / "rows.ndjson").write_text("".join(f'{{"n": {n}}}\n' for n in range(rows)))
     (folder / "test_nothing.py").write_text("def test_nothing(): pass\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import socket
@@ -16,7 +17,7 @@ import httpx
 import pytest
 
 from svctoolkit import DataPlane, Workspace
-from svctoolkit.delivery import HttpRequest, HttpResponse
+from svctoolkit.delivery import Answer, HttpRequest, HttpResponse
 from svctoolkit.errors import InvalidWorkspace, ToolkitError, UnknownName
 from svctoolkit.server import Backoff
 from svctoolkit.server.web import connections as _connections
@@ -59,11 +60,11 @@ def test_switching_in_python(plane: DataPlane) -> None:
 def test_admin_always_needs_credentials(workspace: Workspace, plane: DataPlane) -> None:
     """Also on loopback: any page can make a browser send a POST."""
     workspace.people.append(Person.with_token("dev@example.com", "t0ken"))
-    paths = ["sources/web", "destinations/crm", "replay"]
+    paths = ["sources/web", "destinations/crm", "replay", "recorder/crm", "reset"]
     without = [plane.ingest("POST", f"/admin/{path}", body=b'{"enabled": false}').status for path in paths]
     wrong = [admin(plane, path, {"enabled": False}, token="wrong").status for path in paths]
 
-    assert (without, wrong) == ([401] * 3, [401] * 3)
+    assert (without, wrong) == ([401] * 5, [401] * 5)
     assert workspace.sources["web"].enabled
 
 
@@ -296,3 +297,120 @@ def test_two_keys_that_begin_alike(workspace: Workspace, plane: DataPlane) -> No
 
     assert [(r.source, r.run) for r in plane.received] == [("other", ""), ("web", "r2")]
     assert plane.write_key("web", run="r2") == "web-key~r2"
+
+
+def test_faults_by_http(plane: DataPlane) -> None:
+    """Answers in order, each as often as it says, for one run and the runs within it; then as by default again."""
+    answers = [503, {"status": 429, "headers": {"Retry-After": 2}, "times": 2}, {"close": True, "times": 1}]
+    set_ = admin(plane, "recorder/crm", {"answers": answers, "run": "checkout"})
+    plane.send([{**EVENT, "messageId": "1"}], source="web", run="checkout/1")
+    plane.send([{**EVENT, "messageId": "2"}], source="web", run="other")
+    plane.drain()
+
+    assert (set_.status, set_.json) == (200, {"destination": "crm", "run": "checkout", "answers": 3})
+    assert [d.status for d in plane.of_run("checkout/1").deliveries if d.destination == "crm"] == [
+        503,
+        429,
+        429,
+        500,
+        200,
+    ]
+    assert [d.status for d in plane.of_run("other").deliveries] == [200, 200]
+
+
+def test_an_endless_fault_ends_with_a_reset(plane: DataPlane) -> None:
+    """The last answer is repeated until the run begins anew, which forgets its events and no others."""
+    admin(plane, "recorder/crm", {"answers": [400], "run": "r"})
+    for _ in range(2):
+        plane.send(EVENT, source="web", run="r")
+    plane.send(EVENT, source="web", run="r2")
+    plane.drain()
+    before = [f.status for f in plane.of_run("r").fates if f.destination == "crm"]
+    forgotten = admin(plane, "reset", {"run": "r"}).json
+    plane.send(EVENT, source="web", run="r")
+    plane.drain()
+
+    assert (before, forgotten) == (["failed", "failed"], {"forgotten": 2})
+    assert [f.status for f in plane.of_run("r").fates] == ["delivered", "delivered"]
+    assert len(plane.of_run("r").received) == len(plane.of_run("r2").received) == 1
+    assert {r.run for r in plane.recorder.requests} == {"r", "r2"}
+    assert len(plane.recorder.requests) == 4
+
+
+def test_a_reset_of_everything(plane: DataPlane) -> None:
+    """As if nothing had ever come: counts, dead events, the messageIds that are known, answers."""
+    plane.script("crm", Answer(400))
+    for _ in range(2):
+        plane.send({**EVENT, "messageId": "m"}, source="web")
+        plane.drain()
+        seen = [(f.destination, f.status) for f in plane.fates], len(plane.recorder.requests), plane.totals().received
+        plane.send(EVENT, source="off")
+        plane.reset()
+        now = [len(rows) for rows in (plane.received, plane.fates, plane.deliveries, plane.rejected)]
+
+        assert now == [0] * 4
+        assert plane.recorder.requests == ()
+    assert seen == ([("crm", "delivered"), ("mail", "delivered")], 2, 1)
+    assert plane.totals().received == plane.totals().rejected == 0
+
+
+def test_what_is_pending_survives_a_reset(plane: DataPlane) -> None:
+    """Nothing that was accepted is lost: it is delivered when its destination is enabled."""
+    plane.send(EVENT, source="web")
+    plane.enable(destination="crm", enabled=False)
+    plane.send(EVENT, source="web")
+    plane.drain()
+    pending = [f.status for f in plane.fates].count("pending")
+    plane.reset()
+    plane.enable(destination="crm")
+    plane.drain()
+
+    assert len([d for d in plane.delivered if d.destination == "crm"]) == pending
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "says"),
+    [
+        ("recorder/nobody", {"answers": [503]}, 404, "nobody"),
+        ("recorder/crm", {}, 400, "answers"),
+        ("recorder/crm", {"answers": [99]}, 400, "$.answers[0]"),
+        ("recorder/crm", {"answers": [{"status": 200, "statuss": 1}]}, 400, "statuss"),
+        ("recorder/crm", {"answers": [{"times": 0}]}, 400, "times"),
+        ("recorder/crm", {"answers": [{"delay": -1}]}, 400, "delay"),
+        ("recorder/crm", {"answers": [503], "runn": "x"}, 400, "runn"),
+        ("recorder/crm", [], 400, "object"),
+        ("reset", {"run": 5}, 400, "$.run"),
+        ("reset", {"runs": "x"}, 400, "runs"),
+    ],
+)
+def test_wrong_faults_are_refused(plane: DataPlane, path: str, body: Any, status: int, says: str) -> None:
+    """With the place of what is wrong."""
+    answer = admin(plane, path, body)
+
+    assert answer.status == status
+    assert says in answer.text
+
+
+def test_faults_are_for_the_recorder() -> None:
+    """In another delivery mode nothing would answer like this, so it is refused and says why."""
+    workspace = Workspace("w")
+    workspace.destination("crm", "WEBHOOK", config={"webhookUrl": "https://crm.example/in"})
+    with DataPlane(workspace.in_mode("live"), listen=False) as plane:
+        answer = admin(plane, "recorder/crm", {"answers": [503]})
+
+    assert answer.status == 409
+    assert "'live'" in answer.text
+
+
+def test_the_test_api_knows_runs(workspace: Workspace, plane: DataPlane) -> None:
+    """A request to the Test API gets the answers of the run that its header names."""
+    workspace.people.append(Person.with_token("dev@example.com", "t0ken"))
+    admin(plane, "recorder/crm", {"answers": [418], "run": "r"})
+    login = "Basic " + base64.b64encode(b"dev@example.com:t0ken").decode()
+    body = json.dumps({"message": EVENT, "stage": {"send_to_destination": True}}).encode()
+
+    def statuses(**headers: str) -> Any:
+        answer = plane.ingest("POST", "/v0/testDestination/crm", headers={"authorization": login, **headers}, body=body)
+        return answer.json["data"][0]["destination_response_status"]
+
+    assert (statuses(**{"x-svctoolkit-run": "r"}), statuses()) == ([418], [200])

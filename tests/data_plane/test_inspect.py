@@ -82,7 +82,8 @@ def test_counts(busy: DataPlane) -> None:
 
     assert everything == {
         "received": 3, "repeated": 0, "rejected": 1, "deliveries": 5, "delivered": 3, "filtered": 0, "dropped": 0,
-        "failed": 0, "pending": 0, "dead": 1, "under_way": {},
+        "failed": 0, "pending": 0, "dead": 1, "unmapped": 0, "checked": 0, "violated": 0, "dropped_by_plan": 0,
+        "under_way": {},
     }  # fmt: skip
     assert (run["received"], run["rejected"], run["delivered"], run["dead"]) == (1, 1, 2, 0)
 

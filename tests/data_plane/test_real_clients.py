@@ -1,14 +1,9 @@
-"""Unmodified current releases of event SDKs, with nothing changed but their URL.
-
-They are installed from PyPI and npm into `.cache/clients`, once per machine. Where a registry is out of reach the tests
-are skipped, which CI counts as a failure.
-"""
+"""Unmodified current releases of event SDKs, with nothing changed but their URL."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -23,13 +18,11 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.server import Backoff
+from tests.data_plane import packages
+from tests.data_plane.packages import SCRIPTS
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(__file__).parent / "clients"
-CACHE = Path(__file__).parents[2] / ".cache" / "clients"
-PYTHON = ("rudder-sdk-python", "segment-analytics-python")
-NODE = ("@rudderstack/rudder-sdk-node", "@segment/analytics-node", "@rudderstack/analytics-js", "playwright-core")
 #: What every client sends, in this order; then tracks that count from 0.
 FIRST: list[dict[str, Any]] = [
     {"type": "identify", "userId": "u1"},
@@ -40,36 +33,19 @@ FIRST: list[dict[str, Any]] = [
 ]
 
 
-def installed(kind: str, *command: str) -> Path:
-    """The folder that `command` installs into, if it has not been done on this machine."""
-    folder, done = CACHE / kind, CACHE / f"{kind}.done"
-    if not done.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        run = subprocess.run([*command, str(folder)], capture_output=True, text=True, timeout=300)
-        if run.returncode:
-            pytest.skip(f"cannot install the clients: {run.stderr[-300:]}")
-        done.touch()
-    return folder
-
-
 @pytest.fixture(scope="module")
 def python() -> Path:
-    return installed("python", sys.executable, "-m", "pip", "install", "--quiet", *PYTHON, "--target")
+    return packages.python_clients()
 
 
 @pytest.fixture(scope="module")
 def node() -> Path:
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("there is no node and npm on this machine")
-    return installed("node", "npm", "install", "--no-audit", "--no-fund", *NODE, "--prefix")
+    return packages.node_clients()
 
 
 @pytest.fixture
 def chromium() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("there is no Chromium on this machine")
-    return found
+    return packages.chromium()
 
 
 @pytest.fixture
@@ -86,7 +62,7 @@ def client(url: str, *command: str | Path, **environ: str) -> Mapping[str, Any]:
         capture_output=True,
         text=True,
         timeout=60,
-        cwd=CACHE,
+        cwd=packages.CACHE,
     )
     assert run.returncode == 0, run.stderr
     said: Mapping[str, Any] = json.loads(run.stdout.splitlines()[-1])
@@ -121,7 +97,7 @@ def _part(event: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["rudder_python", "segment_python"])
 def test_python_clients(served: DataPlane, python: Path, name: str) -> None:
     """rudder-sdk-python and segment-analytics-python: every event once, in order, and no error at the client."""
-    said = client(served.url, sys.executable, HERE / f"{name}.py", PYTHONPATH=str(python))
+    said = client(served.url, sys.executable, SCRIPTS / f"{name}.py", PYTHONPATH=str(python))
 
     assert said["errors"] == []
     check(served, FIRST, 50, ["a", None])
@@ -130,7 +106,7 @@ def test_python_clients(served: DataPlane, python: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["rudder_node", "segment_node"])
 def test_node_clients(served: DataPlane, node: Path, name: str) -> None:
     """@rudderstack/rudder-sdk-node and @segment/analytics-node: every event once, in order, no error at the client."""
-    said = client(served.url, "node", HERE / f"{name}.mjs", CLIENTS=str(node))
+    said = client(served.url, "node", SCRIPTS / f"{name}.mjs", CLIENTS=str(node))
 
     assert said["errors"] == []
     check(served, FIRST, 50, ["a", None])
@@ -155,7 +131,7 @@ def test_the_browser_client(served: DataPlane, node: Path, chromium: str, option
     the order is that of their timestamps.
     """
     with subprocess.Popen(
-        ["node", HERE / "rudder_browser.mjs", served.url, "web-key", json.dumps(options)],
+        ["node", SCRIPTS / "rudder_browser.mjs", served.url, "web-key", json.dumps(options)],
         env={**os.environ, "CLIENTS": str(node), "CHROMIUM": chromium},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -181,7 +157,7 @@ def test_an_answer_that_got_lost(workspace: Workspace, python: Path, status: int
     """A client that never saw the answer to its first request sends it again: each event is delivered once."""
     workspace.sources["web"].connections.pop()
     with DataPlane(workspace, backoff=Backoff(scale=0)) as plane, losing_the_first_answer(plane, status) as url:
-        said = client(url, sys.executable, HERE / "segment_python.py", PYTHONPATH=str(python))
+        said = client(url, sys.executable, SCRIPTS / "segment_python.py", PYTHONPATH=str(python))
         plane.drain()
 
         assert said["errors"] == []

@@ -84,7 +84,7 @@ def ran(explorer: DestinationExplorer) -> DestinationResult:
 
 
 def test_all_types_can_be_found_the_ready_ones_first() -> None:
-    """The workspace's own, then types with a mapping, then the others, which say that they cannot be run."""
+    """The workspace's own, then types with a mapping, then the others, which say that they have none."""
     workspace = Workspace("shop")
     workspace.destination("zz", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
     names = [name for _, name in DestinationState(workspace).choices()]
@@ -92,7 +92,7 @@ def test_all_types_can_be_found_the_ready_ones_first() -> None:
     assert names[0] == "zz"
     assert set(names[1 : 1 + len(CATALOGUE)]) == set(CATALOGUE)
     assert len(names) == 1 + len(definitions.names())
-    assert all("cannot be run" in title for title, name in DestinationState().choices() if name not in CATALOGUE)
+    assert all("no mapping" in title for title, name in DestinationState().choices() if name not in CATALOGUE)
 
 
 def test_typing_searches(explorer: DestinationExplorer) -> None:
@@ -221,11 +221,11 @@ def test_an_example_brings_its_configuration(explorer: DestinationExplorer) -> N
 def test_types_that_cannot_be_run_say_why(explorer: DestinationExplorer) -> None:
     """Before the run and after it."""
     controls(explorer)["Destination"].value = "REDIS"
-    assert "it is a key-value store destination" in matching(explorer)
+    assert "Redis is a key-value store destination" in matching(explorer)
 
     controls(explorer)["Run"].click()
     assert explorer.wait()
-    assert "it is a key-value store destination" in explorer._strips.value
+    assert "Redis is a key-value store destination" in explorer._strips.value
 
 
 @pytest.mark.parametrize("types", [definitions.names()[i::8] for i in range(8)], ids=range(8))

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from jupyter_client.manager import start_new_kernel
 from traitlets.config import Config
 
 from svctoolkit import DataPlane, Secret, Workspace, events
+from svctoolkit.plans import of_service
 from tests.notebooks.controls import words
 
 LOWER = "def transformEvent(event, metadata):\n    event['event'] = event['event'].lower()\n    return event\n"
@@ -202,7 +204,7 @@ def test_without_a_workspace_one_is_made(shell: InteractiveShell) -> None:
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
-        ("%%transform clean --langage js\nx", "%%transform has no option --langage. Did you mean '--language'?"),
+        ("%%transform clean --langage js\nx", "%%transform has no option --langage. Did you mean '--language'"),
         ("%%transform clean --language pyton\nx", "expected js or python. Did you mean 'python'"),
         ("%%transform clean --event trak\nx", "no event is called 'trak'. Did you mean 'track'?"),
         ("%%transform clean --event nowhere.json\nx", "nowhere.json: cannot be read: No such file or directory"),
@@ -361,7 +363,7 @@ def test_in_a_kernel_wrong_usage_fails_without_a_traceback(execute: Callable[[st
     *shown, reply = execute("%%transform clean --langage js\nx")
 
     assert [m["content"]["text"] for m in shown if m["msg_type"] == "stream"] == [
-        "UsageError: %%transform has no option --langage. Did you mean '--language'?\n"
+        "UsageError: %%transform has no option --langage. Did you mean '--language' or '--plan'?\n"
     ]
     assert "error" not in [m["msg_type"] for m in shown]
     assert reply["content"]["status"] == "error"
@@ -400,3 +402,19 @@ scenarios:
     assert "1 of 3 scenarios have run" in progress[0]["content"]["data"]["text/html"]
     assert progress[-1]["content"]["data"]["text/html"] == ""
     assert "3 passed" in next(m for m in shown if m["msg_type"] == "execute_result")["content"]["data"]["text/plain"]
+
+
+def test_transform_shows_violations_when_asked(shell: InteractiveShell, shop: Workspace, tmp_path: Path) -> None:
+    """`--plan` with a key of the workspace's plans, or a path: a verdict for each event, above the trials."""
+    schema = {"properties": {"properties": {"properties": {"colour": {}}, "required": ["colour"]}}}
+    rules = [{"name": "Order Completed", "eventType": "track", "rules": schema}]
+    shop.tracking_plan("mine", of_service({"id": "tp", "events": rules}))
+    (tmp_path / "plan.json").write_text(json.dumps({"id": "tp", "events": rules}))
+
+    for plan in ("mine", tmp_path / "plan.json"):
+        with capture_output() as output:
+            ran(shell, f"%%transform clean --plan {plan}\n{LOWER}")
+        assert "must have required property 'colour'" in output.stdout
+    with capture_output() as output:
+        ran(shell, f"%%transform clean\n{LOWER}")
+    assert "required property" not in output.stdout

@@ -17,7 +17,7 @@ from svctoolkit.sdk.queue.claims import BATCH_BYTES, Batch
 from svctoolkit.sdk.queue.database import Database
 
 NOW = 1_800_000_000.0
-INSERT = "INSERT INTO {}(source, origin, at, body) VALUES(?, 'client', 0, ?)"
+INSERT = "INSERT INTO {}(source, origin, at, body, user) VALUES(?, 'client', 0, ?, ?)"
 
 
 @pytest.fixture
@@ -28,7 +28,12 @@ def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _store(connection: sqlite3.Connection, number: int, *, source: str = "s", table: str = "events") -> None:
-    connection.executemany(INSERT.format(table), [(source, b"%d" % n) for n in range(number)])
+    """Each is another user's."""
+    connection.executemany(INSERT.format(table), [(source, b"%d" % n, f"u-{n}") for n in range(number)])
+
+
+def _store_of(connection: sqlite3.Connection, *users: str) -> None:
+    connection.executemany(INSERT.format("events"), [("s", b"{}", user) for user in users])
 
 
 def _ids(connection: sqlite3.Connection, table: str = "events") -> list[int]:
@@ -54,6 +59,49 @@ def test_two_claims_have_no_event_in_common(connection: sqlite3.Connection):
     assert _claim(connection) is None
     assert _claimed(_claim(connection, source="other")) == [6, 7]
     assert _claimed(claims.claim(connection, "device", "s", claims.owner(), 100, NOW)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("claimed", "behind", "free"),
+    [
+        (["a"], ["b", "c"], 2),
+        (["a"], ["b", "a", "c"], 1),
+        (["a", "b"], ["b"], 0),
+        (["anonymous\na"], ["b", "anonymous", "c"], 1),
+        (["a"], ["b", "anonymous\na"], 1),
+        (["anonymous\na"], ["other\nb", "other\na"], 1),
+        (["a"], ["b", "", "c"], 1),
+        (["a", ""], ["b"], 0),
+    ],
+)
+def test_nobody_overtakes_a_user(connection: sqlite3.Connection, claimed: list[str], behind: list[str], free: int):
+    """Behind somebody else's claim are only events of other users free, up to the first that shares an ID with what is
+    claimed; the user of this very machine, who has none, may be anybody. So it stays when the claim was given back
+    while a younger one still runs. When nothing is claimed, everything is free."""
+    _store_of(connection, *claimed, *behind)
+    first = _claim(connection, len(claimed), who="elsewhere|1|x")
+    assert first is not None
+
+    second = _claim(connection)
+    assert len(_claimed(second)) == free
+    if second is not None:
+        claims.settle(connection, first, [])
+        assert _claim(connection) is None
+        claims.settle(connection, second, [])
+    else:
+        claims.settle(connection, first, [])
+    assert len(_claimed(_claim(connection))) == len(claimed + behind)
+
+
+def test_who_sends_one_after_the_other_may_claim_ahead(connection: sqlite3.Connection):
+    """One's own claims hold up nobody's events, as long as nothing was given back before them."""
+    me = claims.owner()
+    _store_of(connection, *"aaaaaa")
+
+    batches = [_claim(connection, 2, who=me), _claim(connection, 2, who=me)]
+    assert [_claimed(batch) for batch in batches] == [[1, 2], [3, 4]]
+    claims.settle(connection, batches[0], [1])
+    assert _claim(connection, who=me) is None
 
 
 def test_a_claim_is_good_for_a_minute(connection: sqlite3.Connection):

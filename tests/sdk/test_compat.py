@@ -67,6 +67,33 @@ def test_a_program_runs_by_changing_its_import(gateway: Gateway, tmp_path: Path,
     assert "anonymousId" not in track
 
 
+def test_segments_own_settings_are_taken(gateway: Gateway, tmp_path: Path):
+    """`log_handler` gets the log; who configured OAuth is told that the write key is used instead."""
+    script = tmp_path / "program.py"
+    script.write_text(f"""
+import logging, sys
+from svctoolkit.sdk.compat import segment as analytics
+
+analytics.write_key, analytics.host = {KEY!r}, {gateway.url!r}
+analytics.log_handler = logging.StreamHandler(sys.stdout)
+analytics.oauth_client_id, analytics.oauth_client_key, analytics.oauth_key_id = "id", "secret", "key"
+analytics.track("u-1", "e")
+analytics.shutdown()""")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    result = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
+
+    assert (result.returncode, gateway.names) == (0, ["e"]), result.stderr
+    assert "OAuth" in result.stdout
+    assert "write key alone" in result.stdout
+    assert "secret" not in result.stdout
+
+
+def test_a_setting_that_neither_has_is_refused():
+    """As a call with a wrong keyword is in Python."""
+    with pytest.raises(TypeError, match="no setting 'max_retry'"):
+        Client(KEY, max_retry=3)  # type: ignore[call-arg]
+
+
 @pytest.fixture
 def client(gateway: Gateway) -> Iterator[Client]:
     made = Client(KEY, host=gateway.url, sync_mode=True)

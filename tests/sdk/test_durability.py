@@ -76,7 +76,7 @@ c.initialize({KEY!r})
 for n in range(200): c.track(str(n))
 os._exit(0)"""
     _python("-c", program)
-    log = tmp_path / "cut" / "queue-2.db-wal"
+    log = tmp_path / "cut" / "queue-3.db-wal"
     os.truncate(log, int(log.stat().st_size * share))
     client = make(data_directory=tmp_path / "cut")
     client.track("after")
@@ -96,7 +96,7 @@ def test_a_full_disk_moves_events_to_memory_and_back(make, gateway: Gateway, tmp
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "data/queue-2.db-wal").stat().st_size, limit[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "data/queue-3.db-wal").stat().st_size, limit[1]))
         for number in range(5):
             client.track(f"full {number}")
         full = client.stats()
@@ -146,13 +146,13 @@ def test_a_damaged_file_is_set_aside(make, gateway: Gateway, tmp_path: Path):
     """A queue file that is no database is kept under another name, told, and a new one is used."""
     errors = []
     (tmp_path / "data").mkdir()
-    (tmp_path / "data/queue-2.db").write_bytes(b"garbage " * 4096)
+    (tmp_path / "data/queue-3.db").write_bytes(b"garbage " * 4096)
     client = make(on_error=errors.append)
     client.track("one")
     assert client.flush()
 
     assert gateway.names == ["one"]
-    (aside,) = (tmp_path / "data").glob("queue-2.db.damaged-*")
+    (aside,) = (tmp_path / "data").glob("queue-3.db.damaged-*")
     assert aside.read_bytes() == b"garbage " * 4096
     assert "is damaged; it is kept as" in str(errors[0])
 
@@ -163,7 +163,7 @@ def test_a_file_damaged_while_it_is_used_loses_no_new_event(make, gateway: Gatew
     for number in range(300):
         first.track(str(number), {"pad": "x" * 2000})
     first._engine.close(1)  # as at the end of the process, without sending
-    path = tmp_path / "data/queue-2.db"
+    path = tmp_path / "data/queue-3.db"
     content = bytearray(path.read_bytes())
     content[4096 : len(content)] = os.urandom(len(content) - 4096)
     path.write_bytes(content)
@@ -173,7 +173,7 @@ def test_a_file_damaged_while_it_is_used_loses_no_new_event(make, gateway: Gatew
     assert client.flush()
 
     assert gateway.names[-1] == "after"
-    assert list((tmp_path / "data").glob("queue-2.db.damaged-*"))
+    assert list((tmp_path / "data").glob("queue-3.db.damaged-*"))
 
 
 def test_a_file_that_was_removed_is_made_again(make, gateway: Gateway, tmp_path: Path):
@@ -184,7 +184,7 @@ def test_a_file_that_was_removed_is_made_again(make, gateway: Gateway, tmp_path:
     client.flush()
     client.track("after")
 
-    connection = sqlite3.connect(tmp_path / "data/queue-2.db")
+    connection = sqlite3.connect(tmp_path / "data/queue-3.db")
     assert connection.execute("SELECT count(*) FROM events").fetchone() == (1,)
     connection.close()
 
@@ -314,7 +314,7 @@ for n in range(5_000): sdk.track(str(n), {{"pad": "x" * 2000}})"""
     for _ in range(3):
         _python("-c", program)
 
-    connection = sqlite3.connect(tmp_path / "long/queue-2.db")
+    connection = sqlite3.connect(tmp_path / "long/queue-3.db")
     assert connection.execute("SELECT count(*) FROM events").fetchone() == (15_000,)
     connection.close()
 
@@ -328,7 +328,7 @@ sdk.initialize({KEY!r}, {settings | {"trackLifecycleEvents": False}})
 for n in range(50): sdk.track(str(n))"""
     _python("-c", program)
 
-    connection = sqlite3.connect(tmp_path / "offline/queue-2.db")
+    connection = sqlite3.connect(tmp_path / "offline/queue-3.db")
     assert connection.execute("SELECT count(*) FROM events").fetchone() == (50,)
     connection.close()
 
@@ -339,11 +339,11 @@ def test_a_claim_of_a_dead_process_ends(make, gateway: Gateway, tmp_path: Path):
     client.track("one")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    connection = sqlite3.connect(tmp_path / "data/queue-2.db", isolation_level=None)
+    connection = sqlite3.connect(tmp_path / "data/queue-3.db", isolation_level=None)
     host = os.uname().nodename
     source = connection.execute("SELECT source FROM events").fetchone()[0]
-    claim = ("t", "cloud", source, 10**9, f"{host}|{gone.pid}|x", client._engine.settings.clock() + 59)
-    connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", claim)
+    claim = ("t", "cloud", source, 1, 10**9, f"{host}|{gone.pid}|x", client._engine.settings.clock() + 59)
+    connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?,?)", claim)
     connection.close()
 
     assert client.flush()

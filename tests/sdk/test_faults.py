@@ -59,7 +59,7 @@ def test_a_foreign_write_lock_delays_no_call(make, gateway: Gateway, tmp_path: P
     """While another process holds SQLite's write lock calls take a moment; then everything is stored, in order."""
     client = make()
     client.track("before")
-    other = sqlite3.connect(tmp_path / "data/queue-2.db", isolation_level=None)
+    other = sqlite3.connect(tmp_path / "data/queue-3.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     longest = slowest(lambda number: client.track(f"{number}"), 20)
     in_memory = client.stats().in_memory
@@ -126,7 +126,7 @@ def test_a_full_disk_delivers_what_is_on_it_first(make, gateway: Gateway, tmp_pa
     client = make(flush_queue_size=7)
     for number in range(20):
         client.track(f"stored {number}")
-    with full_disk(tmp_path / "data/queue-2.db-wal"):
+    with full_disk(tmp_path / "data/queue-3.db-wal"):
         longest = slowest(lambda number: client.track(f"memory {number}"), 20)
         assert client.flush(20)
         names = list(gateway.names)
@@ -165,7 +165,7 @@ def test_a_deleted_directory_loses_nothing(make, gateway: Gateway, tmp_path: Pat
     assert gateway.names == ["one", "two", "three", "four"]
     assert balance(client) == (4, 4)
     assert any("was removed; 2 event(s) that waited go into a new file" in str(error) for error in errors)
-    assert (tmp_path / "data/queue-2.db").exists()
+    assert (tmp_path / "data/queue-3.db").exists()
 
 
 def test_a_damaged_file_is_counted(make, gateway: Gateway, tmp_path: Path):
@@ -174,7 +174,7 @@ def test_a_damaged_file_is_counted(make, gateway: Gateway, tmp_path: Path):
     for number in range(300):
         client.track(f"{number}", {"pad": "x" * 2000})
     client._engine.close(1)  # as at the end of the process, without sending
-    path = tmp_path / "data/queue-2.db"
+    path = tmp_path / "data/queue-3.db"
     content = bytearray(path.read_bytes())
     content[4096:] = os.urandom(len(content) - 4096)
     path.write_bytes(content)

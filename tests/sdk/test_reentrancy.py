@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,133 @@ def test_shutdown_in_a_signal_handler_sends_everything(gateway: Gateway, tmp_pat
         returned = result.stderr.count(b".")
         assert numbers >= set(range(returned))
         assert "in the handler" in {event["event"] for event in sent}
+
+
+STORM = """
+import faulthandler, os, signal, sys, threading, time
+from svctoolkit.sdk import ServiceClient
+faulthandler.dump_traceback_later(25, exit=True)
+client = ServiceClient(data_directory=sys.argv[1], data_plane_url=sys.argv[2], track_lifecycle_events=False,
+                       on_error=lambda error: client.track("told"), on_drop=lambda event, reason: client.stats())
+client.initialize("2RdemoWriteKey")
+def handler(*_):
+    client.track("in the handler")
+    client.shutdown(2)
+    stats = client.stats()
+    gone = stats.delivered + stats.waiting + stats.parked + sum(stats.dropped.values())
+    os.write(1, f"{stats.recorded + stats.carried} {gone}".encode())
+    os._exit(0)
+signal.signal(signal.SIGTERM, handler)
+class Dying:
+    def __del__(self): client.track("from __del__")
+def storm():
+    while True: client.track("in a thread", user_id="u-1")
+for _ in range(3): threading.Thread(target=storm, daemon=True).start()
+threading.Timer(float(sys.argv[3]), os.kill, (os.getpid(), signal.SIGTERM)).start()
+while True:
+    client.identify("u-2")
+    client.track("under load")
+    Dying()
+    client.reset()
+"""
+
+
+@pytest.mark.slow
+@posix
+@pytest.mark.parametrize("place", range(12))
+def test_shutdown_in_a_signal_handler_ends_in_a_storm_of_threads(gateway: Gateway, tmp_path: Path, place: int):
+    """Threads that call without a pause do not keep the handler from ending, and counts balance in it."""
+    began = time.monotonic()
+    result = subprocess.run(
+        [sys.executable, "-c", STORM, str(tmp_path), gateway.url, str(0.2 + place * 0.017)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        timeout=60,
+    )
+
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert time.monotonic() - began < 15
+    recorded, gone = map(int, result.stdout.split())
+    assert recorded == gone > 0
+
+
+def test_a_gate_that_is_wanted_back_lets_in_nobody_else():
+    """Who asks with a time is told no when it is over, who has all the time gets in afterwards."""
+    gate, is_lent, is_taken, is_back, end = Gate(), Latch(), Latch(), Latch(), Latch()
+    entered: list[bool] = []
+
+    def lend() -> None:
+        gate.enter()
+        with gate.lent():
+            is_lent.set()
+            is_taken.wait(5)
+        is_back.set()
+        end.wait(5)
+        gate.leave()
+
+    def enter_some_time() -> None:
+        entered.append(gate.enter())
+        gate.leave()
+
+    lender, patient = threading.Thread(target=lend), threading.Thread(target=enter_some_time)
+    lender.start()
+    assert is_lent.wait(5)
+    assert gate.enter(0)
+    is_taken.set()
+    until(lambda: gate.is_wanted_back)
+    began = time.monotonic()
+    assert _result_in_a_thread(lambda: gate.enter(0.1)) is False
+    assert 0.1 <= time.monotonic() - began < 2
+    patient.start()
+    gate.leave()
+    assert is_back.wait(5)
+    assert not entered
+    end.set()
+    patient.join(5)
+    lender.join(5)
+
+    assert entered == [True]
+    assert not gate.is_wanted_back
+
+
+def test_nothing_bars_the_way_afterwards():
+    """After `try_run`, and after catching up with what was postponed, others get through at once."""
+    turnstile, done = Turnstile(0.01), []
+    turnstile.try_run(lambda: done.append(1))
+    _result_in_a_thread(lambda: turnstile.run(lambda: done.append(2)))
+    turnstile.run(lambda: turnstile.run(lambda: done.append(3)))
+    _result_in_a_thread(lambda: turnstile.run(lambda: done.append(4)))
+
+    assert (done, len(turnstile)) == ([1, 2, 3, 4], 0)
+
+
+def _result_in_a_thread(call: Callable[[], object]) -> object:
+    results: list[object] = []
+    thread = threading.Thread(target=lambda: results.append(call()))
+    thread.start()
+    thread.join(5)
+    return results[0]
+
+
+def test_who_lent_a_turnstile_gets_it_back():
+    """Although others have more to do than they can ever get done."""
+    turnstile, over, returned = Turnstile(0.01), threading.Event(), threading.Event()
+
+    def interrupted() -> None:
+        for _ in range(3):
+            threading.Thread(target=storm, daemon=True).start()
+        turnstile.catch_up_interrupting()
+        returned.set()
+
+    def storm() -> None:
+        while not over.is_set():
+            turnstile.run(lambda: time.sleep(0.03))
+
+    threading.Thread(target=turnstile.run, args=(interrupted,), daemon=True).start()
+    try:
+        assert returned.wait(5)
+    finally:
+        over.set()
 
 
 @posix

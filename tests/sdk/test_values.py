@@ -14,6 +14,7 @@ import pathlib
 import time
 import types
 import uuid
+from collections.abc import Mapping
 
 import attr
 import msgspec
@@ -227,19 +228,62 @@ def test_names_with_lone_surrogates(make, gateway: Gateway):
     assert (gateway.events[1]["event"], gateway.events[1]["userId"]) == ("n\ufffd", "u\ufffd")
 
 
-def test_objects_that_fail_to_be_read_cost_only_themselves(make, gateway: Gateway):
-    """A mapping whose iteration raises is told and counted; the application does not notice."""
+class _FailingModel:
+    def model_dump(self) -> None:
+        raise RuntimeError("host bug")
 
-    class Failing(dict):
-        def items(self):
-            raise RuntimeError("host bug")
 
+class _FailingIterable:
+    def __iter__(self):
+        raise RuntimeError("host bug")
+
+
+class _FailingMapping(Mapping):
+    def __getitem__(self, key: object) -> object:
+        raise KeyError(key)
+
+    def __iter__(self):
+        raise RuntimeError("host bug")
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("kind", [_FailingModel, _FailingIterable, _FailingMapping])
+def test_a_field_that_cannot_be_read_costs_only_itself(make, gateway: Gateway, kind: type):
+    """The event goes without it, and the warning names the field and the fault."""
+    errors: list[Exception] = []
+    client = make(on_error=errors.append)
+    client.track("e", {"good": 1, "bad": kind(), "list": [kind(), 2]})
+    assert client.flush()
+
+    assert gateway.events[0]["properties"] == {"good": 1, "list": [None, 2]}
+    assert [str(error).partition(": ")[0] for error in errors] == ["properties.bad", "properties.list[0]"]
+    assert all("failed with RuntimeError" in str(error) for error in errors)
+    assert (client.stats().dropped, client.stats().refused_fields) == ({}, 2)
+
+
+@pytest.mark.parametrize("call", ["track", "identify", "group", "page"])
+def test_properties_that_cannot_be_read_are_left_out(make, gateway: Gateway, call: str):
+    """All of them, as nothing is known of any; the event goes."""
     client = make()
-    client.track("bad", Failing(a=object()))
+    getattr(client, call)("e", _FailingMapping())
+    assert client.flush()
+
+    assert [event["type"] for event in gateway.events] == [call]
+    assert gateway.events[0].get("properties", {}) == {}
+    assert client.stats().refused_fields == 1
+
+
+def test_what_cannot_even_be_merged_is_told_and_counted(make, gateway: Gateway):
+    """With registered properties there is no event without reading; the application does not notice."""
+    client = make()
+    client.register({"a": 1})
+    assert client.track("bad", _FailingMapping()) == ""
     client.track("good")
     assert client.flush()
 
-    assert gateway.names[-1] == "good"
+    assert gateway.names == ["good"]
     assert client.stats().dropped == {"unreadable": 1}
 
 

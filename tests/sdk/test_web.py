@@ -24,7 +24,8 @@ from starlette.routing import Route
 from svctoolkit.errors import ConfigError
 from svctoolkit.sdk import ServiceClient
 from svctoolkit.sdk.middleware import TrackingASGI, TrackingWSGI
-from svctoolkit.sdk.web.request import WebRequest, describe, networks
+from svctoolkit.sdk.web.request import WebRequest, describe, proxies
+from svctoolkit.sdk.web.request import page as page_of
 
 from .gateway import Gateway
 
@@ -415,13 +416,20 @@ def test_django(gateway: Gateway):
         ("203.0.113.9:5555", "127.0.0.1", ("127.0.0.1",), "203.0.113.9"),
         ("nonsense", "127.0.0.1", ("127.0.0.1",), "127.0.0.1"),
         ("", "testclient", ("127.0.0.1",), ""),
+        ("203.0.113.9", "::ffff:10.0.0.1", ("10.0.0.0/8",), "203.0.113.9"),
+        ("203.0.113.9", "", ("127.0.0.1",), ""),
+        ("203.0.113.9", "", ("unix",), "203.0.113.9"),
+        ("6.6.6.6, 203.0.113.9, 10.1.1.1", "unix", ("10.0.0.0/8", "unix"), "203.0.113.9"),
+        ("203.0.113.9", "198.51.100.1", ("unix",), "198.51.100.1"),
+        ("203.0.113.9, unix", "", ("unix",), ""),
+        ("", "", ("unix",), ""),
     ],
 )
 def test_only_trusted_proxies_are_believed(forwarded: str, peer: str, trusted: tuple, address: str):
     """The visitor's address is the last one that no trusted proxy has; what he wrote himself counts for nothing."""
     request = WebRequest("GET", "http", peer, "/", "", {"x-forwarded-for": forwarded})
 
-    assert describe(request, networks(trusted)).get("ip", "") == address
+    assert describe(request, proxies(trusted)).get("ip", "") == address
 
 
 @given(st.dictionaries(st.sampled_from([*BROWSER, "x-other"]), st.text(max_size=50)), st.text(max_size=50))
@@ -429,7 +437,43 @@ def test_no_header_breaks_a_description(headers: dict[str, str], query: str):
     """Whatever a visitor sends, the description is JSON."""
     request = WebRequest("GET", "http", "127.0.0.1", "/ü", query, headers)
 
-    assert json.loads(json.dumps(describe(request, networks(["127.0.0.1"]))))
+    assert json.loads(json.dumps(describe(request, proxies(["127.0.0.1"]))))
+
+
+def test_a_proxy_at_a_unix_socket_says_which_page_it_was():
+    """Host and scheme that the visitor used, if such proxies are trusted; else those of the request."""
+    headers = {"host": "inside", "x-forwarded-host": "shop.example", "x-forwarded-proto": "https"}
+    request = WebRequest("GET", "http", "", "/p", "", headers)
+
+    assert page_of(request, proxies(["unix"]))["url"] == "https://shop.example/p"
+    assert page_of(request, proxies([]))["url"] == "http://inside/p"
+
+
+@pytest.mark.parametrize(("user", "id"), [(7, "7"), (None, None), ("  ", None), (0, "0"), (" u-1 ", "u-1")])
+def test_a_users_id_may_be_a_number(make, gateway: Gateway, user: object, id: str | None):
+    """What a database gives as a key is taken as its text; blanks are nobody."""
+    client = make()
+    app = TrackingASGI(_application(client), client, user_id=lambda _: user)
+    assert _asgi_get(app, "/page", {}).status_code == 200
+    assert client.flush()
+
+    assert {event.get("userId") for event in gateway.events} == {id}
+
+
+def test_a_failing_user_id_breaks_no_request(make, gateway: Gateway):
+    """The request is answered, its visitor is nobody, and `on_error` hears why."""
+    errors: list[Exception] = []
+    client = make(on_error=errors.append)
+
+    def user_id(_: object) -> str:
+        raise KeyError("session")
+
+    app = TrackingASGI(_application(client), client, user_id=user_id)
+    assert _asgi_get(app, "/page", {}).status_code == 200
+    assert client.flush()
+
+    assert {event.get("userId") for event in gateway.events} == {None}
+    assert [str(error) for error in errors] == ["user_id failed: KeyError: 'session'"]
 
 
 def test_a_wrong_proxy_is_refused(make):

@@ -57,6 +57,15 @@ def sends(expect: str, source: str = "web", send: str = TRACK, more: str = "") -
     return f"source: {source}, send: {send}, expect: {expect}{more}"
 
 
+def negates(properties: str, operand: str, at: str = "properties.card") -> str:
+    """An event with these properties, of which something must not be what `operand` says."""
+    expected = f"{{$not: {operand}}}"
+    for key in reversed(at.split(".")):
+        expected = f"{{{key}: {expected}}}"
+    event = f"{{type: track, event: A, userId: u1, properties: {{{properties}}}}}"
+    return sends(f"{{delivered: [{{body: {expected}}}]}}", send=event)
+
+
 CRASHED = [
     (sends("{delivered: []}", "broken"), CRASH),
     (sends("{delivered: {$each: {body: {event: A}}}}", "broken"), CRASH),
@@ -115,6 +124,13 @@ EMPTY = [
     (sends("{delivered: {$length: 2}}", "two", "{type: track, event: A}"), "expected a length of 2"),
     (sends("{delivered: {$length: 2}}", "two"), ""),
     (sends("{delivered: [{body: {properties: {$unique: skuu}}}]}"), "expected a list"),
+    (sends("{delivered: {$length: {$gte: 0}}}"), "every list is as long: write what must be in it"),
+    (sends("{delivered: {$length: {$gte: 1}}}"), ""),
+    (sends("{delivered: [{body: {event: {$regex: '.*'}}}]}"), "found in every text: write {$type: string}"),
+    (sends("{delivered: [{body: {event: {$regex: 'x?'}}}]}"), "found in every text"),
+    (sends("{delivered: [{body: {event: {$regex: '^(A|B)?$'}}}]}"), ""),
+    (sends("{user_transform: [{event: A}]}"), "the destination 'hook' has no transformation"),
+    (sends("{user_transform: {hook: [{event: A}]}}", "both"), "the destination 'hook' has no transformation"),
     (sends("{delivered: [{body: {event: {$regex: '^A$'}}}]}", send='{type: track, event: "A\\n", userId: u1}'), "^A$"),
 ]
 FILTERED = [
@@ -169,6 +185,26 @@ NEGATED = [
     (sends("{delivered: [{body: {$not: {evnt: A}}}]}"), "nothing, and so there is nothing to negate (at evnt)"),
     (sends("{delivered: [{body: {event: {$not: B}}}]}"), ""),
     (sends("{delivered: [{body: {$not: [1]}}]}"), "an object, and a list is negated"),
+    (negates("card: '4111'", "'4111'", "properties"), "an object, and a text is negated; $anywhere looks inside"),
+    (negates("card: ['4111']", "'4111'"), "a list, and a text is negated; $anywhere looks inside"),
+    (negates("card: ['4111']", "{$literal: '4111'}"), "a list, and a text is negated"),
+    (negates("card: '4111'", "4111"), ""),
+    (negates("card: '4111'", "null"), ""),
+    (negates("card: 'A'", "{$gt: 100}"), "a text, and a number is compared"),
+    (negates("card: true", "{$lte: 100}"), "neither a number nor a text, and a number is compared"),
+    (negates("card: 99", "{$gt: 100}"), ""),
+    (negates("card: true", "{$approx: 100}"), "no number that can be near another"),
+    (negates("card: []", "{$each: '4111'}"), "none in it"),
+    (negates("card: ['5']", "{$each: '4111'}"), ""),
+    (negates("card: ['5']", "{$unique: true}"), "expected not"),
+    (negates("card: []", "{$unique: true}"), "fewer than two elements"),
+    (negates("card: ['5', '5']", "{$unique: true}"), ""),
+    (negates("card: 'text'", "{$json: {card: '4111'}}"), "a text that is no JSON"),
+    (negates("card: '{}'", "{$json: {card: '5'}}"), "nothing at card"),
+    (negates("card: '{\"n\": 1}'", "{$json: {n: 2}}"), ""),
+    (negates("card: {n: 1}", "{$query: {nn: 1}}"), "nothing at nn, and so there is nothing to negate"),
+    (negates("card: {n: 1}", "{$query: {'*.x': [1]}}"), "nothing at *.x"),
+    (negates("card: {n: 1}", "{$query: {n: 2}}"), ""),
 ]
 ALL = {
     "crashed": CRASHED,

@@ -56,6 +56,8 @@ def test_the_smallest_event_is_shown() -> None:
     assert outcome.status == "failed"
     assert "shop: failed in user_transform: ValueError: too dear" in runner.explanation(outcome)
     assert step.step.spec.send["properties"] == {"products": [{"price": 1001}]}
+    assert "made-up events for which it is so: {" in runner.explanation(outcome)
+    assert '"properties":{"products":[{"price":1001}]}' in runner.explanation(outcome)
 
 
 def test_invariants_hold_for_generated_events() -> None:

@@ -135,3 +135,25 @@ def test_record_skips_bad_lines_and_keeps_failures(folder: Path, capsys: pytest.
     assert "failed:" in recorded
     assert "ValueError: no" in recorded
     assert main(["run", "r.suite.yaml"]) == 0
+
+
+def test_what_a_suite_says_in_vain_is_told(run: Callable[..., tuple[int, str, str]], folder: Path) -> None:
+    """Paths to ignore that are nowhere, and answers that no scenario asks for; after a run of everything only."""
+    head = "recorder: {hook: [{status: 503, times: 2}, {}], lake: {}}\nignore: [body.properties, timestmp, messageId]\n"
+    text = SUITE.replace("scenarios:", f"{head}scenarios:").replace("userId: u}", "userId: u, properties: {a: 1}}")
+    (folder / "s.suite.yaml").write_text(text, encoding="utf-8")
+    code, _, err = run()
+
+    assert code == 0
+    assert err.splitlines() == ["svctoolkit: s.suite.yaml:4:27: ignore: no scenario has 'timestmp' in its results"]
+    assert "ignore" not in run("-k", "one")[2]
+
+
+def test_answers_of_a_suite_that_nobody_asks_for(run: Callable[..., tuple[int, str, str]], folder: Path) -> None:
+    """For the scenario that asks for most of them."""
+    text = SUITE.replace("scenarios:", "recorder: {hook: [{}, {}], lake: {}}\nscenarios:")
+    (folder / "s.suite.yaml").write_text(text, encoding="utf-8")
+
+    assert run()[2].splitlines() == [
+        "svctoolkit: s.suite.yaml:3:18: recorder: no scenario asks 'hook' for more than 1 of its 2 answers"
+    ]

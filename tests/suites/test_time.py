@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from svctoolkit import Workspace, runner
@@ -134,3 +136,48 @@ def test_variables_in_an_inline_workspace() -> None:
     expect = "expect: {delivered: [{url: https://$(host).example/in}]}"
 
     assert explanations(outcomes(f"  - {{name: a, {SEND}, {expect}}}\n", head)) == []
+
+
+def test_the_limit_of_a_scenario_is_one_for_all_of_its_steps() -> None:
+    """What one step has waited, the next ones cannot wait again."""
+    step = "{source: web, send: {type: track, event: A, userId: u}, expect: {delivered: [{}]}}"
+    slow = "recorder: {hook: {delay: 200ms}}"
+    text = f"  - {{name: a, limit: 500ms, {slow}, steps: [{step}, {step}, {step}, {step}, {step}]}}\n"
+    began = time.monotonic()
+    (outcome,) = outcomes(text)
+
+    assert "it takes longer than its limit of 0.5 s" in explanations([outcome])[0]
+    assert time.monotonic() - began < 5 * 0.5
+
+
+def test_destinations_that_wait_at_once_wait_together() -> None:
+    """Each has its own pauses, as if one had waited; the clock goes on by the longest."""
+    workspace = Workspace.loads(
+        WORKSPACE.replace("sources:", "  lake: {type: WEBHOOK, config: {webhookUrl: https://lake.example/in}}\nsources:")
+        .replace("[hook]", "[hook, lake]")
+    )  # fmt: skip
+    retry = "{status: 429, headers: {Retry-After: %d}}"
+    recorder = f"{{hook: [{retry % 10}, {retry % 20}, {{}}], lake: [{retry % 7}, {retry % 3600}, {{}}]}}"
+    attempts = "{hook: [{}, {after: 10s}, {after: 20s}], lake: [{}, {after: 7s}, {after: 60m}]}"
+    later = "{source: web, send: {type: track, event: B, userId: u2}, expect: {delivered: {hook: [{body: {receivedAt: "
+    steps = f"[{{source: web, {SEND}, expect: {{attempts: {attempts}}}}}, {later}'2026-01-01T01:00:07.000Z'}}}}]}}}}}}]"
+    freeze = "freeze: {time: 2026-01-01T00:00:00Z}"
+    suite = runner.loads(f"scenarios:\n  - {{name: a, {freeze}, recorder: {recorder}, steps: {steps}}}\n", workspace)
+    began = time.monotonic()
+    with runner.open_planes() as planes:
+        outcome = runner.attempt(suite.scenarios[0], planes)
+
+    assert outcome.ok, runner.explanation(outcome)
+    assert time.monotonic() - began < 5
+
+
+def test_who_takes_too_long_is_told_once() -> None:
+    """Not also that its answers came to no use, and that the time is over; nobody waits for it any longer."""
+    text = f"  - {{name: a, limit: 200ms, recorder: {{hook: {{delay: 5s}}}}, {SEND}, expect: {{delivered: [{{}}]}}}}\n"
+    began = time.monotonic()
+    (said,) = explanations(outcomes(text))
+
+    assert [line for line in said.splitlines() if line.startswith("suite:")] == [
+        "suite:3:22: it takes longer than its limit of 0.2 s: after 0.2 s there are still events under way: 1 to hook"
+    ]
+    assert time.monotonic() - began < 4

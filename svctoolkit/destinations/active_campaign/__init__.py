@@ -22,6 +22,7 @@ from svctoolkit.mapping import (
     compact,
     first,
     json_text,
+    objects,
     required,
     string,
     trait,
@@ -80,7 +81,7 @@ def send_person(event: Event, settings: ActiveCampaignSettings, context: Context
     answer = as_object(account.ask("POST", "/contact/sync", {"contact": contact}).get("contact"))
     for tag in account.tag_ids(_texts(value_of(event, TAGS))):
         account.ask("POST", "/contactTags", {"contactTag": {"contact": answer.get("id"), "tag": tag}})
-    for entry in _objects(value_of(event, LISTS)):
+    for entry in objects(value_of(event, LISTS)):
         status = _STATUSES.get(str(entry.get("status")))
         if status:
             membership = {"list": entry.get("id"), "contact": answer.get("id"), "status": status}
@@ -94,7 +95,7 @@ def send_action(event: Event, settings: ActiveCampaignSettings, context: Context
     """An event of the visitor with the e-mail address of the context's traits."""
     account, name = _Account(settings, context), value_of(event, NAME)
     names = [
-        entry.get("name") for entry in _objects(account.ask("GET", "/eventTrackingEvents").get("eventTrackingEvents"))
+        entry.get("name") for entry in objects(account.ask("GET", "/eventTrackingEvents").get("eventTrackingEvents"))
     ]
     if name not in names:
         account.ask("POST", "/eventTrackingEvents", {"eventTrackingEvent": {"name": name}})
@@ -132,7 +133,7 @@ class _Account:
         """The numbers of these tags; those that do not exist yet are created."""
         if not tags:
             return []
-        ids = {entry.get("tag"): entry.get("id") for entry in _objects(self.ask("GET", "/tags?limit=100").get("tags"))}
+        ids = {entry.get("tag"): entry.get("id") for entry in objects(self.ask("GET", "/tags?limit=100").get("tags"))}
         return [ids[tag] if tag in ids else self._new_tag(tag) for tag in tags]
 
     def _new_tag(self, tag: str) -> Any:
@@ -143,17 +144,13 @@ class _Account:
         """The values of the fields that ActiveCampaign has, under their numbers; several values stand between bars."""
         if not fields:
             return []
-        listed = _objects(self.ask("GET", "/fields?limit=100").get("fields"))
+        listed = objects(self.ask("GET", "/fields?limit=100").get("fields"))
         ids = {entry.get("title"): entry.get("id") for entry in listed}
         return [{"field": ids[name], "value": _field_value(value)} for name, value in fields.items() if name in ids]
 
 
 def _field_value(value: Any) -> Any:
     return "||" + "||".join(map(str, value)) + "||" if isinstance(value, list) else value
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [as_object(item) for item in value] if isinstance(value, list) else []
 
 
 def _texts(value: Any) -> list[str]:

@@ -54,6 +54,10 @@ destination = DestinationType(
         Answer("rate limit", 429, {"error": "Too many requests"}),
         Answer("invalid field", 400, {"error": "Event request failed (Bad event token)"}),
     ],
+    quirks=[
+        "The time of an event is not sent: Adjust takes the time of arrival.",
+        "A revenue is sent with USD where the event says no currency.",
+    ],
 )
 
 

@@ -18,6 +18,7 @@ import msgspec
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import ANY_ID, TIME, Table, as_object, first, flatten, moment, required, text
 from svctoolkit.secrets import Secret
 
@@ -162,7 +163,7 @@ def _attributes(
     return values
 
 
-def whole_second(value: Any) -> str | None:
+def whole_second(value: Json) -> str | None:
     """A time as Airship takes it; a number is seconds or milliseconds. None for what is no time.
 
     >>> whole_second(1742887180), whole_second("2025-03-25 07:19:40.5"), whole_second("soon")

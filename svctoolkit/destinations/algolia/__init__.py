@@ -14,6 +14,7 @@ from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Row
 from svctoolkit.destinations.algolia._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     Table,
     as_it_is,
@@ -62,13 +63,13 @@ _SUBTYPES = frozenset({"addToCart", "purchase"})
 
 
 @converter
-def quantity(value: Any) -> int | float | None:
+def quantity(value: Json) -> int | float | None:
     """A number, or a text that is one: 0 for an empty one, 1 for true. Nothing is sent for what is no number."""
     return int(value or 0) if isinstance(value, bool) or value == "" else leading_number(value)
 
 
 @converter
-def words(value: Any) -> str:
+def words(value: Json) -> str:
     """A text as it is; everything else as text."""
     return in_words(value)
 

@@ -2,8 +2,11 @@
 
 identify sets user properties; track, page and screen are events; group sets the user's group and then the properties
 of that group; alias joins a user to a global one, or parts them. An event with a revenue can be split into one event
-for each product. A group whose type has dots is one property of the user here; the service nests it. A product that is
-null is an event without properties of its own, and a campaign that is a text counts as none.
+for each product.
+
+Decisions. A group whose type has dots is one property of the user here; the service nests it. A product that is null is
+an event without properties of its own, and a campaign that is a text counts as none. A page or screen whose template is
+not set has its own name, where the service refuses it.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from svctoolkit.mapping import (
     pick,
     require_name,
     unfold_address,
-    warehouse_row,
+    warehouse_id,
     without,
 )
 from svctoolkit.secrets import Secret
@@ -89,6 +92,7 @@ destination = DestinationType(
     quirks=[
         "A website's browser stands for its operating system (`os_name`, `os_version`), as in Amplitude's own SDK.",
         "The device is the anonymous ID; `context.device.id` goes only to the IDs of an application's vendor.",
+        "One event goes to /2/httpapi, two or more of a user to /batch: the request depends on what else was waiting.",
         "Of an address only street, city, state, country and postal code become properties of a person.",
     ],
 )
@@ -171,12 +175,6 @@ def send_alias(event: Event, settings: AmplitudeSettings) -> Payload:
     return _form(settings, "/usermap", "mapping", {**ids, **mark, **_event_id(event), "user_properties": about})
 
 
-def _warehouse_id(event: Event) -> Mapping[str, Any]:
-    """The ID of the row of a warehouse that the event is, under the name of its field."""
-    row = warehouse_row(event)
-    return {row.field: row.id} if row.field and row.id is not None else {}
-
-
 def _group(event: Event, settings: AmplitudeSettings) -> Mapping[str, Any]:
     """Type, value and properties of the group: the configured traits say which, else the event's options."""
     traits, options = event.traits, destination.options(event)
@@ -226,7 +224,7 @@ def _event(event: Event, settings: AmplitudeSettings, name: str, traits: Mapping
     if event.raw.get("messageId"):
         out["insert_id"] = event.raw["messageId"]
     groups = destination.options(event).get("groups")
-    if isinstance(groups, Mapping) and event.type != "identify":
+    if isinstance(groups, dict) and event.type != "identify":
         out["groups"] = groups
     return out
 
@@ -234,7 +232,7 @@ def _event(event: Event, settings: AmplitudeSettings, name: str, traits: Mapping
 def _fields(event: Event, settings: AmplitudeSettings, name: str) -> dict[str, Any]:
     """What every event tells beside its properties and those of the user."""
     traits = as_object(event.raw.get("traits"))
-    traits = {**traits, **_warehouse_id(event)} if traits else traits
+    traits = {**traits, **warehouse_id(event)} if traits else traits
     own = {key: item for key, item in traits.items() if key in TRAIT_FIELDS and item is not None}
     out = {**EVENT(event), **browser(event), "event_type": name, **own}
     if "user_id" not in out and "device_id" not in out:
@@ -255,7 +253,7 @@ def _user(event: Event, settings: AmplitudeSettings, traits: Mapping[str, Any]) 
     if event.type != "screen":
         own = as_object(event.raw.get("traits")).items()
         traits = without(traits, [key for key, item in own if key in OWN_FIELDS and item is not None])
-    traits = {**traits, **_warehouse_id(event)}
+    traits = {**traits, **warehouse_id(event)}
     traits = {**unfold_address(traits), **traits} if enhanced else without(traits, PLACES)
     operations: dict[str, Any] = {}
     if event.type == "identify" or enhanced:

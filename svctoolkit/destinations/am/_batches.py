@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Payload
+from svctoolkit.destinations import Batch, MappedJob, Payload, Settings
 from svctoolkit.destinations._batches import alone
 
 _ALONE, _TOGETHER = "/2/httpapi", "/batch"
 _LIMIT = 1000
 
 
-def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """Events of one user together; groups, aliases and what must stay alone have their own requests."""
     users: dict[tuple[str, Any], list[MappedJob]] = {}
     for job in jobs:

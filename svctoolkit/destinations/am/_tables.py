@@ -6,9 +6,9 @@ https://amplitude.com/docs/apis/analytics/http-v2
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     IP,
     Table,
@@ -95,7 +95,7 @@ def milliseconds(event: Event) -> int | None:
     return epoch_ms.of(when) if when else None if value else 0
 
 
-def browser(event: Event) -> dict[str, Any]:
+def browser(event: Event) -> dict[str, Json]:
     """What a website's user agent tells. Amplitude takes the browser for the operating system, as its own SDK does."""
     if event.raw.get("channel") != "web" or event.type == "screen":
         return {}
@@ -111,7 +111,7 @@ def browser(event: Event) -> dict[str, Any]:
     )
 
 
-def advertising(event: Event) -> dict[str, Any]:
+def advertising(event: Event) -> dict[str, Json]:
     """The advertising ids that each platform has under its own name. Only applications have them."""
     device = as_object(event.context.get("device"))
     system = platform(device.get("type")) if event.raw.get("channel") == "mobile" else ""

@@ -18,6 +18,7 @@ from typing import Any
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     PHONE,
@@ -76,7 +77,7 @@ destination = DestinationType(
 
 
 @converter
-def listed(value: Any) -> Any:
+def listed(value: Json) -> Json:
     """Anything but a list is left out."""
     return value if isinstance(value, list) else ""
 
@@ -112,6 +113,7 @@ ITEM = Table(
     of="properties.products",
 )
 CUSTOM = Table({"externalEventId": "properties.eventId"})
+_PAST = timedelta(hours=12)
 _time, _client_user_id = getter(TIME), getter("context.externalId.clientUserId")
 #: traits that are no attributes
 _NO_ATTRIBUTES = frozenset({"phone", "email", "customIdentifiers"})
@@ -244,7 +246,7 @@ def _occurrence(event: Event, context: Context) -> dict[str, Any]:
     given = _time(event.raw)
     when = moment(given)
     if when is not None:
-        check_age(when, context.clock(), by="Attentive", past=timedelta(hours=12))
+        check_age(when, context.clock(), by="Attentive", past=_PAST)
     return {} if given is None else {"occuredAt": given}
 
 

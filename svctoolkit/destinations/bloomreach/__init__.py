@@ -12,10 +12,12 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
-from svctoolkit.destinations.bloomreach._judge import judge
+from svctoolkit.destinations.bloomreach._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
+    BIRTHDAY,
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
@@ -63,7 +65,7 @@ destination = DestinationType(
 
 
 @converter
-def whole_second(value: Any) -> int:
+def whole_second(value: Json) -> int:
     """Seconds since 1970; a number is milliseconds."""
     when = moment(int(value) if isinstance(value, bool) else value)
     if when is None:
@@ -79,14 +81,7 @@ CUSTOMER = Table(
         "phone": PHONE,
         "city": trait("address.city"),
         "country": trait("address.country"),
-        "birthday": first(
-            trait("birthday"),
-            trait("dateOfBirth"),
-            trait("dateofbirth"),
-            "context.dateofbirth",
-            trait("DOB"),
-            trait("dob"),
-        ),
+        "birthday": BIRTHDAY,
     }
 )
 _NOT_CUSTOM = frozenset({
@@ -142,3 +137,4 @@ def _send(settings: BloomreachSettings, name: str, data: Mapping[str, Any]) -> P
 
 
 destination.judge(judge)
+destination.answer_batch(answer_batch)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from svctoolkit.destinations import Delivery, Outcome
+from svctoolkit.destinations import Answer, Delivery, Outcome
+from svctoolkit.destinations._answers import items_of
+from svctoolkit.json_types import Json
 
 
 def judge(delivery: Delivery) -> Outcome | None:
@@ -25,3 +28,13 @@ def _is_success(result: Any) -> bool:
 def _reason(result: Any) -> str:
     errors = result.get("errors") if isinstance(result, dict) else None
     return f"the command was refused: {errors or result}"
+
+
+def answer_batch(_url: str, body: Json, failed: Collection[int]) -> Answer | None:
+    """A result for each command."""
+    commands = items_of(body, "commands")
+    if commands is None:
+        return None
+    refusal = {"success": False, "errors": ["customer_ids: no ID is given"]}
+    results = [refusal if at in failed else {"success": True} for at in range(len(commands))]
+    return Answer("partial" if failed else "success", 200, {"success": True, "results": results})

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     ANY_ID,
     EMAIL,
@@ -119,7 +120,7 @@ def send_group(event: Event, settings: BlueshiftSettings) -> Payload:
     return _send(settings, "event", body)
 
 
-def action_name(name: Any) -> str:
+def action_name(name: Json) -> str:
     """Blueshift's name, which has no spaces, digits or full stops.
 
     >>> action_name("Order Completed"), action_name("Cart  Shared")

@@ -5,6 +5,9 @@ purchase for each product, or with the recommended events of a shop one event fo
 named after the group, or the state of a subscription group; alias merges two users. A user without ID goes by an
 alias made from the anonymous ID, which is joined to the user at the first identify. With `supportDedup` Braze is asked
 for the user's profile first, and only the attributes that are new to it are sent.
+
+Decisions. A change of nested objects (`add`, `update`, `remove`) that is no list is passed over; the service takes a
+text apart letter by letter.
 """
 
 from __future__ import annotations
@@ -26,10 +29,10 @@ from svctoolkit.mapping import (
     as_object,
     compact,
     first,
+    in_words,
     number,
     required,
     string,
-    text,
     trait,
     value_of,
     warehouse_id,
@@ -144,7 +147,7 @@ def send_group(event: Event, settings: BrazeSettings) -> Payload:
     """An attribute that says that the user is in the group, or the user's state in a subscription group."""
     group = value_of(event, GROUP)
     if not settings.enable_subscription_group_in_group_call:
-        member = {f"ab_rudder_group_{text(group)}": True, **compact({"external_id": _user(event)})}
+        member = {f"ab_rudder_group_{in_words(group)}": True, **compact({"external_id": _user(event)})}
         return _post(settings, "/users/track", {"attributes": [member], "partner": "RudderStack"})
     traits = as_object(event.raw.get("traits"))
     if not traits.get("phone") and not traits.get("email"):
@@ -223,7 +226,7 @@ def _purchase(event: Event, settings: BrazeSettings, product: Mapping[str, Any])
     if not currency:
         where = "properties.currency or properties.products.currency"
         raise MappingError(f"needs a value at {where}", field=where)
-    out = {**PURCHASE(product), "currency": text(currency), **PURCHASE_TIME(event)}
+    out = {**PURCHASE(product), "currency": in_words(currency), **PURCHASE_TIME(event)}
     extra = {key: value for key, value in product.items() if key not in _NOT_IN_PURCHASES}
     if settings.send_purchase_event_with_extra_properties and extra:
         out["properties"] = extra

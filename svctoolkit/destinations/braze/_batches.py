@@ -7,23 +7,62 @@ cut where a list would grow too long. Subscriptions of one group and state are o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Payload
+from svctoolkit.destinations import Batch, MappedJob, Payload
+from svctoolkit.destinations.braze._users import UNBILLED
+
+if TYPE_CHECKING:
+    from svctoolkit.destinations.braze import BrazeSettings
 
 _TRACK, _SUBSCRIPTIONS, _MERGES = "/users/track", "/v2/subscription/status/set", "/users/merge"
 _LIMITS = {_TRACK: 75, _SUBSCRIPTIONS: 25, _MERGES: 50}
+#: the members of an entry that say whose it is
+_IDENTITY = ("external_id", "user_alias", "_update_existing_only")
 #: the members of a body that are lists of items, in the order in which the service writes them
 _LISTS = ("attributes", "events", "purchases", "subscription_groups", "merge_updates")
 
 
-def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
-    """One result: what is tracked, then subscriptions, then merges."""
+def batch(jobs: Sequence[MappedJob], settings: BrazeSettings) -> Iterator[Batch]:
+    """One result: what is tracked, then subscriptions, then merges.
+
+    With `supportDedup` attributes that an earlier job has set already are left out, and an identify event that has
+    no others is refused.
+    """
+    if settings.support_dedup:
+        known: dict[bytes, dict[str, Any]] = {}
+        jobs = [_without_known(job, known) for job in jobs]
+        repeated = [job for job in jobs if job.event.type == "identify" and not job.payloads]
+        yield from (Batch((job.id,), error="all of its attributes are set by an earlier event") for job in repeated)
+        jobs = [job for job in jobs if job not in repeated]
     payloads = [payload for job in jobs for payload in job.payloads]
     requests = [request for place in _LIMITS for request in _requests(place, payloads)]
     yield Batch(tuple(job.id for job in jobs), tuple(request.to_dict() for request in requests), batched=True)
+
+
+def _without_known(job: MappedJob, known: dict[bytes, dict[str, Any]]) -> MappedJob:
+    """The job without attributes that are known of its user, and without requests that have nothing else."""
+    payloads = []
+    for payload in job.payloads:
+        body = dict(payload.json or {})
+        if "attributes" in body:
+            body["attributes"] = [fresh for item in body["attributes"] if (fresh := _fresh(item, known))]
+        if any(body.get(name) for name in _LISTS):
+            payloads.append(msgspec.structs.replace(payload, json=body))
+    return replace(job, payloads=tuple(payloads))
+
+
+def _fresh(item: Mapping[str, Any], known: dict[bytes, dict[str, Any]]) -> dict[str, Any]:
+    """What an entry says that is new of its user; empty if nothing is."""
+    own = {name: item[name] for name in _IDENTITY if name in item}
+    earlier = known.setdefault(msgspec.json.encode(own, order="sorted"), {})
+    others = {name: value for name, value in item.items() if name not in _IDENTITY}
+    new = {name: value for name, value in others.items() if name in UNBILLED or earlier.get(name) != value}
+    earlier.update(new)
+    return {**new, **own} if new else {}
 
 
 def _requests(place: str, payloads: Sequence[Payload]) -> Iterator[Payload]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import Leaf, Table, as_object, compact, converter, first, number, products, string
 
 
 @converter
-def amount(value: Any) -> Any:
+def amount(value: Json) -> Json:
     """A text that is a number as that number. Anything else stays as it is: Braze reports it."""
     try:
         return number.of(value)
@@ -23,7 +24,7 @@ def amount(value: Any) -> Any:
 
 
 @converter
-def name_of(value: Any) -> Any:
+def name_of(value: Json) -> Json:
     """A number as text. Anything else stays as it is."""
     return value if isinstance(value, bool | str | list | dict) else string.of(value)
 
@@ -84,7 +85,7 @@ RECOMMENDED = {
 }
 
 
-def shop_properties(event: Event, kind: Recommended) -> dict[str, Any]:
+def shop_properties(event: Event, kind: Recommended) -> dict[str, Json]:
     """What Braze knows by name, and the rest under `metadata`. What Braze misses, Braze itself reports.
 
     A change of the cart without a list of products is about the product that its properties describe.

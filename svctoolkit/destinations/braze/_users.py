@@ -10,6 +10,7 @@ from typing import Any
 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import as_object, is_empty, warehouse_id
 
 _GENDERS = {"F": ("woman", "female", "w", "f"), "M": ("man", "male", "m"), "O": ("other", "o")}
@@ -31,7 +32,7 @@ _READ = frozenset({"address", *_STANDARD.values()})
 EXPORTED = ("country", "dob", "email", "first_name", "gender", "home_city", "last_name", "phone")
 
 
-def attributes(event: Event, *, nested: bool) -> dict[str, Any]:
+def attributes(event: Event, *, nested: bool) -> dict[str, Json]:
     """Braze's standard attributes and the user's own. A null takes an attribute away, so it is sent.
 
     `nested` says that objects among the traits may be changes of a list of objects.
@@ -58,11 +59,17 @@ def attributes(event: Event, *, nested: bool) -> dict[str, Any]:
     return out
 
 
-def changes(attributes: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
+#: attributes that cost nothing, which the service sends always
+UNBILLED = frozenset({"country", "language", "email_subscribe", "push_subscribe", "subscription_groups"})
+
+
+def changes(attributes: Mapping[str, Json], profile: Mapping[str, Json]) -> dict[str, Json]:
     """Those of the attributes that differ from the profile that Braze has."""
     custom = as_object(profile.get("custom_attributes"))
     return {
-        key: value for key, value in attributes.items() if value != (profile if key in EXPORTED else custom).get(key)
+        key: value
+        for key, value in attributes.items()
+        if key in UNBILLED or value != (profile if key in EXPORTED else custom).get(key)
     }
 
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Method, Payload, Settings
-from svctoolkit.destinations.clicksend._judge import judge
+from svctoolkit.destinations.clicksend._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
@@ -56,6 +57,7 @@ destination = DestinationType(
     quirks=[
         "The sender is that of the configuration, also where the event has one.",
         "A contact's two address lines are both the whole address, as JSON text.",
+        "Of several contacts of one list the service answers for the first alone, and tries all of the call again.",
         "A message of an event whose time cannot be read is sent with an empty schedule.",
     ],
     answers=[
@@ -74,10 +76,11 @@ destination = DestinationType(
     merges=[Merge("messages", wraps=True, limit=1000, at="/v3/sms/send")],
 )
 destination.judge(judge)
+destination.answer_batch(answer_batch)
 
 
 @converter
-def address_text(value: Any) -> str:
+def address_text(value: Json) -> str:
     """An address as one text: an object as its JSON."""
     return text(value)
 

@@ -20,7 +20,7 @@ import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.destinations.customerio._batches import batch
-from svctoolkit.destinations.customerio._judge import judge
+from svctoolkit.destinations.customerio._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -35,13 +35,11 @@ from svctoolkit.mapping import (
     const,
     converter,
     default,
-    epoch_s,
     event_name,
     first,
     in_url,
     in_words,
     is_empty,
-    moment,
     platform,
     required,
     string,
@@ -49,8 +47,9 @@ from svctoolkit.mapping import (
     trait,
     unfold_address,
     value_of,
+    warehouse_id,
     warehouse_row,
-    without,
+    whole_second,
 )
 from svctoolkit.secrets import Secret
 
@@ -127,9 +126,11 @@ def send_person(event: Event, settings: CustomerioSettings) -> Payload:
         raise MappingError(
             "needs a value at userId or traits.email: who is the person?", field="userId or traits.email"
         )
-    attributes = {
-        **without(unfold_address(event.traits), _NOT_ATTRIBUTES),
-        **_warehouse_id(event),
+    attributes = unfold_address(event.traits)
+    for name in _NOT_ATTRIBUTES:
+        attributes.pop(name, None)
+    attributes |= {
+        **(warehouse_id(event) if event.raw.get("traits") else {}),  # it joins the event's own traits alone
         **as_object(event.raw.get("user_properties")),
         **_seconds("created_at", value_of(event, CREATED)),
         **_seconds("_timestamp", value_of(event, TIME)),
@@ -220,10 +221,7 @@ def _event(event: Event, settings: CustomerioSettings, kind: str, name: Any, fra
 
 def _seconds(name: str, value: Any) -> dict[str, int | None]:
     """A time as whole seconds under `name`; null where it is none. A number is milliseconds."""
-    if value is None:
-        return {}
-    when = moment(int(value) if isinstance(value, bool) else value)
-    return {name: epoch_s.of(when) if when else None}
+    return {} if value is None else {name: whole_second(value)}
 
 
 def _who(event: Event, leaf: Leaf) -> Any:
@@ -231,11 +229,6 @@ def _who(event: Event, leaf: Leaf) -> Any:
     if isinstance(who, list | dict):
         raise MappingError(f"the ID of the person: expected a text, got {text(who)}", field="userId")
     return who
-
-
-def _warehouse_id(event: Event) -> Mapping[str, Any]:
-    row = warehouse_row(event)
-    return {row.field: row.id} if row.field and row.id is not None else {}
 
 
 def _identifier(who: Any) -> dict[str, str]:
@@ -258,3 +251,4 @@ def _send(
 
 
 destination.judge(judge)
+destination.answer_batch(answer_batch)

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Merge, Payload
+from svctoolkit.destinations import Batch, MappedJob, Merge, Payload, Settings
 from svctoolkit.destinations._batches import merge
 
 _PLACE = "/api/v2/batch"
 _MERGES = (Merge("batch", wraps=True, size=500_000, at=_PLACE, batched=False, single=False),)
 
 
-def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """Groups together, to the address in the United States wherever the account is; everything else alone."""
     yield from merge([_address_job(job) for job in jobs], _MERGES)
 

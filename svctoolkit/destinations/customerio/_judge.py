@@ -5,7 +5,11 @@ https://docs.customer.io/integrations/api/track/#operation/batch
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Delivery, Outcome
+from collections.abc import Collection
+
+from svctoolkit.destinations import Answer, Delivery, Outcome
+from svctoolkit.destinations._answers import items_of
+from svctoolkit.json_types import Json
 
 
 def judge(delivery: Delivery) -> Outcome | None:
@@ -21,3 +25,13 @@ def judge(delivery: Delivery) -> Outcome | None:
 def _reason(error: dict[str, object]) -> str:
     said = (error.get("reason"), error.get("field"), error.get("message"))
     return ": ".join(str(member) for member in said if member)
+
+
+def answer_batch(_url: str, body: Json, failed: Collection[int]) -> Answer | None:
+    """The items that were refused, by their place."""
+    if items_of(body, "batch") is None:
+        return None
+    errors = [
+        {"batch_index": at, "reason": "invalid", "field": "identifiers", "message": "is invalid"} for at in failed
+    ]
+    return Answer("partial", 207, {"errors": errors}) if failed else Answer("success", 200, {})

@@ -18,6 +18,7 @@ import msgspec
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     USER_ID,
     Table,
@@ -78,13 +79,13 @@ def _is_address(value: Any, channel: str) -> bool:
 
 
 @converter
-def email(value: Any) -> str:
+def email(value: Json) -> str:
     """An e-mail address; anything else is left out."""
     return value if _is_address(value, "email") else ""
 
 
 @converter
-def phone(value: Any) -> str:
+def phone(value: Json) -> str:
     """A telephone number in the international form (E.164); anything else is left out."""
     return value if _is_address(value, "sms") else ""
 

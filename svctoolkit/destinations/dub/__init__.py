@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
@@ -53,7 +54,7 @@ destination = DestinationType(
 
 
 @converter
-def quantity(value: Any) -> int | float | None:
+def quantity(value: Json) -> int | float | None:
     """A number, or a text that is one; anything else is left out."""
     try:
         return number.of(value)
@@ -62,7 +63,7 @@ def quantity(value: Any) -> int | float | None:
 
 
 @converter
-def amount(value: Any) -> int | float | None:
+def amount(value: Json) -> int | float | None:
     """A number, or a text that is one; true is 1, as in JavaScript. Anything else does not count."""
     return int(value) if isinstance(value, bool) else quantity.of(value)
 

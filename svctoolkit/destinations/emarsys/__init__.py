@@ -18,7 +18,7 @@ import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
 from svctoolkit.destinations.emarsys._batches import batch
-from svctoolkit.destinations.emarsys._judge import judge
+from svctoolkit.destinations.emarsys._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import TIME, Table, required, text, trait
@@ -56,6 +56,7 @@ destination = DestinationType(
     docs="https://dev.emarsys.com/docs/core-api-reference",
     quirks=[
         "The payload of an event alone shows what is sent to Emarsys inside eventType and destinationPayload.",
+        "The service may send the last call's contacts again with a call that has none: here no call knows of another.",
         "An event without attachment has a list of none: [null].",
         "Where empty fields are discarded, numbers and booleans are too: to the service they are empty.",
     ],
@@ -179,3 +180,4 @@ def _signature(event: Event, settings: EmarsysSettings, context: Context) -> str
 
 destination.batch(batch)
 destination.judge(judge)
+destination.answer_batch(answer_batch)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Merge, Payload
+from svctoolkit.destinations import Batch, MappedJob, Merge, Payload, Settings
 from svctoolkit.destinations._batches import merge
 
 _SIGNATURE = "X-WSSE"
@@ -17,7 +17,7 @@ _LIMIT = 1000
 _MERGES = (Merge("contacts", limit=_LIMIT), Merge("external_ids", limit=_LIMIT))
 
 
-def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """Contacts by their key and list, those to be put on a list by key and list; each trigger of a program alone.
 
     A signature is good for one request: a shared one has that of its first event.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from svctoolkit.destinations import Delivery, Outcome
+from svctoolkit.destinations import Answer, Delivery, Outcome
+from svctoolkit.destinations._answers import items_of
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import as_object, text
 
 #: what Emarsys calls contacts when the field is wrong by which they are known: all of them are refused
@@ -33,3 +36,16 @@ def _keys(delivery: Delivery) -> list[str]:
         return [text(contact.get(field)) for contact in map(as_object, contacts)]
     listed: list[Any] = body.get("external_ids") or [body.get("external_id")]
     return [text(key) for key in listed]
+
+
+def answer_batch(_url: str, body: Json, failed: Collection[int]) -> Answer | None:
+    """The ids of contacts, and what is wrong with the others under their keys."""
+    contacts = items_of(body, "contacts")
+    members = contacts if contacts is not None else items_of(body, "external_ids")
+    if members is None:
+        return None
+    field = text(body.get("key_id"))
+    keys = [text(as_object(member).get(field)) if contacts is not None else text(member) for member in members]
+    errors = {keys[at]: {"2004": "Invalid key field id"} for at in failed}
+    data = {"ids": [str(1000 + at) for at in range(len(keys)) if at not in failed], "errors": errors}
+    return Answer("partial" if failed else "success", 200, {"replyCode": 0, "replyText": "OK", "data": data})

@@ -11,6 +11,7 @@ Decisions. A screen is always a `PageView`. A time that is a text of digits is s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -20,7 +21,7 @@ from svctoolkit.destinations._facebook_errors import judge_graph_answer
 from svctoolkit.destinations.facebook_pixel._shop import EVENTS, STANDARD, Shopping
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import event_name, flatten, json_text, text
+from svctoolkit.mapping import event_name, flatten, json_text, text, without
 from svctoolkit.mapping.facebook import OWN, SERVER, PiiRow, action_source, limits, seconds, sendable, user_data
 from svctoolkit.secrets import Secret
 
@@ -47,6 +48,14 @@ class FacebookPixelSettings(Settings, frozen=True, kw_only=True):
     remove_external_id: bool = False
     test_destination: bool = False
     test_event_code: str = ""
+
+    @cached_property
+    def value_field(self) -> str:
+        return self.value_field_identifier.removeprefix("properties.")
+
+    @cached_property
+    def endpoint(self) -> str:
+        return f"{_API}/{self.pixel_id}/events?access_token={self.access_token.reveal()}"
 
 
 destination = DestinationType(
@@ -116,7 +125,7 @@ def send_event(event: Event, settings: FacebookPixelSettings, context: Context) 
         shopping = Shopping(
             event.properties,
             lambda kind: _content_type(event, settings, kind),
-            settings.value_field_identifier.removeprefix("properties."),
+            settings.value_field,
         )
         data = _custom_data(event, settings, needed=True)
         data.update(parameters(shopping))
@@ -160,9 +169,7 @@ def _payload(
     form: dict[str, Any] = {"data": [json_text(server)]}
     if settings.test_destination and settings.test_event_code:
         form["test_event_code"] = settings.test_event_code
-    return Payload(
-        endpoint=f"{_API}/{settings.pixel_id}/events?access_token={settings.access_token.reveal()}", form=form
-    )
+    return Payload(endpoint=settings.endpoint, form=form)
 
 
 def _is_hashed(event: Event) -> bool:
@@ -188,7 +195,8 @@ def _standard_data(event: Event, settings: FacebookPixelSettings) -> dict[str, A
 
 def _custom_data(event: Event, settings: FacebookPixelSettings, *, needed: bool = False) -> dict[str, Any]:
     """The properties, flat, as Facebook may have them. Raises `MappingError` without any where some are `needed`."""
-    flat = flatten({key: value for key, value in event.properties.items() if key not in OWN})
+    properties = event.properties
+    flat = flatten(properties if properties.keys().isdisjoint(OWN) else without(properties, OWN))
     if needed and not flat:
         raise MappingError(f"properties: a standard event needs some beside {', '.join(OWN)}", field="properties")
     return sendable(flat, settings.blacklist_pii_properties, settings.whitelist_pii_properties, _is_hashed(event))

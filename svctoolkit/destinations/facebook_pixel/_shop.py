@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from svctoolkit.errors import MappingError
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import number
 
 
@@ -20,7 +21,7 @@ class Shopping(NamedTuple):
 Parameters = Callable[[Shopping], dict[str, Any]]
 
 
-def of_list(shopping: Shopping) -> dict[str, Any]:
+def of_list(shopping: Shopping) -> dict[str, Json]:
     """A list of products; without products it is about its category."""
     contents = _contents(shopping, checked=False)
     category, kind = shopping.properties.get("category"), "product"
@@ -37,7 +38,7 @@ def of_list(shopping: Shopping) -> dict[str, Any]:
     }
 
 
-def of_product(shopping: Shopping) -> dict[str, Any]:
+def of_product(shopping: Shopping) -> dict[str, Json]:
     """One product, which the properties are about."""
     properties = shopping.properties
     contents = _content(properties, properties)
@@ -52,7 +53,7 @@ def of_product(shopping: Shopping) -> dict[str, Any]:
     }
 
 
-def of_search(shopping: Shopping) -> dict[str, Any]:
+def of_search(shopping: Shopping) -> dict[str, Json]:
     """A search, and the product that it is about, if any."""
     properties = shopping.properties
     contents, query = _content(properties, properties), properties.get("query")
@@ -67,7 +68,7 @@ def of_search(shopping: Shopping) -> dict[str, Any]:
     }
 
 
-def of_order(shopping: Shopping) -> dict[str, Any]:
+def of_order(shopping: Shopping) -> dict[str, Json]:
     """An order, or a checkout: its products and its revenue."""
     contents, category = _contents(shopping, checked=True), category_of(shopping)
     return {

@@ -20,6 +20,7 @@ from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.destinations._facebook_errors import judge_graph_answer
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     IP,
     Table,
@@ -89,13 +90,13 @@ destination = DestinationType(
 
 
 @converter
-def hash_phone_digits(value: Any) -> str:
+def hash_phone_digits(value: Json) -> str:
     """SHA-256 of the digits, without the noughts that they begin with."""
     return sha256(re.sub(r"\D", "", string.of(value)).lstrip("0"))
 
 
 @converter
-def hash_day(value: Any) -> str:
+def hash_day(value: Json) -> str:
     """SHA-256 of a day as the service writes it: 31 January 2026 is 20261031."""
     when = moment(value)
     return sha256(f"{when.year}{_part(when.month)}{_part(when.day)}") if when else ""
@@ -106,7 +107,7 @@ def _part(number: int) -> str:
 
 
 @converter
-def as_flag(value: Any) -> str:
+def as_flag(value: Json) -> str:
     return "1" if value is True else "0"
 
 

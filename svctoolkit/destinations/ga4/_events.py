@@ -5,21 +5,16 @@ https://developers.google.com/analytics/devguides/collection/protocol/ga4/refere
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from svctoolkit.destinations._google_analytics import scalar
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import Table, converter, first, number, required
 
 
 @converter
-def scalar(value: Any) -> Any:
-    """Google takes texts, numbers and booleans; lists and objects are left out."""
-    return None if isinstance(value, list | dict) else value
-
-
-@converter
-def amount(value: Any) -> Any:
+def amount(value: Json) -> Json:
     """A number, also as a text; lists and objects are left out."""
     return None if isinstance(value, list | dict) else number.of(value)
 
@@ -131,19 +126,3 @@ STANDARD = {
     "generate_lead": Standard("generate_lead", Table({"value": required(LEAD_VALUE)})),
     "campaign_details": Standard("campaign_details", CAMPAIGN),
 }
-
-RESERVED_EVENTS = frozenset({
-    "ad_activeview", "ad_click", "ad_exposure", "ad_impression", "ad_query", "ad_reward", "adunit_exposure",
-    "app_background", "app_clear_data", "app_exception", "app_install", "app_remove", "app_store_refund",
-    "app_store_subscription_cancel", "app_store_subscription_convert", "app_store_subscription_renew", "app_update",
-    "app_upgrade", "dynamic_link_app_open", "dynamic_link_app_update", "dynamic_link_first_open", "error",
-    "firebase_campaign", "first_open", "first_visit", "in_app_purchase", "notification_dismiss",
-    "notification_foreground", "notification_open", "notification_receive", "notification_send", "os_update",
-    "screen_view", "session_start", "session_start_with_rollout", "user_engagement",
-})  # fmt: skip
-RESERVED_PREFIX = re.compile(r"_|firebase_|ga_|google_|gtag\.")
-RESERVED_USER_PROPERTIES = frozenset({
-    "first_open_time", "first_visit_time", "first_open_after_install", "last_deep_link_referrer", "user_id",
-})  # fmt: skip
-USER_PROPERTY = re.compile(r"[A-Za-z]\w{0,23}", re.ASCII)
-EVENT_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)

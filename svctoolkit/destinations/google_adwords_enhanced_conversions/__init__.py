@@ -17,6 +17,7 @@ from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Pay
 from svctoolkit.destinations.google_adwords_enhanced_conversions._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
@@ -68,12 +69,12 @@ destination = DestinationType(
 
 
 @converter
-def as_text(value: Any) -> str:
+def as_text(value: Json) -> str:
     return text(value)
 
 
 @converter
-def amount(value: Any) -> int | float | None:
+def amount(value: Json) -> int | float | None:
     return leading_number(value)
 
 
@@ -83,12 +84,12 @@ def _plain(value: Any) -> str:
 
 
 @converter
-def plain(value: Any) -> str:
+def plain(value: Json) -> str:
     return _plain(value)
 
 
 @converter
-def hash_email(value: Any) -> str:
+def hash_email(value: Json) -> str:
     """SHA-256 of an address in lower case, which Google Mail reads without dots and what follows a plus."""
     address = _plain(value).lower()
     if is_sha256(address):
@@ -102,7 +103,7 @@ def hash_email(value: Any) -> str:
 
 
 @converter
-def hash_number(value: Any) -> str:
+def hash_number(value: Json) -> str:
     """SHA-256 of a plus and the digits."""
     if is_sha256(value):
         return str(value)
@@ -111,7 +112,7 @@ def hash_number(value: Any) -> str:
 
 
 @converter
-def hash_name(value: Any) -> str:
+def hash_name(value: Json) -> str:
     """SHA-256 in lower case."""
     name = _plain(value).lower()
     return name if is_sha256(name) or not name else sha256(name)

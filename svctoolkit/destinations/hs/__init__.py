@@ -31,7 +31,7 @@ from svctoolkit.destinations.hs._contacts import (
     midnights,
     traits_of,
 )
-from svctoolkit.destinations.hs._judge import judge
+from svctoolkit.destinations.hs._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import as_object, event_name
@@ -247,3 +247,4 @@ class _Account:
 
 destination.batch(batch)
 destination.judge(judge)
+destination.answer_batch(answer_batch)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob
+from svctoolkit.destinations import Batch, MappedJob, Settings
 from svctoolkit.destinations._batches import alone, request_key
 
 _LIMIT = 100
@@ -36,7 +36,7 @@ class _Request:
             self.objects[key] = entry
 
 
-def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """Objects of one kind, action and round together; everything else, and what must stay alone, by itself."""
     requests: list[_Request] = []
     shared: dict[tuple[bytes, int], _Request] = {}

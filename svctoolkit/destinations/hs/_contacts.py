@@ -8,6 +8,7 @@ from typing import Any
 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import FIRST_NAME, LAST_NAME, Table, as_object, first, json_text, moment, text, trait
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
@@ -61,13 +62,13 @@ def email_of(event: Event) -> str:
     return found
 
 
-def traits_of(event: Event) -> Mapping[str, Any]:
+def traits_of(event: Event) -> Mapping[str, Json]:
     """The event's traits, else its properties, else the traits of the context."""
     raw = event.raw
     return as_object(raw.get("traits") or raw.get("properties") or event.context.get("traits"))
 
 
-def known(event: Event, contact: dict[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+def known(event: Event, contact: dict[str, Json], types: Mapping[str, str]) -> dict[str, Json]:
     """The contact with its other traits that HubSpot has a property for, as the property's type wants them."""
     for name, value in traits_of(event).items():
         key = "_".join(name.lower().replace(".", "_").split())
@@ -76,7 +77,7 @@ def known(event: Event, contact: dict[str, Any], types: Mapping[str, str]) -> di
     return contact
 
 
-def midnights(traits: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
+def midnights(traits: Mapping[str, Json], types: Mapping[str, str]) -> dict[str, Json]:
     """The traits; those that HubSpot stores as days are midnights in UTC."""
     return {name: _typed(value, "date") if types.get(name) == "date" else value for name, value in traits.items()}
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Delivery, Outcome
+from collections.abc import Collection
+
+from svctoolkit.destinations import Answer, Delivery, Outcome
+from svctoolkit.destinations._answers import items_of
+from svctoolkit.json_types import Json
 
 
 def judge(delivery: Delivery) -> Outcome | None:
@@ -33,3 +37,22 @@ def _refused(errors: object) -> dict[str, str]:
         for trace in error.get("context", {}).get("objectWriteTraceId", []):
             found[trace] = error.get("message", "refused")
     return found
+
+
+def answer_batch(url: str, body: Json, failed: Collection[int]) -> Answer | None:
+    """The objects that were written, and what is wrong with the others under the name that the request gives them."""
+    objects = items_of(body, "inputs")
+    if objects is None or "/batch/" not in url:
+        return None
+    results = [{"id": str(512 + at)} for at in range(len(objects)) if at not in failed]
+    if not failed:
+        return Answer("success", 201, {"status": "COMPLETE", "results": results})
+    traces = [str(objects[at].get("objectWriteTraceId")) for at in failed]
+    errors = [
+        {"status": "error", "category": "VALIDATION_ERROR", "message": "Property values were not valid"}
+        | {"context": {"objectWriteTraceId": [trace]}}
+        for trace in traces
+    ]
+    return Answer(
+        "partial", 207, {"status": "COMPLETE", "results": results, "numErrors": len(errors), "errors": errors}
+    )

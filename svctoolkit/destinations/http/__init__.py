@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from svctoolkit.destinations import DestinationType, Method, Payload, Settings
+from svctoolkit.destinations._json_paths import NOTHING, BodyRow, Many, Name, Value
 from svctoolkit.destinations.http._batches import batch
-from svctoolkit.destinations.http._paths import NOTHING, Many, Name, Place, Value
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import basic_auth, in_url, in_words, text, xml_text
+from svctoolkit.mapping import basic_auth, in_url, in_words, text, without_nulls, xml_text
 from svctoolkit.secrets import Secret
 
 _CONTENT_TYPES = {
@@ -34,13 +34,6 @@ _NEEDS = {
     "bearerTokenAuth": (("bearer_token", "bearerToken"),),
     "apiKeyAuth": (("api_key_name", "apiKeyName"), ("api_key_value", "apiKeyValue")),
 }
-
-
-class BodyRow(msgspec.Struct, frozen=True, rename={"from_": "from"}):
-    """A value of the body."""
-
-    from_: Value = Value("")
-    to: Place = Place("")
 
 
 class NameRow(msgspec.Struct, frozen=True, rename={"from_": "from"}):
@@ -94,12 +87,12 @@ destination.batch(batch)
 def send_event(event: Event, settings: HttpSettings) -> Payload:
     """One request, as configured."""
     body = dict(event.raw) if settings.is_default_mapping else _object(event, settings.properties_mapping)
-    body = _without_nulls(body)
+    body = without_nulls(body)
     return Payload(
         endpoint=_endpoint(event, settings),
         method=settings.method,
         headers=_headers(event, settings),
-        params=_without_nulls(_object(event, settings.query_params)),
+        params=without_nulls(_object(event, settings.query_params)),
         json=body if settings.format == "JSON" else None,
         form={key: text(value) for key, value in body.items()} if settings.format == "FORM" else None,
         xml=_xml(settings.xml_root_key, body) if settings.format == "XML" and body else None,
@@ -138,7 +131,7 @@ def _headers(event: Event, settings: HttpSettings) -> dict[str, str]:
         if row.to.written and value is not NOTHING and not isinstance(value, str | None):
             what = f"{row.from_.written} is {text(value)[:60]}"
             raise MappingError(f"header {row.to.written!r} takes a text, and {what}", field=row.from_.written)
-    rows = _without_nulls(_object(event, settings.headers))
+    rows = without_nulls(_object(event, settings.headers))
     headers = {name: text(value) for name, value in rows.items() if name.lower() != "content-type"}
     return {"Content-Type": _CONTENT_TYPES[settings.format], **_authentication(settings), **headers}
 
@@ -151,13 +144,6 @@ def _authentication(settings: HttpSettings) -> dict[str, str]:
     if settings.auth == "apiKeyAuth":
         return {settings.api_key_name: settings.api_key_value.reveal()}
     return {}
-
-
-def _without_nulls(value: Any) -> Any:
-    """Members that are null are left out of a JSON body; elements of lists keep their places."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def _xml(root: str, body: dict[str, Any]) -> str:

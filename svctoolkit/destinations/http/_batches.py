@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob
+from svctoolkit.destinations import Batch, MappedJob
 from svctoolkit.destinations._batches import alone, request_key
 
 if TYPE_CHECKING:
     from svctoolkit.destinations.http import HttpSettings
 
 
-def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], settings: HttpSettings) -> Iterator[Batch]:
     """As many as `maxBatchSize` says, where `isBatchingEnabled`; bodies that are no JSON stay alone."""
-    settings: HttpSettings = context.settings  # type: ignore[assignment]  # the settings of this type
     if not settings.is_batching_enabled or settings.format != "JSON":
         yield from (alone(job) for job in jobs)
         return

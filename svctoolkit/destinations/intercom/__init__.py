@@ -3,6 +3,9 @@
 identify creates a contact, or updates the one that Intercom finds by e-mail address (or the field that the event's
 options name as `lookup`) or user ID; track sends an event of the contact; group writes a company and puts the contact
 into it. Accounts that still use version 1 of the API are served with users instead of contacts.
+
+Decisions. A group that reverse ETL brings is a company like any other; the service sends its columns beside the
+company, or refuses it for what it built itself.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from svctoolkit.destinations.intercom._shared import (
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import USER_ID, Table, as_object, compact, first, flatten, path, trait, value_of
+from svctoolkit.mapping import USER_ID, Table, as_it_is, as_object, compact, first, flatten, path, trait, value_of
 from svctoolkit.secrets import Secret
 
 _HOSTS = {"standard": "https://api.intercom.io", "eu": "https://api.eu.intercom.io", "au": "https://api.au.intercom.io"}
@@ -55,6 +58,7 @@ destination = DestinationType(
         "A contact without an e-mail address gets the first external ID of the context for one.",
         "Custom attributes are those of the context's traits, where it has traits.",
         "A company's size is null without one.",
+        "A property `id` of a track event is sent twice: in the metadata, and as the event's own id.",
     ],
     answers=[
         Answer("success", 202, "", at="/events"),
@@ -85,13 +89,13 @@ destination = DestinationType(
 
 CONTACT = Table(
     {
-        "external_id": USER_ID,
+        "external_id": as_it_is(USER_ID),
         **PERSON.shape,
-        "email": first(trait("email"), "properties.email", "context.externalId.0.id"),
+        "email": as_it_is(first(trait("email"), "properties.email", "context.externalId.0.id")),
         "owner_id": amount(trait("ownerId")),
         "last_seen_at": unix_time(trait("lastSeenAt")),
-        "role": trait("role"),
-        "avatar": trait("avatar", "avatarURL", "avatar_URL"),
+        "role": as_it_is(trait("role")),
+        "avatar": as_it_is(trait("avatar", "avatarURL", "avatar_URL")),
     }
 )
 _PERSONAL = frozenset({
@@ -184,7 +188,8 @@ def _known_traits(event: Event) -> Mapping[str, Any]:
 
 
 def _lookup_field(event: Event) -> str:
-    return str(destination.options(event).get("lookup") or "email")
+    field = destination.options(event).get("lookup")
+    return "email" if field is None else str(field)
 
 
 def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
@@ -192,7 +197,11 @@ def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
     field = _lookup_field(event)
     values = {field: path(field)(_known_traits(event))}
     values.setdefault("external_id", value_of(event, USER_ID))
-    terms = [{"field": name, "operator": "=", "value": value} for name, value in values.items() if value]
+    terms = [
+        {"field": name, "operator": "=", "value": value}
+        for name, value in values.items()
+        if value and not isinstance(value, list | dict)
+    ]
     if not terms:
         return ""
     query = {"query": {"operator": "OR" if len(terms) > 1 else "AND", "value": terms}}

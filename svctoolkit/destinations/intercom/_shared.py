@@ -7,34 +7,32 @@ from typing import Any
 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
     Table,
+    as_it_is,
     compact,
     converter,
     flatten,
+    in_words,
     is_empty,
-    moment,
     number,
     required,
-    text,
     trait,
     value_of,
     warehouse_id,
+    whole_second,
 )
 
-
-@converter
-def unix_time(value: Any) -> int | None:
-    """Whole seconds since 1970; a number is milliseconds. What is no time is left out."""
-    when = moment(int(value) if isinstance(value, bool) else value)
-    return None if when is None else int(when.timestamp() // 1)
+#: whole seconds since 1970; a number is milliseconds, and what is no time is left out
+unix_time = converter(whole_second)
 
 
 @converter
-def amount(value: Any) -> int | float | None:
+def amount(value: Json) -> int | float | None:
     """A number, also of a text or a boolean. What is none is left out."""
     try:
         return number.of(int(value) if isinstance(value, bool) else value)
@@ -45,14 +43,14 @@ def amount(value: Any) -> int | float | None:
 PERSON = Table(
     {
         "email": trait("email"),
-        "phone": trait("phone"),
+        "phone": as_it_is(trait("phone")),
         "signed_up_at": unix_time(trait("createdAt")),
         "unsubscribed_from_emails": trait("unsubscribedFromEmails"),
     }
 )
 COMPANY = Table(
     {
-        "website": "website",
+        "website": as_it_is("website"),
         "plan": "plan",
         "industry": "industry",
         "monthly_spend": "monthlySpend",
@@ -60,7 +58,7 @@ COMPANY = Table(
     },
     of="traits",
 )
-WHOSE = Table({"event_name": required("event"), "email": EMAIL})
+WHOSE = Table({"event_name": required("event"), "email": EMAIL, "id": "properties.id"})
 NAME = trait("name")
 _COMPANY = frozenset({"userId", "tags", "name", "size"})
 _TYPED = ({"url", "value"}, {"amount", "currency"})  # Intercom shows these as a link and as money
@@ -72,15 +70,15 @@ def time_of(event: Event) -> int | None:
     return unix_time.of(event.raw.get("originalTimestamp") if time is None else time)
 
 
-def name_of(event: Event) -> dict[str, Any]:
+def name_of(event: Event) -> dict[str, Json]:
     """The trait `name` as it is, else what is known of first and last name."""
     name = value_of(event, NAME)
     if name is None:
-        name = " ".join(text(part) for part in (value_of(event, FIRST_NAME), value_of(event, LAST_NAME)) if part)
+        name = " ".join(in_words(part) for part in (value_of(event, FIRST_NAME), value_of(event, LAST_NAME)) if part)
     return compact({"name": name})
 
 
-def company(event: Event, joint: str, barred: Set[str] = frozenset()) -> dict[str, Any]:
+def company(event: Event, joint: str, barred: Set[str] = frozenset()) -> dict[str, Json]:
     """The group as a company; the traits that Intercom has no field for are its custom attributes, but for `barred`.
 
     The size is always there, null without one.
@@ -98,13 +96,13 @@ def company(event: Event, joint: str, barred: Set[str] = frozenset()) -> dict[st
     return {**out, **compact({"custom_attributes": flatten(own, joint)})}
 
 
-def tag_bodies(event: Event, company: Mapping[str, Any]) -> list[dict[str, Any]]:
+def tag_bodies(event: Event, company: Mapping[str, Json]) -> list[dict[str, Json]]:
     """The tags of a group, each for its company."""
     tags = event.traits.get("tags")
     return [{"name": tag, "companies": [company]} for tag in tags] if isinstance(tags, list) else []
 
 
-def metadata(properties: Mapping[str, Any]) -> dict[str, Any]:
+def metadata(properties: Mapping[str, Json]) -> dict[str, Json]:
     """Intercom takes flat metadata, beside its own objects for links and money."""
     out: dict[str, Any] = {}
     for key, value in properties.items():
@@ -113,7 +111,7 @@ def metadata(properties: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def event_body(event: Event, user_id: Any) -> dict[str, Any]:
+def event_body(event: Event, user_id: Json) -> dict[str, Json]:
     """Whose event it is, and its properties."""
     if not user_id and is_empty(value_of(event, EMAIL)):
         raise MappingError("needs a value at userId or context.traits.email", field="userId or context.traits.email")
@@ -123,6 +121,6 @@ def event_body(event: Event, user_id: Any) -> dict[str, Any]:
     return out
 
 
-def warehouse_traits(event: Event) -> dict[str, Any]:
+def warehouse_traits(event: Event) -> dict[str, Json]:
     """What reverse ETL took from the warehouse: traits under Intercom's own names, and the identifier among them."""
     return {**{key: value for key, value in event.traits.items() if value is not None}, **warehouse_id(event)}

@@ -11,6 +11,7 @@ from typing import Any
 from svctoolkit.destinations.intercom._shared import PERSON, company, name_of, tag_bodies, warehouse_traits
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import USER_ID, Leaf, Table, as_object, compact, flatten, is_empty, md5, text, value_of
 
 BROWSER = Table({"last_seen_user_agent": "context.userAgent"})
@@ -23,7 +24,7 @@ _NOT_MAPPED = frozenset({"custom_attributes", "external_id"})  # the service lea
 _COMPANY_KEYS = frozenset({"id", "name", "industry", "remove"})
 
 
-def user_body(event: Event, anonymous: bool, *, seen: bool, lookup: str) -> dict[str, Any]:
+def user_body(event: Event, anonymous: bool, *, seen: bool, lookup: str) -> dict[str, Json]:
     """The body of /users. `seen` makes now the user's last request; `anonymous` lets the anonymous ID stand in.
 
     The trait `lookup` names the field of version 2 that finds the contact: it is no attribute.
@@ -43,7 +44,8 @@ def user_body(event: Event, anonymous: bool, *, seen: bool, lookup: str) -> dict
     return {**{key: value for key, value in out.items() if value is not None}, "update_last_request_at": seen}
 
 
-def group_bodies(event: Event, anonymous: bool, ask: Callable[..., Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+# Any: a handler of the type, with or without a context
+def group_bodies(event: Event, anonymous: bool, ask: Callable[..., Any]) -> Iterator[tuple[str, dict[str, Json]]]:
     """Paths and bodies: the company, then the user in it. Tags are set by questions to Intercom."""
     about = company(event, ".")
     tags = tag_bodies(event, {"company_id": about.get("company_id")})

@@ -3,6 +3,8 @@
 identify updates a user, and registers the token of the device or browser; track, page and screen become events.
 Changes of a cart replace the user's cart, `Order Completed` is a purchase. alias gives a user a new e-mail address.
 Records of a warehouse that are no users become items of a catalog.
+
+Decisions. A row of a warehouse without an external ID is a user, which the service makes an item of a catalog `null`.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.destinations.iterable._batches import batch
-from svctoolkit.destinations.iterable._judge import judge
+from svctoolkit.destinations.iterable._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
@@ -23,13 +25,13 @@ from svctoolkit.mapping import (
     converter,
     first,
     in_url,
+    in_words,
     is_empty,
     leading_number,
     moment,
     platform,
     required,
     string,
-    text,
     trait,
     value_of,
     warehouse_id,
@@ -152,7 +154,7 @@ def send_page(event: Event, settings: IterableSettings) -> Payload:
         )
     if settings.map_to_single_event or not name:
         return _action(event, settings, f"Loaded a {event.type.title()}")
-    return _action(event, settings, f"{text(name)} {event.type}")
+    return _action(event, settings, f"{in_words(name)} {event.type}")
 
 
 @destination.on("alias")
@@ -231,3 +233,4 @@ def _post(settings: IterableSettings, path: str, body: Mapping[str, Any], key: S
 
 
 destination.judge(judge)
+destination.answer_batch(answer_batch)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Merge
+from svctoolkit.destinations import Batch, MappedJob, Merge, Settings
 from svctoolkit.destinations._batches import chunks, merge, request_key
 
 _LIMIT, _BYTES = 1000, 4_000_000
@@ -17,7 +17,7 @@ _MERGES = (
 )
 
 
-def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """Events, users and documents apart; devices, purchases and aliases have requests of their own."""
     catalogues: dict[bytes, list[MappedJob]] = {}
     others: list[MappedJob] = []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from svctoolkit.destinations import Delivery, Outcome
+from svctoolkit.destinations import Answer, Delivery, Outcome
+from svctoolkit.destinations._answers import items_of
+from svctoolkit.json_types import Json
 
 _REFUSALS = ("invalid", "notFound", "forgotten", "conflict", "disallowed")
 
@@ -36,3 +38,15 @@ def _refused(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 values, list
             ):
                 yield from ((value, f"{value}: {name}") for value in values if isinstance(value, str))
+
+
+def answer_batch(url: str, body: Json, failed: Collection[int]) -> Answer | None:
+    """How many were taken, and whose e-mail address or user ID was not."""
+    items = items_of(body, "events") or items_of(body, "users")
+    if items is None or not any(part in url for part in ("/trackBulk", "/bulkUpdate")):
+        return None
+    refused = [items[at] for at in failed]
+    emails = [item["email"] for item in refused if item.get("email")]
+    ids = [item["userId"] for item in refused if not item.get("email") and item.get("userId")]
+    counts = {"successCount": len(items) - len(refused), "failCount": len(refused)}
+    return Answer("partial" if failed else "success", 200, {**counts, "invalidEmails": emails, "invalidUserIds": ids})

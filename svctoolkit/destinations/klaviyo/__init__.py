@@ -2,7 +2,8 @@
 
 identify creates or updates a profile and, where the traits say so, subscribes it to a list or ends that; track and
 screen send events of the profile; group subscribes to the list whose ID is the group's. Accounts that chose no version
-of the API are served with the older one (`_v1`).
+of the API are served with the older one (`_v1`); `v3` is `v2` at a later revision, in which the end of a subscription
+names its channels too.
 
 Traits without a place in a profile are its properties, those of the context over those of the event.
 """
@@ -46,17 +47,23 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_REVISION = "2024-10-15"
+_REVISIONS = {"v2": "2024-10-15", "v3": "2026-04-15"}
 _E164 = re.compile(r"\+[1-9]\d{1,14}", re.ASCII)
 
 
 class KlaviyoSettings(Settings, frozen=True, kw_only=True):
     private_api_key: Secret
-    api_version: Literal["v1", "v2"] | None = None  # stored configurations from before v2 have none: they are v1
+    #: stored configurations from before v2 have none: they are v1; v3 is not on the form yet
+    api_version: Literal["v1", "v2", "v3"] | None = None
     enforce_email_as_primary: bool = False
     flatten_properties: bool = False
     list_id: str = ""
     consent: Tags = Tags()
+
+    @property
+    def is_older(self) -> bool:
+        """Whether the account is served with the first version of the API."""
+        return self.api_version in (None, "v1")
 
 
 destination = DestinationType(
@@ -136,7 +143,7 @@ _IN_ACTION = frozenset({"revenue", "total", "value", "currency", "email", "phone
 @destination.on("identify")
 def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> Iterator[Payload]:
     """The profile, then its subscription."""
-    if settings.api_version != "v2":
+    if settings.is_older:
         yield from _v1.send_person(event, settings, context)
         return
     attributes, changes = _profile(event, settings)
@@ -152,7 +159,7 @@ def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> It
 @destination.on("track", "screen")
 def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
     """An event, of the profile that the traits describe."""
-    if settings.api_version != "v2":
+    if settings.is_older:
         return _v1.send_action(event, settings)
     profile, changes = _profile(event, settings)
     attributes = {
@@ -179,7 +186,7 @@ def _name(event: Event) -> dict[str, Any]:
 def send_group(event: Event, settings: KlaviyoSettings) -> Payload:
     """`traits.subscribe` says whether the person wants to be on the list."""
     where, traits = value_of(event, LIST), as_object(event.raw.get("traits"))
-    if settings.api_version != "v2":
+    if settings.is_older:
         return _v1.send_group(event, settings, where)
     subscribe = traits.get("subscribe")
     if subscribe is None:
@@ -214,9 +221,9 @@ def _members(custom: Mapping[str, Any], names: Iterable[Any]) -> dict[str, Any]:
 def _subscription(event: Event, settings: KlaviyoSettings, where: Any, subscribe: bool, consent: Any) -> Payload:
     """A job for one profile: Klaviyo subscribes the channels that have an address and were agreed to."""
     person: dict[str, Any] = CONTACT(event)
-    if subscribe:
+    if subscribe or settings.api_version == "v3":
         addresses = {"email": person.get("email"), "sms": person.get("phone_number")}
-        agreement = {"marketing": {"consent": "SUBSCRIBED"}}
+        agreement = {"marketing": {"consent": "SUBSCRIBED" if subscribe else "UNSUBSCRIBED"}}
         chosen = channels(consent, settings) or ()
         person |= compact(
             {"subscriptions": {name: agreement for name, to in addresses.items() if to and name in chosen}}
@@ -231,4 +238,6 @@ def _subscription(event: Event, settings: KlaviyoSettings, where: Any, subscribe
 
 
 def _send(settings: KlaviyoSettings, place: str, data: Mapping[str, Any]) -> Payload:
-    return Payload(endpoint=HOST + place, headers=headers(settings, _REVISION), json={"data": data})
+    return Payload(
+        endpoint=HOST + place, headers=headers(settings, _REVISIONS[settings.api_version or "v2"]), json={"data": data}
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Payload
+from svctoolkit.destinations import Batch, MappedJob, Payload
 from svctoolkit.destinations._batches import alone, chunks, request_key
 
 if TYPE_CHECKING:
@@ -19,21 +19,20 @@ _JOBS = "/profile-subscription-bulk-"
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
-def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], settings: KlaviyoSettings) -> Iterator[Batch]:
     """Profiles and their subscriptions to one list together; events, and profiles of the older API, alone."""
-    settings: KlaviyoSettings = context.settings  # type: ignore[assignment]  # the settings of this type
     lists: dict[bytes, list[MappedJob]] = {}
     for job in jobs:
         subscription = _subscription(job)
         if subscription is not None:
             lists.setdefault(_key(subscription), []).append(job)
-        elif settings.api_version == "v2" and job.event.type == "identify":
+        elif not settings.is_older and job.event.type == "identify":
             yield Batch((job.id,), tuple(payload.to_dict() for payload in job.payloads), batched=True)
         else:
             yield alone(job)
     for members in lists.values():
         for chunk in chunks(members, _LIMIT, 0, _profiles):
-            yield _together(chunk, subscriptions_last=settings.api_version == "v2")
+            yield _together(chunk, subscriptions_last=not settings.is_older)
 
 
 def _subscription(job: MappedJob) -> Payload | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import FIRST_NAME, LAST_NAME, Table, first, is_empty, trait
 
 if TYPE_CHECKING:
@@ -57,14 +58,14 @@ NOT_CUSTOM = frozenset({
 })  # fmt: skip
 
 
-def properties(custom: Mapping[str, Any] | None, settings: KlaviyoSettings) -> dict[str, Any]:
+def properties(custom: Mapping[str, Json] | None, settings: KlaviyoSettings) -> dict[str, Json]:
     """The member of a profile for traits without a place of their own; nulls are left out."""
     if custom is None:
         return {}
     return {"properties": {key: value for key, value in flat(custom, settings).items() if value is not None}}
 
 
-def flat(members: Mapping[str, Any], settings: KlaviyoSettings) -> Mapping[str, Any]:
+def flat(members: Mapping[str, Json], settings: KlaviyoSettings) -> Mapping[str, Json]:
     """One level, if the settings say so. Lists of plain values stay lists: Klaviyo filters by them."""
     if not settings.flatten_properties:
         return members
@@ -94,7 +95,7 @@ def require_contact(event: Event, settings: KlaviyoSettings) -> None:
         )
 
 
-def channels(consent: Any, settings: KlaviyoSettings) -> Any:
+def channels(consent: Json, settings: KlaviyoSettings) -> Json:
     """The channels that the person agreed to: the event's own go before the configured ones; None without any."""
     return (list(settings.consent) or None) if is_empty(consent) and consent != {} else consent
 

@@ -29,6 +29,7 @@ from svctoolkit.destinations.klaviyo._profile import (
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
@@ -182,7 +183,7 @@ def _items(event: Event) -> dict[str, Any]:
     return {"items": items} if items else {}
 
 
-def send_group(event: Event, settings: KlaviyoSettings, where: Any) -> Payload:
+def send_group(event: Event, settings: KlaviyoSettings, where: Json) -> Payload:
     """Puts the person on the list; this revision takes nobody off."""
     traits = as_object(event.raw.get("traits"))
     if traits.get("subscribe") is not True:

@@ -12,6 +12,7 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Table, converter, first, moment, required, trait
 from svctoolkit.secrets import Secret
 
@@ -43,7 +44,7 @@ destination = DestinationType(
 
 
 @converter
-def nearest_second(value: Any) -> int:
+def nearest_second(value: Json) -> int:
     """Seconds since 1970, to the nearest; a number is milliseconds."""
     when = moment(int(value) if isinstance(value, bool) else value)
     if when is None:
@@ -52,7 +53,7 @@ def nearest_second(value: Any) -> int:
 
 
 @converter
-def maybe_second(value: Any) -> int | None:
+def maybe_second(value: Json) -> int | None:
     """As `nearest_second`, and nothing for what is no time: a trait of this name may be the user's own."""
     try:
         return nearest_second.of(value)

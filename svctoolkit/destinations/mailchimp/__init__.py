@@ -3,6 +3,8 @@
 identify adds or updates the member with the event's e-mail address: Mailchimp is asked first whether it knows the
 person, because somebody who unsubscribed must not be subscribed again. Traits travel as merge fields where the
 configuration says so. track adds an event to the member, with texts as properties.
+
+Decisions. An e-mail address that is a number is taken as its text; a list or an object is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from svctoolkit.destinations import Answer, Context, DestinationType, Method, Pa
 from svctoolkit.destinations.mailchimp._batches import batch
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
@@ -26,6 +29,7 @@ from svctoolkit.mapping import (
     compact,
     converter,
     first,
+    in_words,
     md5,
     moment,
     required,
@@ -78,7 +82,7 @@ destination.batch(batch)
 
 
 @converter
-def iso_seconds(value: Any) -> str | None:
+def iso_seconds(value: Json) -> str | None:
     """A time in whole seconds; a number is milliseconds. What is no time is left out."""
     when = moment(value)
     return None if when is None else when.isoformat(timespec="seconds")
@@ -132,7 +136,7 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
 def send_action(event: Event, settings: MailchimpSettings) -> Payload:
     """An event of the member; Mailchimp takes texts for properties."""
     given = event.raw.get("event")
-    name = "" if given is None else "_".join(text(given).split())
+    name = "" if given is None else "_".join(in_words(given).split())
     if not 2 <= len(name) <= 30:
         raise MappingError(f"event: Mailchimp takes names of 2 to 30 characters, got {name!r}", field="event")
     member, body = _hash(MEMBER(event)["email_address"]), {"name": name, **ACTION(event)}
@@ -167,7 +171,7 @@ def _merge_fields(event: Event, address: Mapping[str, Any]) -> dict[str, Any]:
 
 def _audience(event: Event, settings: MailchimpSettings) -> str:
     """The event may name another audience than the configuration: `context.MailChimp.listId`."""
-    return text(value_of(event, LIST) or settings.audience_id)
+    return in_words(value_of(event, LIST) or settings.audience_id)
 
 
 def _hash(address: str) -> str:

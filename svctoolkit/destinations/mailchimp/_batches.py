@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob
+from svctoolkit.destinations import Batch, MappedJob
 from svctoolkit.destinations._batches import alone
 
 if TYPE_CHECKING:
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 _LIMIT = 500
 
 
-def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], settings: MailchimpSettings) -> Iterator[Batch]:
     """All members together, although it is one; events of members alone.
 
     The list that an event names for itself is not looked at here: all go to the configured audience.
     """
-    settings: MailchimpSettings = context.settings  # type: ignore[assignment]  # the settings of this type
     members = [job for job in jobs if job.payloads[0].method == "PUT"]
     yield from (alone(job) for job in jobs if job.payloads[0].method != "PUT")
     skips = "true" if settings.enable_merge_fields else "false"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Merge, Payload
+from svctoolkit.destinations import Batch, MappedJob, Merge, Payload
 from svctoolkit.destinations._batches import merge
 from svctoolkit.events import Event
 from svctoolkit.mapping import as_object, basic_auth, in_words, value_of
@@ -20,9 +20,8 @@ LIST_ID = "context.externalId.listId"
 _MERGES = (Merge("Contacts", limit=100),)
 
 
-def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], settings: MailjetSettings) -> Iterator[Batch]:
     """The contacts of each list and action together."""
-    settings: MailjetSettings = context.settings  # type: ignore[assignment]  # the settings of this type
     yield from merge([_address_job(job, settings) for job in jobs], _MERGES)
 
 

@@ -11,28 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings, Tags
 from svctoolkit.destinations.mp._batches import batch
-from svctoolkit.destinations.mp._judge import judge
-from svctoolkit.destinations.mp._tables import ADDRESS, DEVICE, EVENT, PERSON
+from svctoolkit.destinations.mp._judge import answer_batch, judge
+from svctoolkit.destinations.mp._people import Traits, browser, person
+from svctoolkit.destinations.mp._tables import ADDRESS, EVENT, PERSON
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
-    agent,
     as_object,
     basic_auth,
     check_age,
     epoch_ms,
     fill_from,
     in_words,
-    is_empty,
     iso_ms,
     moment,
     path,
-    platform,
-    without,
 )
 from svctoolkit.secrets import Secret
 
@@ -102,7 +99,7 @@ destination.batch(batch)
 @destination.on("identify")
 def send_person(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
     """The lists of properties that are configured go first, each to its own operation; the rest is `$set`."""
-    traits = _Traits(as_object(event.raw.get("traits")), as_object(event.context.get("traits")))
+    traits = Traits(as_object(event.raw.get("traits")), as_object(event.context.get("traits")))
     for operation, names in (
         ("$set_once", settings.set_once_properties),
         ("$union", settings.union_properties),
@@ -114,7 +111,9 @@ def send_person(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
             if operation == "$union":
                 change = {key: value if isinstance(value, list) else [value] for key, value in change.items()}
             yield _profile(event, settings, {operation: change})
-    yield _profile(event, settings, {"$set": _person(event, traits, settings)}, _profile_meta(event))
+    yield _profile(
+        event, settings, {"$set": person(event, traits, new_names=settings.use_new_mapping)}, _profile_meta(event)
+    )
     user, anonymous = event.raw.get("userId"), event.raw.get("anonymousId")
     if settings.identity_merge_api == "original" and user and anonymous:
         yield _import(
@@ -211,7 +210,7 @@ def _event(
         **_distinct_id(event, settings),
         "time": _epoch_ms(event),
         **{_utm(key): value for key, value in as_object(event.context.get("campaign")).items()},
-        **_browser(event),
+        **browser(event),
         **(titles or {}),
     }
     for key in ("$browser", "$browser_version"):
@@ -234,55 +233,6 @@ def _check_age(event: Event, context: Context) -> None:
 
 def _utm(key: str) -> str:
     return "utm_campaign" if key == "name" else f"utm_{key}"
-
-
-class _Traits(NamedTuple):
-    """The traits of an event and those of its context: the first go before where Mixpanel has a name for a trait, the
-    others where not."""
-
-    own: Mapping[str, Any]
-    context: Mapping[str, Any]
-
-    def split(self, names: Tags) -> tuple[dict[str, Any], _Traits]:
-        """The traits at these paths, by the last name of each, and the others. A trait that is null stays there."""
-        listed: dict[str, Any] = {}
-        for name in names:
-            for value in (path(name)(self.context), path(name)(self.own)):
-                if not is_empty(value):
-                    listed[name.rpartition(".")[2]] = value
-        paths = [name for name in names if name.rpartition(".")[2] in listed]
-        return listed, _Traits(without(self.own, paths), without(self.context, paths)) if paths else self
-
-
-def _person(event: Event, traits: _Traits, settings: MixpanelSettings) -> dict[str, Any]:
-    out = PERSON(Event({"traits": traits.own, "context": {**event.context, "traits": traits.context}}))
-    if out.get("$geo_source", "reverse_geocoding") != "reverse_geocoding":
-        where = "context.location.geoSource"
-        raise MappingError(f"{where}: expected null or 'reverse_geocoding', got {out['$geo_source']!r}", field=where)
-    if "$name" not in out and "$first_name" in out and "$last_name" in out:
-        out["$name"] = f"{in_words(out['$first_name'])} {in_words(out['$last_name'])}"
-    if not settings.use_new_mapping:
-        for new, old in (("$first_name", "$firstName"), ("$last_name", "$lastName")):
-            if new in out:
-                out[old] = out.pop(new)
-    rest = {**PERSON.rest(traits.own, "traits"), **PERSON.rest(traits.context, "context.traits")}
-    return {**out, **rest, **_device(event), **{key: value for key, value in _browser(event).items() if value}}
-
-
-def _device(event: Event) -> dict[str, Any]:
-    device = as_object(event.context.get("device"))
-    kind = platform(device.get("type"))
-    if kind not in DEVICE:
-        return {}
-    devices = {f"${kind}_devices": [device["token"]]} if device.get("token") else {}
-    return {**devices, **DEVICE[kind](event)}
-
-
-def _browser(event: Event) -> dict[str, Any]:
-    if event.raw.get("channel") != "web" or not event.context.get("userAgent"):
-        return {}
-    client = agent(event.context["userAgent"])
-    return {"$browser": client.browser, "$browser_version": client.browser_version}
 
 
 def _profile_meta(event: Event) -> dict[str, Any]:
@@ -353,3 +303,4 @@ def _post(
 
 
 destination.judge(judge)
+destination.answer_batch(answer_batch)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Payload
+from svctoolkit.destinations import Batch, MappedJob, Payload, Settings
 from svctoolkit.destinations._batches import request_key
 
 _LIMIT = 2000
@@ -51,7 +51,7 @@ def _rank(endpoint: str) -> int:
     return next((i for i, place in enumerate(_ORDER) if endpoint.endswith(place)), len(_ORDER))
 
 
-def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """The results in the order in which they are sent."""
     results: list[_Together] = []
     open_results: dict[str, _Together] = {}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Delivery, Outcome
+from collections.abc import Collection
+
+from svctoolkit.destinations import Answer, Delivery, Outcome
+from svctoolkit.json_types import Json
 
 
 def judge(delivery: Delivery) -> Outcome | None:
@@ -17,3 +20,15 @@ def judge(delivery: Delivery) -> Outcome | None:
     if reply.successful and body.get("error"):
         return Outcome("abort", str(body["error"]))
     return None
+
+
+def answer_batch(url: str, body: Json, failed: Collection[int]) -> Answer | None:
+    """A strict import takes the good records, and lists the others by their place."""
+    if "/import" not in url or not isinstance(body, list):
+        return None
+    taken = len(body) - len(failed)
+    if not failed:
+        return Answer("success", 200, {"code": 200, "num_records_imported": taken, "status": "OK"})
+    records = [{"index": at, "field": "properties.time", "message": "'properties.time' is invalid"} for at in failed]
+    answer = {"code": 400, "error": "some data points in the request failed validation", "status": "Bad Request"}
+    return Answer("partial", 400, {**answer, "failed_records": records, "num_records_imported": taken})

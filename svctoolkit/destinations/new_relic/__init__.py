@@ -13,6 +13,7 @@ import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import TIME, Table, as_it_is, converter, flatten, moment, text
 from svctoolkit.secrets import Secret
 
@@ -43,7 +44,7 @@ destination = DestinationType(
 
 
 @converter
-def whole_second(value: Any) -> int | str:
+def whole_second(value: Json) -> int | str:
     """Seconds since 1970; a number is milliseconds. What is no time gives an empty text, which a table leaves out."""
     when = moment(value)
     return "" if when is None else int(when.timestamp())

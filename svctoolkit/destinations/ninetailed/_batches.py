@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Merge, Payload
+from svctoolkit.destinations import Batch, MappedJob, Merge, Payload, Settings
 from svctoolkit.destinations._batches import merge
 
 _MERGES = (Merge("events", limit=200),)
 
 
-def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """All events together, up to 200 in a request."""
     yield from merge([_set_type_of_job(job) for job in jobs], _MERGES)
 

@@ -5,7 +5,7 @@ the user. With V2 (the user model) each event creates or updates a user: tags, p
 Tags are texts; an empty one deletes the tag. track and group take the properties that the configuration allows.
 https://documentation.onesignal.com/reference/create-user
 
-Decisions. The names of events that are no texts are tags as JSON; those of the service are `a,b` and `[object Object]`.
+Decisions. An event's name that is an object is a tag as JSON, where that of the service is `[object Object]`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from svctoolkit.mapping import (
     compact,
     first,
     in_url,
+    in_words,
+    lenient_seconds,
     number,
     required,
-    text,
     trait,
-    unix_seconds,
 )
 from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
@@ -71,6 +71,8 @@ destination = DestinationType(
         "The language is sent as laguage, which OneSignal passes over.",
         "With the user model a group sets the tag groupId alone; its traits are not sent.",
         "A product's amount and currency are read from amount and iso, not from price and currency.",
+        "With the user model a mobile device is no subscription, unless the event's integrations say deviceType and "
+        "identifier.",
         "Every track event of the user model has purchases, one without products one that its properties tell of.",
     ],
     answers=[
@@ -85,7 +87,7 @@ destination = DestinationType(
 )
 
 
-_CREATED = unix_seconds(first(trait("createdAt"), TIME))
+_CREATED = lenient_seconds(first(trait("createdAt"), TIME))
 DEVICE = Table(
     {
         "device_model": "context.device.model",
@@ -107,7 +109,7 @@ USER = Table(
         "laguage": "context.locale",
         "created_at": _CREATED,
         "last_active": _CREATED,
-        "first_active": unix_seconds(trait("firstActive")),
+        "first_active": lenient_seconds(trait("firstActive")),
         "country": COUNTRY,
     }
 )
@@ -127,7 +129,7 @@ def send_person(event: Event, settings: OneSignalSettings) -> Iterator[Payload]:
     tags = {key: value for key, value in traits.items() if isinstance(value, str)}
     if given is not None and event.raw.get("anonymousId"):
         tags["anonymousId"] = event.raw["anonymousId"]
-    addresses, device = _addresses(event, settings), _device(event)
+    addresses, device = _addresses(event, settings), _device(event, settings)
     if settings.version == "V2":
         about = {**USER(event), **compact({"tags": tags})}
         yield _user(event, settings, about, list(_subscriptions(event, traits, [*device, *addresses])))
@@ -155,8 +157,8 @@ def send_event(event: Event, settings: OneSignalSettings) -> Payload:
         raise MappingError("event: a track event needs a name", field="event")
     own = _allow(event.properties, settings)
     if settings.event_as_tags:
-        own = {f"{text(name)}_{key}": value for key, value in own.items()}
-    return _tag_user(event, settings, {text(name): True, **own}, {"purchases": _purchases(event)})
+        own = {f"{in_words(name)}_{key}": value for key, value in own.items()}
+    return _tag_user(event, settings, {in_words(name): True, **own}, {"purchases": _purchases(event)})
 
 
 def _purchases(event: Event) -> list[dict[str, Any]]:
@@ -189,13 +191,13 @@ def _addresses(event: Event, settings: OneSignalSettings) -> list[tuple[str, Any
     return [(kind, address) for kind, address in (("email", email), ("phone", phone)) if address]
 
 
-def _device(event: Event) -> list[tuple[str, Any]]:
+def _device(event: Event, settings: OneSignalSettings) -> list[tuple[str, Any]]:
     """The device, if there is one: a key of `_KINDS` or a type that the event names itself, and its token."""
     own, device = destination.options(event), as_object(event.context.get("device"))
     if own.get("deviceType") not in (None, "") and own.get("identifier"):
         return [(str(own["deviceType"]), own["identifier"])]
     kind, address = "", None
-    if event.raw.get("channel") == "mobile":
+    if event.raw.get("channel") == "mobile" and settings.version == "V1":
         kind, address = str(device.get("type") or "").lower(), device.get("token") or device.get("id")
     elif event.raw.get("channel") == "web":
         kind, address = agent(event.context.get("userAgent")).browser.lower(), event.raw.get("anonymousId")
@@ -230,7 +232,7 @@ def _tag_user(event: Event, settings: OneSignalSettings, tags: Mapping[str, Any]
         user = _user_id(event.raw)
         if user is None:
             raise MappingError("needs a value at userId", field="userId")
-        return _v1("PUT", f"/apps/{settings.app_id.reveal()}/users/{in_url(user)}", {"tags": tags})
+        return _v1("PUT", f"/apps/{settings.app_id.reveal()}/users/{in_url(in_words(user))}", {"tags": tags})
     return _user(event, settings, {"tags": tags, **bought}, [])
 
 

@@ -74,6 +74,7 @@ destination = DestinationType(
     quirks=[
         "Events of a channel other than web are refused, those of mobile applications too, unless "
         "properties.action_source says app_android, app_ios, web or offline.",
+        "An empty text keeps away what would stand in for it, such as an external ID for the e-mail address.",
         "Postcodes are hashed as digits alone, and days of birth as they are written, though Pinterest wants postcodes "
         "with their letters and days as YYYYMMDD.",
     ],

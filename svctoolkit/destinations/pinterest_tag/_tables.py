@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL_OR_EXTERNAL_ID,
     FIRST_NAME,
@@ -11,18 +10,22 @@ from svctoolkit.mapping import (
     LAST_NAME,
     PHONE,
     USER_ID,
-    Shape,
+    Converter,
+    Leaf,
     Table,
+    as_it_is,
     converter,
     each_text,
     first,
     hash_digits,
     hash_lower,
     hash_text,
+    not_null,
     number,
     sha256,
     string,
     text,
+    text_or_list,
     trait,
 )
 
@@ -30,29 +33,23 @@ _GENDERS = {"female": "f", "male": "m", "non-binary": "n"}
 
 
 @converter
-def datum(value: Any) -> Any:
-    """A number is no datum about a person."""
-    return value if isinstance(value, str | list) else None
-
-
-@converter
-def negation(value: Any) -> bool:
+def negation(value: Json) -> bool:
     return not value
 
 
 @converter
-def as_text(value: Any) -> str:
+def as_text(value: Json) -> str:
     return text(value)
 
 
 @converter
-def hash_gender(value: Any) -> str:
+def hash_gender(value: Json) -> str:
     """Of the letter `f`, `m` or `n`; what is no gender is hashed whole."""
     gender = str(value).strip().lower()
     return sha256(_GENDERS.get(gender, gender))
 
 
-as_it_is, hashed, hashed_lower = each_text(string), each_text(hash_text), each_text(hash_lower)
+plain, hashed, hashed_lower = each_text(string), each_text(hash_text), each_text(hash_lower)
 hashed_digits, hashed_gender = each_text(hash_digits), each_text(hash_gender)
 
 PERSON_ID = first(USER_ID, "anonymousId")
@@ -63,59 +60,42 @@ STATE = trait("address.state")
 ZIP = trait("address.zip")
 COUNTRY = trait("address.country")
 DEVICE = "context.device.advertisingId"
-AS_IT_IS: Shape = {
-    "client_ip_address": datum(IP),
-    "client_user_agent": datum("context.userAgent"),
+AS_IT_IS: dict[str, Leaf] = {
+    "client_ip_address": not_null(text_or_list(IP)),
+    "client_user_agent": not_null(text_or_list("context.userAgent")),
     "click_id": "properties.clickId",
 }
-
-HASHED = Table(
-    {
-        "em": hashed_lower(EMAIL_OR_EXTERNAL_ID),
-        "ph": hashed_digits(PHONE),
-        "ge": hashed_gender(GENDER),
-        "db": hashed(BIRTHDAY),
-        "ln": hashed_lower(LAST_NAME),
-        "fn": hashed_lower(FIRST_NAME),
-        "ct": hashed_lower(CITY),
-        "st": hashed_lower(STATE),
-        "zp": hashed_digits(ZIP),
-        "country": hashed_lower(COUNTRY),
-        "hashed_maids": hashed(DEVICE),
-        **AS_IT_IS,
-    }
-)
-PLAIN = Table(
-    {
-        "em": as_it_is(EMAIL_OR_EXTERNAL_ID),
-        "ph": as_it_is(PHONE),
-        "ge": as_it_is(GENDER),
-        "db": as_it_is(BIRTHDAY),
-        "ln": as_it_is(LAST_NAME),
-        "fn": as_it_is(FIRST_NAME),
-        "ct": as_it_is(CITY),
-        "st": as_it_is(STATE),
-        "zp": as_it_is(ZIP),
-        "country": as_it_is(COUNTRY),
-        "hashed_maids": as_it_is(DEVICE),
-        **AS_IT_IS,
-    }
-)
-HASHED_ID = hashed_lower(PERSON_ID)
-PLAIN_ID = as_it_is(PERSON_ID)
+#: what is hashed, unless the events hold hashes already
+_PERSON: dict[str, tuple[Leaf, Converter[list[str] | None]]] = {
+    "em": (EMAIL_OR_EXTERNAL_ID, hashed_lower),
+    "ph": (PHONE, hashed_digits),
+    "ge": (GENDER, hashed_gender),
+    "db": (BIRTHDAY, hashed),
+    "ln": (LAST_NAME, hashed_lower),
+    "fn": (FIRST_NAME, hashed_lower),
+    "ct": (CITY, hashed_lower),
+    "st": (STATE, hashed_lower),
+    "zp": (ZIP, hashed_digits),
+    "country": (COUNTRY, hashed_lower),
+    "hashed_maids": (DEVICE, hashed),
+}
+HASHED = Table({**{key: not_null(convert(leaf)) for key, (leaf, convert) in _PERSON.items()}, **AS_IT_IS})
+PLAIN = Table({**{key: not_null(plain(leaf)) for key, (leaf, _) in _PERSON.items()}, **AS_IT_IS})
+HASHED_ID = not_null(hashed_lower(PERSON_ID))
+PLAIN_ID = not_null(plain(PERSON_ID))
 SERVER = Table(
     {
-        "event_source_url": first("context.page.url", "properties.url"),
+        "event_source_url": not_null(first("context.page.url", "properties.url")),
         "opt_out": negation("context.device.adTrackingEnabled"),
         "partner_name": "properties.partnerName",
-        "app_name": first("properties.appName", "context.app.name"),
-        "app_version": first("properties.appVersion", "context.app.version"),
-        "device_brand": first("properties.manufacturer", "context.device.manufacturer"),
-        "device_model": first("properties.deviceModel", "context.device.model"),
-        "device_type": first("properties.deviceType", "context.device.type"),
+        "app_name": as_it_is(first("properties.appName", "context.app.name")),
+        "app_version": as_it_is(first("properties.appVersion", "context.app.version")),
+        "device_brand": as_it_is(first("properties.manufacturer", "context.device.manufacturer")),
+        "device_model": as_it_is(first("properties.deviceModel", "context.device.model")),
+        "device_type": as_it_is(first("properties.deviceType", "context.device.type")),
         "os_version": "context.os.version",
         "wifi": "context.network.wifi",
-        "language": first("properties.language", "context.locale"),
+        "language": as_it_is(first("properties.language", "context.locale")),
     }
 )
 ACTION_SOURCE = first("properties.action_source", "properties.actionSource", "channel")

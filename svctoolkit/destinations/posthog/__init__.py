@@ -51,6 +51,12 @@ destination = DestinationType(
         Answer("rate limit", 429, {"type": "throttled_error", "code": "throttled"}, headers={"Retry-After": "30"}),
         Answer("invalid field", 400, {"type": "validation_error", "code": "invalid_payload", "attr": None}),
     ],
+    quirks=[
+        "Without useV2Group a group has neither $group_type nor $group_key, and its traits stand beside the "
+        "properties: PostHog makes no group of it.",
+        "The service makes its payloads at the processor, one event at a time; newer versions batch.",
+        "The person's traits travel with every event in $set, and an identify event's properties not at all.",
+    ],
     merges=[Merge("batch", wraps=True, common=("api_key",), size=10_000_000, honours_alone=True)],
 )
 

@@ -12,6 +12,7 @@ from typing import Any
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     TIME,
     Table,
@@ -57,25 +58,25 @@ destination = DestinationType(
 
 
 @converter
-def interval(value: Any) -> str:
+def interval(value: Json) -> str:
     if not isinstance(value, str) or value.lower() not in ("month", "year"):
         raise ValueError(f"expected month or year, got {value!r}")
     return value
 
 
 @converter
-def state(value: Any) -> str:
+def state(value: Json) -> str:
     return value if _word(value).lower() in ("active", "trialing") else ""
 
 
 @converter
-def currency(value: Any) -> str:
+def currency(value: Json) -> str:
     """A code of three letters."""
     return value if len(_word(value)) == 3 and value.isalpha() else ""
 
 
 @converter
-def date(value: Any) -> Any:
+def date(value: Json) -> Json:
     """Seconds since 1970, which may be a text; no other time."""
     return int(value) if isinstance(value, bool) else number.of(value)
 

@@ -3,19 +3,23 @@
 track sends the event that the configuration maps the name to, else the one that Reddit has for it, else a custom one.
 The access token is that of the account that delivers. https://ads-api.reddit.com/docs/v2/#tag/Conversions
 
-Decisions. Everything goes to version 2 of the API. The service sends single events there, too, whatever the
-configuration's `version` is, and only batches of a v3 configuration to version 3. A revenue of `true` is none.
+Decisions. What the processor makes of an event goes to version 2 of the API, whatever the configuration's `version` is,
+as in the service; what the router makes of the events of a v3 configuration goes to version 3 (`_v3`). A revenue
+of `true` is none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Rows, Settings
+from svctoolkit.destinations import Answer, Batch, Context, DestinationType, MappedJob, Merge, Payload, Rows, Settings
+from svctoolkit.destinations._batches import merge
 from svctoolkit.destinations._oauth_answers import judge_expired_token
+from svctoolkit.destinations.reddit import _v3
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     ANY_ID,
     EMAIL,
@@ -34,6 +38,8 @@ from svctoolkit.mapping import (
     string,
 )
 
+_HOST = "https://ads-api.reddit.com"
+_MERGE = Merge("events", limit=500, honours_alone=True)
 #: by the event's name in lower case
 _EVENTS = {
     "product viewed": "ViewContent",
@@ -62,7 +68,8 @@ destination = DestinationType(
     docs="https://ads-api.reddit.com/docs/v2/#tag/Conversions",
     names=("reddit",),
     quirks=[
-        "A single event goes to version 2.0 of the API, also where the configuration says v3.",
+        "`payloads()` of an event alone goes to version 2.0 of the API, also where the configuration says v3: only the "
+        "router knows version 3.",
         "E-mail addresses are trimmed before they are hashed, and keep their capitals, where Reddit wants lower case.",
         "`item_count` of a purchase is the number of different products; of other events, how many pieces there are.",
     ],
@@ -72,12 +79,11 @@ destination = DestinationType(
         Answer("rate limit", 429, {"success": False, "error": {"reason": "TOO_MANY_REQUESTS"}}),
         Answer("invalid field", 400, {"success": False, "error": {"reason": "BAD_REQUEST", "explanation": "event_at"}}),
     ],
-    merges=[Merge("events", limit=500, honours_alone=True)],
 )
 
 
 @converter
-def hash_without_spaces(value: Any) -> str:
+def hash_without_spaces(value: Json) -> str:
     """SHA-256 of a text without its outer spaces; an empty one stays as it is."""
     return sha256(string.of(value).strip()) if value != "" else ""
 
@@ -113,6 +119,12 @@ ONLY_ITEM = Table(_ITEM, of="properties")
 def send_event(event: Event, settings: RedditSettings, context: Context) -> Payload:
     """One request with an event for each name that the configuration maps to."""
     name = event_name(event)
+    headers = {"Authorization": f"Bearer {context.secret('accessToken')}", "Content-Type": "application/json"}
+    if context.in_batch and settings.version == "v3":
+        items = _items(event.properties)
+        body = _v3.body_of(event, _kinds(name, settings), _user(event, settings), items, context)
+        endpoint = f"{_HOST}/api/v3/pixels/{settings.account_id}/conversion_events"
+        return Payload(endpoint=endpoint, headers=headers, json=body)
     shared: dict[str, Any] = EVENT(event)
     user = _user(event, settings)
     events = [
@@ -120,8 +132,8 @@ def send_event(event: Event, settings: RedditSettings, context: Context) -> Payl
         for kind in _kinds(name, settings)
     ]
     return Payload(
-        endpoint=f"https://ads-api.reddit.com/api/v2.0/conversions/events/{settings.account_id}",
-        headers={"Authorization": f"Bearer {context.secret('accessToken')}", "Content-Type": "application/json"},
+        endpoint=f"{_HOST}/api/v2.0/conversions/events/{settings.account_id}",
+        headers=headers,
         json={"events": events},
     )
 
@@ -193,6 +205,12 @@ def _amount(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind:
 
 def _cost(item: Mapping[str, Any]) -> float:
     return (leading_number(item.get("price")) or 0) * (leading_number(item.get("quantity")) or 0)
+
+
+@destination.batch
+def share(jobs: Sequence[MappedJob], settings: RedditSettings) -> Iterable[Batch]:
+    """The events of several jobs in one list, in the form of the API's version."""
+    return _v3.share(jobs) if settings.version == "v3" else merge(jobs, [_MERGE])
 
 
 destination.judge(judge_expired_token)

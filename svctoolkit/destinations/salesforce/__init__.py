@@ -3,10 +3,14 @@
 Without an external id the person is a lead: one with the same e-mail address is updated, else a new one is made. An
 external id of the type `Salesforce-<object>` names a record of any object to update; its traits are sent as they are.
 The look-ups log in with the user's password, and search.
+
+Decisions. A configuration without a user's name or password is refused, where the service asks Salesforce with empty
+ones. A type of an external id with spaces around it names no record.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,6 +25,7 @@ from svctoolkit.mapping import (
     external_ids,
     first,
     in_url,
+    in_words,
     text,
 )
 from svctoolkit.secrets import Secret
@@ -44,7 +49,7 @@ destination = DestinationType(
     docs="https://developer.salesforce.com/docs/atlas.en-us.api_rest.meta/api_rest/resources_list.htm",
     quirks=[
         "The last name is the second word of the trait name; what follows it is lost.",
-        "Zero and false are left out of custom fields.",
+        "Zero and false are left out of custom fields; objects and lists are not, which Salesforce refuses.",
     ],
     earlier=("mapProperty",),
     answers=[
@@ -121,6 +126,7 @@ LEAD = Table(
     },
     of="traits",
 )
+_ENDS = re.compile(r"[/?#%\x00-\x1f]")
 _NOT_CUSTOM = frozenset({"name", "anonymousId", "age", "avatar", "birthday", "gender"})
 
 
@@ -147,7 +153,7 @@ def send_person(event: Event, settings: SalesforceSettings, context: Context) ->
     if not named:
         yield salesforce.save(_find_lead(text(email), salesforce, settings), _lead(event, settings))
     for _, kind, field, record_id in named:
-        value = text(record_id or "")
+        value = in_words(record_id or "")
         if not mapped:
             yield salesforce.save(Record(kind, value), _lead(event, settings) if kind == "Lead" else event.traits)
         elif field == "Id":
@@ -167,7 +173,7 @@ def _lead(event: Event, settings: SalesforceSettings) -> Mapping[str, Any]:
     own = {
         key if key.endswith("__c") else f"{key}__c": value
         for key, value in LEAD.rest(traits).items()
-        if value and key not in _NOT_CUSTOM and not isinstance(value, dict | list)
+        if value and key not in _NOT_CUSTOM
     }
     return {key: value for key, value in {**lead, **own}.items() if value is not None and value != ""}
 
@@ -219,8 +225,13 @@ class _Salesforce:
     def save(self, record: Record, body: Mapping[str, Any]) -> Payload:
         place = f"{self._api}/sobjects/{in_url(record.kind)}"
         if record.id:
-            place += f"/{in_url(record.id)}?_HttpMethod=PATCH"
+            place += f"/{_in_path(record.id)}?_HttpMethod=PATCH"
         return Payload(endpoint=place, headers=self._headers, json=body)
+
+
+def _in_path(value: str) -> str:
+    """An ID as it is, but for what would end the segment of the path: the service escapes nothing of it."""
+    return _ENDS.sub(lambda match: in_url(match[0]), value)
 
 
 destination.judge(judge)

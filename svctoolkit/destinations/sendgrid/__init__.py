@@ -23,6 +23,7 @@ from svctoolkit.mapping import (
     as_object,
     compact,
     event_name,
+    objects,
     required,
     trait,
 )
@@ -251,13 +252,9 @@ def _custom_fields(event: Event, settings: SendgridSettings, context: Context) -
         return {}
     url = f"{_API}/marketing/field_definitions"
     answer = as_object(context.ask({"method": "GET", "url": url, "headers": _headers(settings)}))
-    listed = [*_objects(answer.get("custom_fields")), *_objects(answer.get("reserved_fields"))]
+    listed = [*objects(answer.get("custom_fields")), *objects(answer.get("reserved_fields"))]
     ids = {field.get("name"): field.get("id") for field in listed}
     return {str(ids[name]): value for name, value in values.items() if name in ids and value is not None}
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [as_object(item) for item in value] if isinstance(value, list) else []
 
 
 def _headers(settings: SendgridSettings) -> dict[str, str]:

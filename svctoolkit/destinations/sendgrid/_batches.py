@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.destinations import Batch, BatchContext, MappedJob, Merge, Payload
+from svctoolkit.destinations import Batch, MappedJob, Merge, Payload, Settings
 from svctoolkit.destinations._batches import merge
 from svctoolkit.mapping.table import getter
 
@@ -19,7 +19,7 @@ _MERGES = (Merge("contacts", at=_PLACE),)
 _lists = getter("context.externalId.listIds")
 
 
-def batch(jobs: Sequence[MappedJob], _context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """Contacts by their lists: those of the event's external ID `listIds`, then that of the configuration.
 
     A contact alone is sent so, too; mails have requests of their own.

@@ -15,7 +15,6 @@ import msgspec
 from svctoolkit.destinations import (
     Answer,
     Batch,
-    BatchContext,
     Context,
     DestinationType,
     MappedJob,
@@ -27,6 +26,7 @@ from svctoolkit.destinations import (
 from svctoolkit.destinations._batches import merge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     CLIENT_TIME,
     Table,
@@ -64,14 +64,14 @@ destination = DestinationType(
 
 
 @converter
-def amount(value: Any) -> Any:
+def amount(value: Json) -> Json:
     """The number that a text begins with; anything else is left out."""
     number = leading_number(value)
     return "" if number is None else number
 
 
 @converter
-def as_text(value: Any) -> str:
+def as_text(value: Json) -> str:
     return in_words(value)
 
 
@@ -120,9 +120,8 @@ def _check_interaction(seconds: Any, now: datetime) -> None:
 
 
 @destination.batch
-def batch(jobs: Sequence[MappedJob], context: BatchContext) -> Iterator[Batch]:
+def batch(jobs: Sequence[MappedJob], settings: SmartlySettings) -> Iterator[Batch]:
     """All events of a configuration share a request, which alone has the token."""
-    settings: SmartlySettings = context.settings  # type: ignore[assignment]  # the settings of this type
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_token.reveal()}"}
     yield from merge([_authorize(job, headers) for job in jobs], _MERGES)
 

@@ -90,6 +90,7 @@ destination = DestinationType(
     merges=[Merge("data", limit=2000, at="/v3/"), Merge(wraps=True, limit=2000, at="/v2/")],
 )
 
+_WEEK, _PAST = timedelta(days=7), timedelta(days=37)
 _time, _url, _timezone = getter(TIME), getter(URL), getter("context.timezone")
 _device_type = getter("context.device.type")
 _extinfo = tuple(map(getter, EXTINFO))
@@ -143,7 +144,7 @@ def _version_3(event: Event, settings: SnapchatSettings, context: Context, key: 
     body = {
         "event_name": _EVENTS[key],
         "event_id": transaction_id if event_id is None else event_id,
-        "event_time": _seconds(event, context, timedelta(days=7)),
+        "event_time": _seconds(event, context, _WEEK),
         "action_source": place,
         "event_source_url": _url(event.raw) if place == "WEB" else None,
         "user_data": person,
@@ -173,7 +174,7 @@ def _version_2(event: Event, settings: SnapchatSettings, context: Context, key: 
         **(VENDOR_2(event) if platform(_device_type(event.raw)) == "ios" else {}),
         "client_dedup_id": _event_id(event, settings),
         "event_conversion_type": place or None,
-        "timestamp": _seconds(event, context, timedelta(days=37)),
+        "timestamp": _seconds(event, context, _PAST),
     }
     if place == "WEB":
         body["page_url"] = _url(event.raw)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     EMAIL_OR_EXTERNAL_ID,
@@ -19,43 +18,38 @@ from svctoolkit.mapping import (
     first,
     hash_lower,
     hash_text,
+    in_words,
+    lower,
     sha256,
-    string,
-    text,
     trait,
 )
 
 
 @converter
-def lower(value: Any) -> str:
-    return string.of(value).lower()
-
-
-@converter
-def as_list(value: Any) -> list[Any] | None:
+def as_list(value: Json) -> list[Json] | None:
     """Snapchat takes brands as a list."""
     return value if isinstance(value, list) else None
 
 
 @converter
-def as_text(value: Any) -> str:
-    return text(value)
+def as_text(value: Json) -> str:
+    return in_words(value)
 
 
 @converter
-def hash_email(value: Any) -> str:
+def hash_email(value: Json) -> str:
     """Version 3 takes a text alone; anything else is left out."""
     return sha256(value.strip().lower()) if isinstance(value, str) else ""
 
 
 @converter
-def hash_number(value: Any) -> str:
+def hash_number(value: Json) -> str:
     """SHA-256 of the digits of a telephone number, without the zeros before the country's code."""
     return sha256(digits(str(value)).lstrip("0")) if type(value) in (str, int, float) else ""
 
 
 @converter
-def hash_device(value: Any) -> str:
+def hash_device(value: Json) -> str:
     """SHA-256 of the ID of a device, as it is written."""
     if not isinstance(value, str):
         raise ValueError(f"expected a text, got {value!r}")

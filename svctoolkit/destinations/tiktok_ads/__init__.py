@@ -27,6 +27,7 @@ from svctoolkit.destinations.tiktok_ads._tables import (
     ITEM_2,
     ORDER_1,
     ORDER_2,
+    PLACE_2,
     PLAIN_2,
     PLAIN_APPLE,
     PLAIN_GOOGLE,
@@ -55,6 +56,7 @@ _EVENTS = {
     "clickbutton": "ClickButton",
     "search": "Search",
     "contact": "Contact",
+    "download": "Download",
     "submitform": "SubmitForm",
     "subscribe": "Subscribe",
     "customize product": "CustomizeProduct",
@@ -120,7 +122,7 @@ def send_event(event: Event, settings: TikTokSettings) -> Iterator[Payload]:
         raise MappingError("TikTok takes events with an access token only: set accessToken in the configuration")
     names = _standard_names(event_name(event).strip(), settings)
     if settings.version == "v2":
-        source = {"event_source": "web", "event_source_id": settings.pixel_code}
+        source = {"event_source": "web", **PLACE_2(event), "event_source_id": settings.pixel_code}
         data = [_version_2(event, settings, name) for name in names]
         yield _payload(settings, "/event/track/", {**source, **TEST(event), "data": data})
         return
@@ -194,7 +196,7 @@ def _version_1(event: Event, settings: TikTokSettings, times_hashed: int) -> dic
         for key, times in (("email", times_hashed), ("phone_number", times_hashed), ("external_id", 1)):
             for _ in range(times if key in user else 0):
                 user[key] = (hash_each_email if key == "email" else hash_each).of(user[key])
-    context = {**given, **CONTEXT_1(event), "user": user}
+    context = {key: value for key, value in given.items() if key != "userAgent"} | {**CONTEXT_1(event), "user": user}
     if callback := _callback(event.raw):
         context["ad"] = {**as_object(given.get("ad")), "callback": callback}
     order = ORDER_1(event)

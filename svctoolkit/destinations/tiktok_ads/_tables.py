@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     CITY,
     COUNTRY,
@@ -19,55 +18,46 @@ from svctoolkit.mapping import (
     hash_lower,
     hash_text,
     hash_trimmed,
+    lower,
     sha256,
     string,
     text,
+    text_or_list,
     trait,
 )
 
 
 @converter
-def hash_each(value: Any) -> str | list[str]:
+def hash_each(value: Json) -> str | list[str]:
     """SHA-256 of a text, or of each text of a list: a person may have several numbers and IDs."""
     return [hash_trimmed.of(item) for item in value] if isinstance(value, list) else hash_trimmed.of(value)
 
 
 @converter
-def hash_each_email(value: Any) -> str | list[str]:
+def hash_each_email(value: Json) -> str | list[str]:
     """As `hash_each`, in lower case."""
     return [hash_lower.of(item) for item in value] if isinstance(value, list) else hash_lower.of(value)
 
 
 @converter
-def external_id(value: Any) -> Any:
-    """A text or several; anything else is left out."""
-    return value if isinstance(value, str | list) else None
-
-
-@converter
-def hash_external_id(value: Any) -> Any:
+def hash_external_id(value: Json) -> Json:
     return hash_each.of(value) if isinstance(value, str | list) else None
 
 
 @converter
-def hash_zip(value: Any) -> str:
+def hash_zip(value: Json) -> str:
     """SHA-256 without spaces and dashes."""
     return sha256("".join(string.of(value).replace("-", " ").split()))
 
 
 @converter
-def lower(value: Any) -> str:
-    return string.of(value).lower()
-
-
-@converter
-def hash_lowered(value: Any) -> str:
+def hash_lowered(value: Json) -> str:
     """SHA-256 in lower case, with its outer spaces."""
     return sha256(lower.of(value))
 
 
 @converter
-def as_text(value: Any) -> str:
+def as_text(value: Json) -> str:
     return text(value)
 
 
@@ -94,7 +84,7 @@ USER: Shape = {
 HASHED_2 = Table(
     {"external_id": hash_external_id(ID), "email": hash_each_email(ADDRESS), "phone": hash_each(NUMBER), **USER}
 )
-PLAIN_2 = Table({"external_id": external_id(ID), "email": ADDRESS, "phone": NUMBER, **USER})
+PLAIN_2 = Table({"external_id": text_or_list(ID), "email": ADDRESS, "phone": NUMBER, **USER})
 #: Apple's IDs of the device, and Google's
 HASHED_APPLE = Table({"idfa": hash_text(DEVICE), "idfv": "context.device.id"})
 PLAIN_APPLE = Table({"idfa": string(DEVICE), "idfv": "context.device.id"})
@@ -153,11 +143,12 @@ CONTEXT_1 = Table(
     }
 )
 CALLBACK_1 = first("properties.clickId", "context.ad.callback")
+PLACE_2 = Table({"event_source": "properties.eventSource"})
 USER_1 = Table(
     {
-        "external_id": external_id(ID),
-        "email": first("properties.context.user.email", EMAIL),
-        "phone_number": first("properties.context.user.phone_number", PHONE),
+        "external_id": text_or_list(ID),
+        "email": first("properties.context.user.email", "traits.email", "context.traits.email"),
+        "phone_number": first("properties.context.user.phone_number", "traits.phone", "context.traits.phone"),
     }
 )
 EVENT_1 = Table({"event_id": first("properties.eventId", "messageId"), "timestamp": "timestamp"})

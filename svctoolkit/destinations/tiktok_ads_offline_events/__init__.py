@@ -16,6 +16,7 @@ from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Row
 from svctoolkit.destinations.tiktok_ads._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     TIME,
     Shape,
@@ -87,18 +88,18 @@ destination = DestinationType(
 
 
 @converter
-def as_list(value: Any) -> Any:
+def as_list(value: Json) -> Json:
     """People may have several addresses and numbers; one stands for a list of one. Anything else is left out."""
     return [value] if isinstance(value, str) else value if isinstance(value, list) else ""
 
 
 @converter
-def hash_each(value: Any) -> Any:
+def hash_each(value: Json) -> Json:
     return [hash_trimmed.of(item) for item in as_list.of(value)] or ""
 
 
 @converter
-def hash_each_email(value: Any) -> Any:
+def hash_each_email(value: Json) -> Json:
     return [hash_lower.of(item) for item in as_list.of(value)] or ""
 
 

@@ -23,6 +23,7 @@ import msgspec
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     IP,
     Table,
@@ -74,30 +75,30 @@ destination = DestinationType(
 
 
 @converter
-def as_text(value: Any) -> str:
+def as_text(value: Json) -> str:
     return text(value)
 
 
 @converter
-def count(value: Any) -> int | float | None:
+def count(value: Json) -> int | float | None:
     return leading_number(value)
 
 
 @converter
-def whole(value: Any) -> int | None:
+def whole(value: Json) -> int | None:
     """A whole number but 0."""
     return int(leading_number(value) or 0) or None
 
 
 @converter
-def cents(value: Any) -> str | None:
+def cents(value: Json) -> str | None:
     """A price with two decimals."""
     price = leading_number(value)
     return None if price is None else f"{price:.2f}"
 
 
 @converter
-def trimmed(value: Any) -> str:
+def trimmed(value: Json) -> str:
     return string.of(value).strip()
 
 

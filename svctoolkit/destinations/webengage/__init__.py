@@ -12,6 +12,7 @@ from typing import Any, Literal
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
@@ -53,7 +54,7 @@ destination = DestinationType(
 
 
 @converter
-def webengage_time(value: Any) -> str:
+def webengage_time(value: Json) -> str:
     """`2026-01-31T12:00:00+0000`; a number is milliseconds."""
     when = moment(int(value) if isinstance(value, bool) else value)
     if when is None:
@@ -62,7 +63,7 @@ def webengage_time(value: Any) -> str:
 
 
 @converter
-def gender(value: Any) -> str | None:
+def gender(value: Json) -> str | None:
     """WebEngage's word; a word that it does not know is left out."""
     word = value.strip().lower() if isinstance(value, str) else ""
     return next((name for name, words in _GENDERS.items() if word in words), None)

@@ -5,17 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
+from svctoolkit.plans import Link
 from svctoolkit.transformations import Output
 from svctoolkit.workspace import Source
 
 
-def run(events: Sequence[Mapping[str, Any]], route: Route, source: Source | None) -> list[Output] | None:
+def run(events: Sequence[Mapping[str, Json]], route: Route, source: Source | None) -> list[Output] | None:
     """What became of each event, or None where the destination has no user transformation. One call of the code."""
     if route.code is None:
         return None
+    if not route.code.wants_metadata:
+        return route.code.run(events, [{}] * len(events))
     shared = _common(route, source)
-    return route.code.run(events, [{**shared, **_own(event)} for event in events])
+    link = route.workspace.plan_link(source) if source is not None else None
+    if link is None:
+        return route.code.run(events, [{**shared, **_own(event)} for event in events])
+    shared |= _of_plan(link)
+    settings = link.settings
+    merged = [{"mergedTpConfig": dict(settings.of(event.get("type")).values)} for event in events]
+    return route.code.run(events, [{**shared, **_own(e), **m} for e, m in zip(events, merged, strict=True)])
+
+
+def _of_plan(link: Link) -> dict[str, Any]:
+    """What it says about the tracking plan of the source, and its settings as the service stores them."""
+    if link.plan is None:
+        return {}
+    config = {kind: dict(words) for kind, words in link.settings.by_type.items()}
+    return {
+        "trackingPlanId": link.plan.id,
+        "trackingPlanVersion": link.plan.version,
+        "sourceTpConfig": config,
+    }
 
 
 #: Member of the metadata -> member of the event.

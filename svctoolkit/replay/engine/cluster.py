@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 from svctoolkit.replay.engine import work
 from svctoolkit.replay.engine.engine import Job
 from svctoolkit.replay.engine.sides import serialize
@@ -22,6 +23,7 @@ from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, empty, fra
 from svctoolkit.replay.tally.tally import Sum, Tally
 
 
+# Any: dask's scheduler
 def pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]], int]:
     """The cluster as a pool, and how many chunks it should have under way: two for each of its threads.
 
@@ -61,11 +63,12 @@ def _client(scheduler: Any) -> Iterator[Any]:
         client.close()
 
 
-def is_collection(events: Any) -> bool:
+def is_collection(events: Json) -> bool:
     """Whether these are a Dask collection."""
     return hasattr(events, "__dask_graph__") and hasattr(events, "to_delayed")
 
 
+# Any: dask's collection and scheduler
 def run(job: Job, collection: Any, scheduler: Any) -> tuple[Tally, Any]:
     """The sum of all partitions, and their rows as a Dask DataFrame that stays on the cluster."""
     import dask

@@ -15,6 +15,7 @@ from svctoolkit import personal
 from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay.engine.sides import Side, offline_transport
 from svctoolkit.replay.inputs import records
@@ -64,7 +65,7 @@ class Batch:
     source: str
 
     @property
-    def events(self) -> list[Mapping[str, Any]]:
+    def events(self) -> list[Mapping[str, Json]]:
         return [record.event for record in self.records]
 
 
@@ -82,7 +83,7 @@ class Engine:
         self.rows = empty({})
         self._run_batch = runner(self)
 
-    def run(self, chunk: Chunk) -> tuple[Tally, Any]:
+    def run(self, chunk: Chunk) -> tuple[Tally, Json]:
         """What came of a chunk: the numbers, and the rows as the job wants them."""
         with without_collector():  # it would walk over all events of the chunk again and again
             return self._run(chunk)
@@ -139,7 +140,7 @@ class Engine:
             yield Batch(of_source, source)
 
     def run_side(
-        self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Any]]
+        self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Json]]
     ) -> Results | None:
         """The results of each event at one destination; None where these events do not go there.
 
@@ -170,7 +171,7 @@ class Engine:
                 for stage, milliseconds in result.milliseconds.items():
                     seconds[stage] = seconds.get(stage, 0.0) + milliseconds / 1000
 
-    def text(self, value: Any, *maskers: Masker) -> str:
+    def text(self, value: Json, *maskers: Masker) -> str:
         """A value as JSON text, without secrets, and without personal data where the job says so."""
         if self.job.personal:
             value = personal.replace(value, personal.mask)
@@ -189,13 +190,17 @@ class Engine:
         """The columns that tell which event a row is about."""
         event = Event(record.event)
         user = str(record.event.get("userId") or record.event.get("anonymousId") or "")
-        return {
+        columns = {
             "place": record.place,
             "event_id": event.id,
             "event_type": event.type,
             "event_name": personal.replace_in_text(event.name, personal.mask) if self.job.personal else event.name,
             "user_id": MASK if self.job.personal and user else user,
         }
+        for side in self.sides:
+            masker = side.workspace.masker
+            columns = {name: masker.text(text) for name, text in columns.items()}
+        return columns
 
 
 class _Timer:

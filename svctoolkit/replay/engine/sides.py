@@ -12,7 +12,8 @@ from typing import Any
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, UnknownName, Unsupported
-from svctoolkit.pipeline import Route, Stages, route, run_many
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Route, Stages, check_runs, route, run_many
 from svctoolkit.pipeline.outside import lookup_through, transport_of
 from svctoolkit.results import EventResult
 from svctoolkit.secrets import reveal, with_values
@@ -73,6 +74,7 @@ def _check(side: Workspace, destination: Destination) -> None:
     """Everything but the code: what is wrong with that is told event by event."""
     if destination.transformation is not None:
         side.transformation(destination.transformation)
+    check_runs(destination.type)
     route(side, replace(destination, transformation=None), UserCode(side, Recorder(limit=0)))
 
 
@@ -129,7 +131,7 @@ class Side:
             self._routes[key], other._routes[key] = replace(own, code=memo), replace(theirs, code=memo)
         return True
 
-    def identity(self, key: str, source: str) -> Any:
+    def identity(self, key: str, source: str) -> Json:
         """What decides, beside the user's code, what becomes of an event of a source at a destination."""
         to, origin = self.route(key), self.source(source)
         if to is None or not self._reaches(to, source):
@@ -147,7 +149,7 @@ class Side:
         return self.workspace.source(key) if key and _has(self.workspace.sources, key) else None
 
     def run(
-        self, key: str, events: Sequence[Mapping[str, Any]], stages: Stages, contexts: Sequence[Context], source: str
+        self, key: str, events: Sequence[Mapping[str, Json]], stages: Stages, contexts: Sequence[Context], source: str
     ) -> list[list[EventResult]] | None:
         """The results of each event; None where events do not go to this destination."""
         to = self.route(key)
@@ -161,7 +163,7 @@ class _Memo:
     """Runs the user's code once for the two sides of a comparison."""
 
     def __init__(self, code: Runnable) -> None:
-        self._code = code
+        self._code, self.wants_metadata = code, code.wants_metadata
         self._events: Sequence[Mapping[str, Any]] = ()
         self._metadata: Sequence[Metadata] = ()
         self._outputs: list[Output] = []
@@ -237,7 +239,7 @@ def _constants(code: Any) -> Iterator[str]:
             yield repr(constant)
 
 
-def serialize(value: Any) -> bytes:
+def serialize(value: Json) -> bytes:
     """`value` for another process. Raises `ConfigError` for what cannot go there."""
     try:
         with with_values():

@@ -11,6 +11,7 @@ from svctoolkit.replay.tally.differences import outcome, pattern
 from svctoolkit.replay.tally.tally import Example
 from svctoolkit.results import EventResult, steps
 from svctoolkit.secrets import Masker
+from svctoolkit.warehouse import Loss
 from svctoolkit.workspace import Destination
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
 def _count(engine: Engine, destination: str, record: Record, results: Sequence[EventResult], masker: Masker) -> None:
     result = outcome(results, engine.job.stages)
     engine.sum.count(destination, result.status)
+    for loss in (loss for entry in results for loss in entry.losses):
+        _add_loss(engine, destination, record, loss, masker)
     if result.status != "failed":
         return
     head = engine.head(record)
@@ -46,17 +49,30 @@ def _count(engine: Engine, destination: str, record: Record, results: Sequence[E
         group.add(Example(record.place, head["event_id"], after=error))
 
 
+def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, masker: Masker) -> None:
+    """A value that does not arrive in a warehouse as it was sent."""
+    head = engine.head(record)
+    text = engine.words(loss.text, masker)
+    event = head["event_name"] or head["event_type"]
+    group = engine.sum.group(destination, "lossy", event, loss.path, loss.kind, pattern(text))
+    if group is not None:
+        group.add(Example(record.place, head["event_id"], after=text))
+
+
 def _rows(engine: Engine, record: Record, results: Sequence[EventResult], of: Route) -> None:
     columns, before = engine.rows, len(engine.rows["item"])
     for item, result in enumerate(results):
         for step in steps(result):
+            output = step.output
+            if step.stage == "dest_transform" and result.origins:
+                output = {**output, "origins": result.origins[step.part]}
             columns["stage"].append(step.stage)
             columns["item"].append(item)
             columns["part"].append(step.part)
             columns["status"].append(step.status)
             columns["http_status"].append(step.http_status)
             columns["error"].append(engine.words(step.error, of.masker) if step.error else None)
-            columns["output"].append(None if step.output is None else engine.text(step.output, of.masker))
+            columns["output"].append(None if output is None else engine.text(output, of.masker))
     added = len(columns["item"]) - before
     for name, value in (engine.head(record) | _destination(of.destination)).items():
         columns[name] += [value] * added

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 from threading import local
-from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.replay.engine import pair, single
 from svctoolkit.replay.engine.engine import Engine, Job
 from svctoolkit.replay.records.record import Chunk
@@ -19,7 +19,7 @@ def engine_of(job: Job) -> Engine:
     return Engine(job, pair.runner if len(job.sides) == 2 else single.runner)
 
 
-def run(token: str, job: bytes, chunk: Chunk) -> tuple[Tally, Any]:
+def run(token: str, job: bytes, chunk: Chunk) -> tuple[Tally, Json]:
     """A chunk of a job, in this thread, which keeps the engine of the latest job (by `token`)."""
     if getattr(_thread, "token", "") != token:
         _thread.engine, _thread.token = engine_of(pickle.loads(job)), token

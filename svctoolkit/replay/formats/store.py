@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from svctoolkit.errors import StoreError
+from svctoolkit.json_types import Json
 from svctoolkit.replay.formats._contract import Format
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import InputFile
@@ -19,7 +19,7 @@ from svctoolkit.server.store.block import block_of
 from svctoolkit.server.store.schema import BlockRow
 
 
-def identity(path: Path) -> Any:
+def identity(path: Path) -> Json:
     """What is in the store now: new events may stand beside the file, where its size and time do not tell of them."""
     try:
         with archive(path) as store:

@@ -13,6 +13,7 @@ from typing import Any
 from svctoolkit import events
 from svctoolkit.errors import ConfigError, InvalidMessageType, did_you_mean
 from svctoolkit.events import ROOTS
+from svctoolkit.json_types import Json
 from svctoolkit.replay.records.json_text import decode
 from svctoolkit.replay.records.record import Record, Reject, begin
 
@@ -36,7 +37,7 @@ class Columns:
         self._cells = [(_path(path), *_cell(path, column)) for path, column in self.mapping.items()]
         self._paths: dict[str, list[str]] = {}
 
-    def row(self, place: str, cells: Mapping[str, Any]) -> Record | Reject:
+    def row(self, place: str, cells: Mapping[str, Json]) -> Record | Reject:
         """The record of a row."""
         try:
             value = self._map(cells) if self._cells else self._unflatten(cells)
@@ -44,7 +45,7 @@ class Columns:
             return Reject(place, str(error), begin(json.dumps(_plain(dict(cells)), ensure_ascii=False, default=str)))
         return self.record(place, value)
 
-    def record(self, place: str, value: Any, source: str = "") -> Record | Reject:
+    def record(self, place: str, value: Json, source: str = "") -> Record | Reject:
         """The record of a value that is an event already, or a reject with the specified reason."""
         if not isinstance(value, dict):
             text = json.dumps(value, ensure_ascii=False, default=str)

@@ -9,12 +9,13 @@ from typing import Any, NoReturn
 import msgspec
 
 from svctoolkit.events import MAX_DEPTH, too_deep
+from svctoolkit.json_types import Json
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-def decode(text: bytes) -> Any:
+def decode(text: bytes) -> Json:
     """The value of a JSON text. Raises `ValueError` with the reason; columns are those of the text."""
     try:
         value = _decode(text)
@@ -52,7 +53,7 @@ def _refuse_depth() -> NoReturn:
     raise ValueError(f"nested too deeply; {MAX_DEPTH} levels are the most")
 
 
-def encode(value: Any) -> tuple[bytes, bool]:
+def encode(value: Json) -> tuple[bytes, bool]:
     """JSON text in UTF-8, and whether it is written plainly: with lone surrogates everything else is escaped, too."""
     try:
         return _encode(value), True

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Record
 
 _DEPTH = 5
@@ -32,7 +33,7 @@ def _key(record: Record) -> str:
     return str(record.event.get("messageId") or record.place)
 
 
-def shape(value: Any, depth: int = _DEPTH) -> Any:
+def shape(value: Json, depth: int = _DEPTH) -> Json:
     """What two values have in common that differ only in their texts and numbers."""
     if isinstance(value, Mapping):
         return frozenset((key, shape(inner, depth - 1)) for key, inner in value.items()) if depth else "object"

@@ -23,6 +23,7 @@ _KINDS: dict[str, display.Kind] = {
     "newly failing": "error",
     "no longer failing": "ok",
     "failed": "error",
+    "lossy": "warning",
 }
 _STYLE = """
 :root { color-scheme: light dark }

@@ -17,6 +17,8 @@ from svctoolkit.replay.tally.tally import Group, Tally, plain
 if TYPE_CHECKING:
     import pandas as pd
 
+    from svctoolkit.warehouse import Diff, Warehouse
+
 
 @dataclass(slots=True, repr=False)
 class _Result:
@@ -41,6 +43,7 @@ class _Result:
     _rows: list[Columns] = field(default_factory=list)
     _folder: Folder | None = None
     _dask: Any = None
+    _warehouses: Any = None
 
     @property
     def events(self) -> int:
@@ -145,11 +148,32 @@ class Replayed(_Result):
         """
         return self._frame(REPLAY)
 
+    def warehouse(self, destination: str) -> Warehouse:
+        """The tables of a warehouse destination (key or id), with the rows of this replay: ask them with `sql`.
+
+        Raises `UnknownName` for another destination, `ConfigError` where the rows were not kept.
+        """
+        if self._warehouses is None:
+            raise ConfigError("this replay has no warehouse")
+        warehouse: Warehouse = self._warehouses(self, destination)
+        return warehouse
+
 
 class Comparison(_Result):
     """What would be different. `counts` is by `svctoolkit.replay.KINDS`."""
 
     __slots__ = ()
+
+    def warehouse(self, destination: str) -> Diff:
+        """What differs in the tables of a warehouse destination (key or id): columns, types, discards, rows.
+
+        The events go through both sides once more. Raises `UnknownName` for another destination, `ConfigError` for
+        events that can be read only once.
+        """
+        if self._warehouses is None:
+            raise ConfigError("these events can be read only once: give a file, a list or a frame to `compare`")
+        diff: Diff = self._warehouses(destination)
+        return diff
 
     @property
     def kinds(self) -> Mapping[str, int]:

@@ -59,6 +59,8 @@ def describe(group: Group) -> str:
     events = f"{group.count:,} event{_s(group.count)} of {group.event}"
     if group.kind == "failed":
         return f"{group.after} in {events}"
+    if group.kind == "lossy":
+        return f"{group.path} {group.before} in {events}: {group.after}"
     if group.kind != "changed":
         return f"{group.before} -> {group.after} in {events}"
     if group.before == group.after:

@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay.records.json_text import decode, encode
 from svctoolkit.results import ABSENT, EventResult
 from svctoolkit.results.changes import Change, changes
 
-Status = Literal["delivered", "dropped", "failed", "off"]
+Status = Literal["delivered", "dropped", "failed", "off", "unmapped"]
 Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -27,8 +28,9 @@ _INDEX = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 class Outcome:
     """What became of one event at one destination.
 
-    `status` is `delivered` (there is something to send), `dropped`, `failed`, or `off` where events do not go there.
-    `output` has the payloads, or the events where `dest_transform` is off.
+    `status` is `delivered` (there is something to send), `dropped`, `failed`, `off` where events do not go there, or
+    `unmapped` where they do and nothing makes requests of them.
+    `output` has the payloads, or the events where `dest_transform` is off or nothing maps them.
     """
 
     status: Status
@@ -50,13 +52,16 @@ def outcome(results: Sequence[EventResult], stages: Stages) -> Outcome:
         error = result.error or (f"the destination answered {refused[0]}" if refused else "")
         if error:
             errors.append(error)
-        elif stages.dest_transform:
+        elif stages.dest_transform and result.dest_transformed_payload is not ABSENT:
             output += result.payloads
         else:
             output.append(_event(result))
     if errors:
         return Outcome("failed", output, errors[0])
-    return Outcome("delivered" if output else "dropped", output)
+    if not output:
+        return Outcome("dropped")
+    unmapped = stages.dest_transform and all(result.dest_transformed_payload is ABSENT for result in results)
+    return Outcome("unmapped" if unmapped else "delivered", output)
 
 
 def _event(result: EventResult) -> Any:
@@ -85,7 +90,7 @@ def difference(before: Outcome, after: Outcome) -> Difference:
         return Difference("no longer failing")
     if after.status == "delivered":
         return Difference("newly delivered")
-    return Difference("newly dropped") if before.status == "delivered" else SAME
+    return Difference("newly dropped") if before.status in ("delivered", "unmapped") else SAME
 
 
 def _same_status(before: Outcome, after: Outcome) -> Difference:
@@ -136,7 +141,7 @@ def general(path: str) -> str:
     return _INDEX.sub("*", path) or "(all)"
 
 
-def json_type(value: Any) -> str:
+def json_type(value: Json) -> str:
     """The JSON type of one side of a change, in words."""
     if value is ABSENT:
         return "nothing"
@@ -154,7 +159,7 @@ def pattern(error: str) -> str:
     return _PARTICULAR.sub("…", _PLACE.sub("", error))
 
 
-def short(value: Any, most: int = 200) -> str:
+def short(value: Json, most: int = 200) -> str:
     """A value in one line; an absent one is an empty text."""
     if value is ABSENT:
         return ""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.tally.rows import Columns, load_parquet
 from svctoolkit.replay.tally.tally import Tally, as_json, from_json, plain
@@ -31,7 +32,7 @@ class Folder:
     another replay than this.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, Any], *, resume: bool) -> None:
+    def __init__(self, path: Path, header: Mapping[str, Json], *, resume: bool) -> None:
         self.path = path
         self.header = dict(header)
         earlier = self._load_header()

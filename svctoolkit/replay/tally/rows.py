@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.replay.records.files import needs
 from svctoolkit.replay.tally.differences import KINDS, STATUSES
 
@@ -25,7 +26,7 @@ COMPARISON = {
 Columns = dict[str, list[Any]]
 _NAMES: dict[str, list[str]] = {
     "stage": ["user_transform", "dest_transform", "send_to_destination"],
-    "status": ["ok", "none", "dropped", "failed", "aborted", "disabled"],
+    "status": ["ok", "none", "dropped", "failed", "aborted", "disabled", "unmapped"],
     "kind": list(KINDS),
     "before": list(STATUSES),
     "after": list(STATUSES),
@@ -74,7 +75,7 @@ def check_parquet() -> None:
         raise needs("pyarrow", "writing Parquet") from None
 
 
-def load_parquet(files: Iterable[Any]) -> Iterator[Columns]:
+def load_parquet(files: Iterable[Json]) -> Iterator[Columns]:
     """The columns of Parquet files."""
     import pyarrow.parquet as pq
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import msgspec
 
+from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Reject
 
 EXAMPLES = 3  # of a group
@@ -27,10 +27,10 @@ class Example(msgspec.Struct, frozen=True):
 class Group(msgspec.Struct):
     """Events at one destination to which the same happened.
 
-    `kind` is one of `svctoolkit.replay.KINDS` (of a comparison), or `failed` (of a replay). `event` is the name of the
-    event, or its type. For `changed`, `path` is the place in the payload, with `*` for the index in a list, and
-    `before` and `after` are JSON types, `nothing` for a member that is not there; otherwise they are the errors, with
-    `…` for numbers and quoted texts.
+    `kind` is one of `svctoolkit.replay.KINDS` (of a comparison), or `failed` and `lossy` (of a replay). `event` is the
+    name of the event, or its type. For `changed`, `path` is the place in the payload, with `*` for the index in a list,
+    and `before` and `after` are JSON types, `nothing` for a member that is not there; otherwise they are the errors,
+    with `…` for numbers and quoted texts.
     """
 
     destination: str
@@ -136,6 +136,6 @@ def from_json(text: bytes) -> Tally:
     return msgspec.json.decode(text, type=Tally)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Json) -> Json:
     """Structs as JSON objects."""
     return msgspec.to_builtins(value)

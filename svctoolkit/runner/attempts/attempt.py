@@ -12,14 +12,19 @@ import msgspec
 from msgspec import UNSET
 
 from svctoolkit.errors import StillWaiting, ToolkitError
+from svctoolkit.json_types import Json
+from svctoolkit.plans import Plan
 from svctoolkit.runner.attempts import verify as _verify
 from svctoolkit.runner.attempts.causes import causes, unexpected_failures
+from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores
 from svctoolkit.runner.attempts.invariants import broken_invariants
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.shape import EVERYTHING, exact_part
+from svctoolkit.runner.attempts.violations import forbidden_violations
+from svctoolkit.runner.expect import resources
 from svctoolkit.runner.expect.compare import Comparison, Difference
 from svctoolkit.runner.expect.matchers import MISSING
-from svctoolkit.runner.expect.paths import at, is_in
+from svctoolkit.runner.expect.paths import at
 from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.plane import Answer, Plane
@@ -38,18 +43,29 @@ def attempt(
     began = clock()
     run = f"{scenario.id}-{secrets.token_hex(4)}"
     outcomes: list[StepOutcome] = []
+    requests: dict[str, int] = {}
     reason = ""
     try:
-        with planes.open(scenario) as plane:
+        with planes.open(scenario) as plane, resources.use(_resources(scenario)):
             limit = planes.limit if scenario.limit is None else scenario.limit
-            _Attempt(scenario, plane, run, snapshots or Snapshots(), clock, outcomes, limit).run_all()
+            _Attempt(scenario, plane, run, snapshots or Snapshots(), clock, outcomes, requests, limit).run_all()
     except ToolkitError as error:
         reason = str(error)
     except Exception as error:  # noqa: BLE001 - one scenario that breaks the data plane is no reason to lose the others
         reason = f"the data plane broke: {type(error).__name__}: {error}"
     failed = any(step.differences for step in outcomes)
     status = "error" if reason else "failed" if failed else "passed"
-    return Outcome(scenario, status, tuple(outcomes), reason, (clock() - began) * 1000, run)  # type: ignore[arg-type]
+    return Outcome(scenario, status, tuple(outcomes), reason, (clock() - began) * 1000, run, requests)  # type: ignore[arg-type]
+
+
+def _resources(scenario: Scenario) -> resources.Resources:
+    """What the matchers of a scenario may look at."""
+    workspace = scenario.suite.workspace
+
+    def plans() -> list[Plan]:
+        return [plan for item in workspace.tracking_plans.values() for plan in item.project.plans.values()]
+
+    return resources.Resources(scenario.suite.path.parent, plans)
 
 
 class Result(Protocol):
@@ -61,15 +77,15 @@ class Result(Protocol):
         ...
 
     @property
-    def everywhere(self) -> Mapping[str, Any] | None:
+    def everywhere(self) -> Mapping[str, Json] | None:
         """A plane's results at every destination that was reached; None where nothing was sent through it."""
         ...
 
-    def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """The results under the names that expectations use, in the form in which `expected` has them."""
         ...
 
-    def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """What is expected although nobody wrote it."""
         ...
 
@@ -80,7 +96,9 @@ class Result(Protocol):
 
 @dataclass
 class _Attempt:
-    """One scenario on a plane. `outcomes` gets what came of its steps, and of setup and teardown where they failed."""
+    """One scenario on a plane. `outcomes` gets what came of its steps, and of setup and teardown where they failed,
+    `requests` how many each destination got.
+    """
 
     scenario: Scenario
     plane: Plane
@@ -88,28 +106,38 @@ class _Attempt:
     snapshots: Snapshots
     clock: Callable[[], float]
     outcomes: list[StepOutcome]
+    requests: dict[str, int]
     limit: float
     captured: dict[str, Any] = field(default_factory=dict)
-    requests: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._began = self.clock() if self.scenario.limit is not None else 0.0
 
     def run_all(self) -> None:
-        began = self.clock() if self.scenario.limit is not None else 0.0
         try:
             if not self._hooks("setup", self.scenario.setup):
                 return  # the rest would only show what a failed setup leads to
             if self.scenario.recorder:
-                self.plane.script(self.scenario.recorder)
+                self.plane.script(self.run, self.scenario.recorder)
             if self._steps():
                 self._poll()
-                self._add([*self._slowness(began), *self._idle_answers(), *self._idle_ignores()])
+                self._add(
+                    [
+                        *self._slowness(),
+                        *idle_answers(self.scenario, self.requests),
+                        *idle_ignores(self.scenario, self.outcomes),
+                    ]
+                )
         finally:
+            if self.scenario.recorder:
+                self.plane.script(self.run, dict.fromkeys(self.scenario.recorder, ()))
             self._hooks("teardown", self.scenario.teardown)
 
     def _hooks(self, when: Literal["setup", "teardown"], steps: Sequence[Step]) -> bool:
         """Do what stands in `setup` or `teardown`; only what fails is told. Whether all went well."""
         well = True
         for step in steps:
-            outcome = self._perform(step, f"{self.run}.{when}", prefix=f"{when}.")
+            outcome = self._perform(step, f"{self.run}/{when}", prefix=f"{when}.")
             if outcome.differences:
                 labelled = [replace(d, text=f"{when}: {d}") for d in outcome.differences]
                 self.outcomes.append(replace(outcome, differences=labelled, hook=when))
@@ -120,24 +148,24 @@ class _Attempt:
         """Whether every step could be done, however it ended."""
         several = len(self.scenario.steps) > 1
         for number, step in enumerate(self.scenario.steps, 1):
-            run, prefix = (f"{self.run}.{number}", f"step{number}.") if several else (self.run, "")
+            run, prefix = (f"{self.run}/{number}", f"step{number}.") if several else (self.run, "")
             self.outcomes.append(self._perform(step, run, prefix=prefix))
-            if any(d.expectation[:1] == ("capture",) for d in self.outcomes[-1].differences):
-                return False  # what follows would only repeat that the variable is not there
+            if any(d.expectation[:1] == ("capture",) or d.path == ("limit",) for d in self.outcomes[-1].differences):
+                return False  # what follows would only repeat that the variable, or the time, is not there
         return True
 
     def _perform(self, step: Step, run: str, *, prefix: str) -> StepOutcome:
         if step.spec.generate is not UNSET:
             from svctoolkit.runner.attempts.generate import generate  # few suites make up events
 
-            return generate(step, lambda sends, number: self._perform(sends, f"{run}.g{number}", prefix=prefix))
+            return generate(step, lambda sends, number: self._perform(sends, f"{run}/g{number}", prefix=prefix))
         began = self.clock()
         try:
             step = step.complete(self.captured)
         except msgspec.ValidationError as error:
             return StepOutcome(step, {}, [Difference((), (), "a captured value that fits", str(error))])
         try:
-            result = _send_or_verify(self.scenario, step, self.plane, run, self.limit)
+            result = _send_or_verify(self.scenario, step, self.plane, run, self._remaining())
         except StillWaiting as error:
             return StepOutcome(step, {}, [self._too_long(str(error))])
         spent = (self.clock() - began) * 1000
@@ -158,13 +186,23 @@ class _Attempt:
         store = ScenarioSnapshots(self.snapshots, suite.snapshot_folder, f"{self.scenario.id}.{prefix}", suite.masker)
         expected = {**result.default_expectation(step.expect), **step.expect}
         comparison = Comparison(ignore=self.scenario.ignore, snapshots=store)
+        violations = results.get("violations", ())
+        if expected.get("violations", [] if violations else None) == []:
+            written = "violations" in expected
+            yield from forbidden_violations(self.scenario, step, violations, written=written)
         for name, wanted in expected.items():
-            if name == "capture" or (name == "failed" and wanted == ANY):
+            if name == "capture" or (name == "failed" and wanted == ANY) or (name == "violations" and wanted == []):
                 continue
             value, exact = results.get(name, MISSING), name in self.scenario.exact
             value = exact_part(value, wanted, name) if exact else value
             yield from comparison.member(name, exact=exact).differences(wanted, value)
         yield from broken_invariants(self.scenario, step, result.everywhere, results)
+
+    def _remaining(self) -> float:
+        """The seconds that may be waited. A limit that the scenario names is one for all of its steps."""
+        if self.scenario.limit is None:
+            return self.limit
+        return max(0.0, self.limit - (self.clock() - self._began))
 
     def _too_long(self, why: str) -> Difference:
         text = f"it takes longer than its limit of {self.limit:g} s: {why}"
@@ -200,30 +238,13 @@ class _Attempt:
             last = self.outcomes[-1]
             self.outcomes[-1] = replace(last, differences=[*last.differences, *differing])
 
-    def _slowness(self, began: float) -> Iterator[Difference]:
+    def _slowness(self) -> Iterator[Difference]:
         """Only a scenario that names its limit is measured: a busy machine is no fault of the others."""
         if self.scenario.limit is None:
             return
-        spent = self.clock() - began
+        spent = self.clock() - self._began
         if spent > self.limit:
             yield self._too_long(f"{spent:.2f} s")
-
-    def _idle_ignores(self) -> Iterator[Difference]:
-        """A path to ignore that is nowhere is misspelt, or what it was written for is gone."""
-        for index, rule in enumerate(self.scenario.own_ignores):
-            if not any(is_in(rule, step.results) for step in self.outcomes):
-                text = f"ignore: {'.'.join(rule)!r} is nowhere in the results"
-                place = (*self.scenario.written, "ignore", index)
-                yield Difference((), ("ignore", index), "a value to ignore", "none", text=text, place=place)
-
-    def _idle_answers(self) -> Iterator[Difference]:
-        """Answers that nobody asked for are a difference: what they were written for did not happen."""
-        for key in self.scenario.scripted:
-            answers, count = len(self.scenario.recorder[key]), self.requests.get(key, 0)
-            if count < answers:
-                text = f"recorder: {answers - count} of {key}'s {answers} answers came to no use: take them away"
-                place = (*self.scenario.written, "recorder", key, count)
-                yield Difference((), ("recorder", key), f"{answers} requests", str(count), text=text, place=place)
 
 
 def _send_or_verify(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> Result:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import is_keyed
 from svctoolkit.runner.expect.compare import Difference
 from svctoolkit.runner.suite.checks import ANY
@@ -24,7 +25,7 @@ class Cause:
         return f"{self.destination}: {self.fate} in {self.stage}: {self.reason}"
 
 
-def causes(results: Mapping[str, Any]) -> list[Cause]:
+def causes(results: Mapping[str, Json]) -> list[Cause]:
     """All that failed and then all that was left out, each once; `results` are those of a plane."""
     ends = [record for what in ("failed", "dropped") for records in results[what].values() for record in records]
     return list(dict.fromkeys(_cause(record) for record in ends))
@@ -37,7 +38,7 @@ def _cause(record: Mapping[str, Any]) -> Cause:
     return Cause(str(record["destination"]), fate, str(record["by"] or "delivery"), str(reason))
 
 
-def unexpected_failures(results: Mapping[str, Any], expected: Mapping[str, Any]) -> Iterator[Difference]:
+def unexpected_failures(results: Mapping[str, Json], expected: Mapping[str, Json]) -> Iterator[Difference]:
     """A difference for each failure at a destination of which nothing is said: a scenario implies that nothing fails.
 
     `failed: any` allows every failure; a map of destinations says something of these only.

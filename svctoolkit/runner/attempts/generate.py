@@ -53,5 +53,6 @@ def generate(step: Step, perform: Callable[[Step, int], StepOutcome]) -> StepOut
     try:
         check()
     except _Broken:  # the smallest event was tried last
-        return next(outcome for outcome in reversed(outcomes) if outcome.differences)
+        smallest = next(outcome for outcome in reversed(outcomes) if outcome.differences)
+        return replace(smallest, generated=len(outcomes))
     return outcomes[-1]

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import as_lists
 from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
-from svctoolkit.runner.expect.matchers.anywhere import places
+from svctoolkit.runner.expect.matchers.values.anywhere import places
 from svctoolkit.runner.suite.model import Invariant, Scenario, Step
 
 #: The results in which forbidden values are looked for: all that a stage makes, and all that is sent.
@@ -16,7 +17,7 @@ _LEAVES = ("user_transform", "dest_transform", "tries", "send_to_destination", "
 
 
 def broken_invariants(
-    scenario: Scenario, step: Step, everywhere: Mapping[str, Any] | None, results: Mapping[str, Any]
+    scenario: Scenario, step: Step, everywhere: Mapping[str, Json] | None, results: Mapping[str, Json]
 ) -> Iterator[Difference]:
     """A difference for each stage and destination in which something is that never may, or is not what always is."""
     if not scenario.invariants:

@@ -9,6 +9,7 @@ from typing import Any
 
 from svctoolkit.delivery import HttpRequest, Transport, live
 from svctoolkit.errors import DeliveryError
+from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.compare import Difference, differences
 from svctoolkit.runner.planes.plane import parse_body
 from svctoolkit.runner.suite.model import Live
@@ -18,7 +19,7 @@ _MOST = 30.0  # seconds for one answer
 
 def poll(
     live_check: Live,
-    captured: Mapping[str, Any],
+    captured: Mapping[str, Json],
     *,
     hide: Callable[[str], str] = str,
     transport: Transport | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -29,6 +29,7 @@ class StepOutcome:
     milliseconds: float = 0.0
     causes: Sequence[Cause] = ()
     hook: Literal["", "setup", "teardown"] = ""
+    generated: int = 0  # how many events were made up until this one
 
     def place(self, difference: Difference) -> Place:
         """Where the expectation of a difference is written."""
@@ -47,6 +48,7 @@ class Outcome:
     - `skipped`, `xfailed`: as the scenario says
 
     `reason` is the text of skip or xfail, or what the error was. `run` is the id under which a data plane knows it.
+    `requests` says how many each destination got.
     """
 
     scenario: Scenario
@@ -55,6 +57,7 @@ class Outcome:
     reason: str = ""
     milliseconds: float = 0.0
     run: str = ""
+    requests: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display

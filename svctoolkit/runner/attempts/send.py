@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import shape_results
+from svctoolkit.runner.attempts.violations import is_forbidden
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.calls import spelt_in_python
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
@@ -28,9 +30,11 @@ class SendResult:
     answer: Answer | None
     run_results: Mapping[str, Any]
     everywhere: Mapping[str, Any]  # also at destinations that the step does not look at
+    tables: Mapping[str, Any] = field(default_factory=dict)  # what the step expects of warehouses
 
-    def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         values = shape_results(self.run_results, expected)
+        values |= self.tables
         if self.answer is None:
             return values
         response = {"status": self.answer.status, "headers": self.answer.headers, "body": self.answer.body}
@@ -39,7 +43,7 @@ class SendResult:
     def request_counts(self) -> dict[str, int]:
         return {key: len(tries) for key, tries in self.everywhere["tries"].items()}
 
-    def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """That the data plane takes what is sent. That nothing fails is said by `unexpected_failures`."""
         return {} if self.answer is None or "response" in expected else {"response": {"status": 200}}
 
@@ -60,12 +64,21 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
     else:
         _make_calls(spec.calls, source.write_key, plane, run)
     keys = [d.key for d in workspace.destinations_of(source)]
+    tables: dict[str, Any] = {}
+    if "warehouse" in step.expect:
+        from svctoolkit.runner.attempts.warehouse import warehouse_results  # DuckDB, and few suites look into tables
+
+        plane.run_results(run, keys, limit)
+        tables["warehouse"] = warehouse_results(step.expect["warehouse"], workspace, plane, run, limit)
+    if "violations" in step.expect or is_forbidden(scenario):
+        plane.run_results(run, keys, limit)
+        tables["violations"] = plane.violations(run)
     if spec.destination is UNSET:
         everywhere = plane.run_results(run, keys, limit)
-        return SendResult(answer, everywhere, everywhere)
+        return SendResult(answer, everywhere, everywhere, tables)
     chosen = workspace.destination(spec.destination).key  # what is looked at comes first, in causes too
     everywhere = plane.run_results(run, sorted(keys, key=lambda key: key != chosen), limit)
-    return SendResult(answer, _at_destination(everywhere, chosen), everywhere)
+    return SendResult(answer, _at_destination(everywhere, chosen), everywhere, tables)
 
 
 def _at_destination(run_results: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
+from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.runner.suite.checks import ANY
@@ -20,7 +21,7 @@ EVERYTHING: Final[Mapping[str, Any]] = dict.fromkeys(
 _ABOUT_LISTS = ("$contains", "$length", "$each", "$snapshot", "$unique", "$unordered")
 
 
-def wants_list(expected: Any) -> bool:
+def wants_list(expected: Json) -> bool:
     """Whether an expectation is about a list, even where there is one value only."""
     if not isinstance(expected, Mapping) or not is_matchers(expected):
         return isinstance(expected, list)
@@ -32,12 +33,12 @@ def wants_list(expected: Any) -> bool:
     return name in _ABOUT_LISTS or isinstance(operand, list)
 
 
-def unwrap_single(values: list[Any], expected: Any) -> Any:
+def unwrap_single(values: list[Json], expected: Json) -> Json:
     """The only one of `values` where no list is expected."""
     return values[0] if len(values) == 1 and not wants_list(expected) else values
 
 
-def shape_results(results: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
+def shape_results(results: Mapping[str, Json], expected: Mapping[str, Json]) -> dict[str, Json]:
     """What became of what was sent, in the form in which it is expected: a list, by destination, or one value alone.
 
     `results` are those of a plane: lists by destination, `attempts` as numbers and `tries` as the requests themselves.
@@ -63,7 +64,7 @@ def _shape(values: Mapping[str, list[Any]], wanted: Any) -> Any:
     return unwrap_single([value for list_ in values.values() for value in list_], wanted)
 
 
-def is_keyed(wanted: Any, keys: Container[str]) -> bool:
+def is_keyed(wanted: Json, keys: Container[str]) -> bool:
     """Whether what is expected stands by destination."""
     return isinstance(wanted, Mapping) and bool(wanted) and all(key in keys for key in wanted)
 
@@ -86,7 +87,7 @@ def _shape_attempts(counts: Mapping[str, int], tries: Mapping[str, list[Any]], w
     if len(counts) == 1:
         return count_or_tries(next(iter(counts)), wanted)
     if wants_list(wanted):
-        return [one for values in tries.values() for one in _with_times(values, wanted)]
+        return [attempt for values in tries.values() for attempt in _with_times(values, wanted)]
     return dict(counts)
 
 
@@ -94,10 +95,10 @@ def _with_times(tries: list[Any], expected: Any) -> list[Any]:
     """With `after` as it is expected: as a text (`10s`) where a text stands there."""
     if not isinstance(expected, list):
         return tries
-    wanted = [one.get("after") if isinstance(one, Mapping) else None for one in expected]
+    wanted = [item.get("after") if isinstance(item, Mapping) else None for item in expected]
     return [
-        {**one, "after": _as_text(one["after"], text)} if isinstance(text, str) and "after" in one else one
-        for one, text in zip_longest(tries, wanted[: len(tries)])
+        {**tried, "after": _as_text(tried["after"], text)} if isinstance(text, str) and "after" in tried else tried
+        for tried, text in zip_longest(tries, wanted[: len(tries)])
     ]
 
 
@@ -107,10 +108,12 @@ def _as_text(after: float, expected: str) -> str:
         right = abs(after - seconds(expected)) <= 0.0005
     except ValueError:
         right = False
-    return expected if right else f"{after:g}s"
+    if right:
+        return expected
+    return f"{after / 60:g}m" if expected.endswith("m") and after % 6 == 0 else f"{after:g}s"
 
 
-def as_lists(values: Any, keys: Sequence[str]) -> dict[str, list[Any]]:
+def as_lists(values: Json, keys: Sequence[str]) -> dict[str, list[Json]]:
     """Results of the Test API as lists by destination; nothing for a stage that has none."""
     if values is None:
         return {}
@@ -119,7 +122,7 @@ def as_lists(values: Any, keys: Sequence[str]) -> dict[str, list[Any]]:
     return {keys[0] if len(keys) == 1 else "": as_list(values)}
 
 
-def exact_part(actual: Any, wanted: Any, name: str) -> Any:
+def exact_part(actual: Json, wanted: Json, name: str) -> Json:
     """As much of a result as an exact expectation is about: other destinations only where something came there.
 
     Of a request what is named, whole: nobody lists the headers that belong to the transport.
@@ -134,7 +137,7 @@ def exact_part(actual: Any, wanted: Any, name: str) -> Any:
     if isinstance(actual, list) and isinstance(wanted, list):
         return [exact_part(a, w, name) for a, w in zip(actual, wanted, strict=False)] + actual[len(wanted) :]
     if isinstance(actual, Mapping) and isinstance(wanted, Mapping) and not is_matchers(wanted):
-        named = {member: value for member, value in actual.items() if member in wanted}
+        named = {member: actual[member] for member in wanted if member in actual}
         if isinstance(wanted.get("headers"), Mapping) and "headers" in named:
             spelt = {header.lower() for header in wanted["headers"]}
             named["headers"] = Headers({h: v for h, v in actual["headers"].items() if h in spelt})

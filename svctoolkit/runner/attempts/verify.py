@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET
 
+from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import ANY_LIST, shape_results, unwrap_single
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.embedded import transformation_id
@@ -31,7 +32,7 @@ class VerifyResult:
     everywhere: Mapping[str, Any] | None = None  # of a request to the data plane: what became of what it sent
     target: str = ""  # the key of the destination that was asked for
 
-    def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         values = _results(self.scenario, self.answer, expected)
         return values if self.everywhere is None else {**values, **shape_results(self.everywhere, expected)}
 
@@ -43,7 +44,7 @@ class VerifyResult:
         counts = [len(entry.get("destination_response_status") or ()) for entry in data or ()]
         return {self.target: sum(counts)} if self.target else {}
 
-    def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """No refusal."""
         return {} if "status" in expected or "error" in expected else {"status": 200}
 
@@ -57,7 +58,7 @@ class TransformationResult:
     answer: Answer
     everywhere: None = None
 
-    def results(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         values: dict[str, Any] = {"user_transform": unwrap_single(self.events, expected.get("user_transform"))}
         if self.errors:
             values["error"] = self.errors[0] if len(self.errors) == 1 else self.errors
@@ -66,7 +67,7 @@ class TransformationResult:
     def request_counts(self) -> dict[str, int]:
         return {}
 
-    def default_expectation(self, expected: Mapping[str, Any]) -> dict[str, Any]:
+    def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """No error."""
         return {} if "error" in expected else {"error": {"$absent": True}}
 
@@ -82,7 +83,7 @@ def perform(
         looks_further = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys() or scenario.scripted
         return VerifyResult(scenario, answer, plane.run_results(run, keys, limit) if looks_further else None)
     if step.kind == "transformation":
-        return _transform(step, plane)
+        return _transform(step, plane, run)
     if spec.destination is not UNSET:
         path = f"/v0/testDestination/{quote(workspace.destination(spec.destination).id, safe='')}"
     else:
@@ -93,7 +94,7 @@ def perform(
         body["stage"] = msgspec.to_builtins(spec.stages)
     if spec.destinationConfig is not UNSET:
         body["destinationConfig"] = spec.destinationConfig
-    answer = plane.test(f"{path}?force=true" if spec.force else path, json.dumps(body).encode())
+    answer = plane.test(f"{path}?force=true" if spec.force else path, json.dumps(body).encode(), run)
     key = workspace.destination(spec.destination).key if spec.destination is not UNSET else ""
     return VerifyResult(scenario, answer, target=key)
 
@@ -106,7 +107,7 @@ def _reachable_keys(scenario: Scenario, step: Step) -> list[str]:
     return list(workspace.destinations)
 
 
-def _transform(step: Step, plane: Plane) -> TransformationResult:
+def _transform(step: Step, plane: Plane, run: str) -> TransformationResult:
     spec = step.spec
     assert spec.transformation is not UNSET  # noqa: S101 - the caller asked
     path = f"/v0/testDestination/{quote(transformation_id(spec.transformation), safe='')}"
@@ -115,7 +116,7 @@ def _transform(step: Step, plane: Plane) -> TransformationResult:
     errors: list[str] = []
     answer = Answer(0, {}, None)
     for event in as_list(spec.event):
-        answer = plane.test(path, json.dumps({"message": event, "stage": stages}).encode())
+        answer = plane.test(path, json.dumps({"message": event, "stage": stages}).encode(), run)
         body = answer.body if isinstance(answer.body, Mapping) else {}
         if answer.status != 200:
             errors.append(str(body.get("message", answer.body)))
@@ -144,8 +145,7 @@ def _raw(scenario: Scenario, step: Step, plane: Plane, run: str) -> Answer:
     if request.json is not UNSET:
         headers.setdefault("content-type", "application/json")
         body = json.dumps(request.json).encode()
-    if not request.path.startswith("/v0/"):
-        headers.setdefault(RUN_HEADER, run)
+    headers.setdefault(RUN_HEADER, run)
     return plane.request(request.method, request.path, headers, body)
 
 
@@ -201,6 +201,8 @@ def _values(entry: Mapping[str, Any], stage: str) -> list[Any] | None:
 
 def trouble(answer: Answer) -> str:
     """What the answer itself says went wrong first, for whoever reads why an expectation failed; or an empty text."""
+    if isinstance(answer.body, str) and answer.status >= 400:
+        return f"the answer says: {answer.body.strip()}"
     if not isinstance(answer.body, Mapping):
         return ""
     if isinstance(answer.body.get("message"), str):

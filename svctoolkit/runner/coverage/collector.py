@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import UNSET
 
-from svctoolkit.errors import ToolkitError
+from svctoolkit.plans import Plan
+from svctoolkit.plans.coverage import GROUPS, event_items, plan_items
 from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Suite, as_list
@@ -71,43 +72,49 @@ class Collector:
     def __init__(self, suites: Sequence[Suite]) -> None:
         self._groups = {
             name: Group(name)
-            for name in ("destinations", "event types", "stages", "event names", "fields", "fixtures", "lines")
+            for name in ("destinations", "event types", "stages", "event names", "fields", "fixtures", "lines", *GROUPS)
         }
         for suite in suites:
             self.include(suite)
 
     def include(self, suite: Suite) -> None:
-        """Count all that there is to be touched in a suite's workspace."""
+        """Count all that there is to be touched in a suite's workspace: not what nothing makes requests for."""
         from svctoolkit.destinations import CATALOGUE
 
         for key, destination in suite.workspace.destinations.items():
+            if destination.type not in CATALOGUE:
+                continue
             self._groups["destinations"].count(key, False)
             for stage in STAGES if destination.transformation else STAGES[1:]:
                 self._groups["stages"].count(f"{key} {stage}", False)
-            try:
-                types = list(CATALOGUE[destination.type].handlers)
-            except ToolkitError:  # a type without a mapping takes no events
-                types = []
-            for type in types:
+            for type in CATALOGUE[destination.type].handlers:
                 self._groups["event types"].count(f"{key} {type}", False)
             for name in _event_names(destination.config):
                 self._groups["event names"].count(name, False)
+        for source in suite.workspace.sources.values():
+            link = suite.workspace.plan_link(source)
+            for group, item in plan_items(link.plan) if link is not None and link.plan is not None else ():
+                self._groups[group].count(item, False)
         for name, used in suite.fixtures.items():
             self._groups["fixtures"].count(name, used)
 
+    # Any: an outcome of a run, which is a room above
     def add(self, outcome: Any) -> None:
         """Count what one scenario touched; one that was skipped touched nothing."""
         for step in outcome.steps:
             keys = _destination_keys(outcome.scenario, step.step)
             events = [event for event in _events(step.step.spec) if isinstance(event, Mapping)]
             for key in keys:
-                self._groups["destinations"].count(key, True)
+                self._count_existing("destinations", key)
                 for stage in STAGES:
                     if stage in step.results or (stage == "send_to_destination" and "delivered" in step.results):
                         self._count_existing("stages", f"{key} {stage}")
                 for event in events:
                     self._count_existing("event types", f"{key} {event.get('type')}")
+            plan = _plan_of(outcome.scenario, step.step)
             for event in events:
+                for group, item in event_items(plan, event) if plan is not None else ():
+                    self._groups[group].count(item, True)
                 if isinstance(event.get("event"), str):
                     self._count_existing("event names", event["event"])
             for name, as_sent in _FIELDS.items():
@@ -160,6 +167,14 @@ def _destination_keys(scenario: Scenario, step: Any) -> list[str]:
     if spec.source is not UNSET:
         return [d.key for d in workspace.destinations_of(workspace.source(spec.source))]
     return []
+
+
+def _plan_of(scenario: Scenario, step: Any) -> Plan | None:
+    """The tracking plan that the events of a step are held against."""
+    if step.spec.source is UNSET:
+        return None
+    link = scenario.suite.workspace.plan_link(scenario.suite.workspace.source(step.spec.source))
+    return None if link is None else link.plan
 
 
 def _events(spec: Any) -> list[Any]:

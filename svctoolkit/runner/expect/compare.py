@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import did_you_mean
+from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.headers import same_name
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING
 
@@ -53,14 +54,14 @@ class Difference:
 class Snapshots(Protocol):
     """Where `$snapshot` finds what is expected."""
 
-    def differences(self, name: str, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    def differences(self, name: str, actual: Json, comparison: Comparison) -> Iterator[Difference]:
         """What differs from the snapshot for this place; it is written instead where that was asked for."""
         ...
 
 
 def differences(
-    expected: Any,
-    actual: Any,
+    expected: Json,
+    actual: Json,
     *,
     ignore: tuple[tuple[str, ...], ...] = (),
     snapshots: Snapshots | None = None,
@@ -117,14 +118,14 @@ class Comparison:
             for rule in self.ignore
         )
 
-    def matches(self, expected: Any, actual: Any) -> bool:
+    def matches(self, expected: Json, actual: Json) -> bool:
         return next(self.differences(expected, actual), None) is None
 
-    def difference(self, expected: str, actual: Any, *, got: str = "") -> Difference:
+    def difference(self, expected: str, actual: Json, *, got: str = "") -> Difference:
         """That something else was expected here; `expected` says what, in words."""
         return Difference(self.expectation, self.path, expected, got or json_text(actual))
 
-    def differences(self, expected: Any, actual: Any) -> Iterator[Difference]:
+    def differences(self, expected: Json, actual: Json) -> Iterator[Difference]:
         """What differs from here on. `actual` may be `MISSING`."""
         if self.ignore and self.is_ignored():
             return
@@ -198,7 +199,7 @@ class Comparison:
         return list(best[0][0])
 
 
-def is_matchers(value: Mapping[Any, Any]) -> bool:
+def is_matchers(value: Mapping[Json, Json]) -> bool:
     """Whether an expected map is matched by matchers: it has keys, and each names one."""
     for key in value:
         if not (isinstance(key, str) and key[:1] == "$" and key[1:] in MATCHERS):
@@ -211,7 +212,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Json) -> str:
     """A value on one line, as JSON."""
     if value is MISSING:
         return "nothing"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from svctoolkit.json_types import Json
+
 
 class Headers(dict[str, Any]):
     """Headers with lower-case names, which are found under any spelling.
@@ -19,10 +21,10 @@ class Headers(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         return super().__getitem__(name.lower())
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: Json = None) -> Json:
         return super().get(name.lower(), default)
 
 
-def same_name(names: Any, name: str) -> str:
+def same_name(names: Json, name: str) -> str:
     """A member's name as it is compared: headers know no capitals."""
     return name.lower() if isinstance(names, Headers) else name

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.matchers._contract import MISSING
 
 
-def at(value: Any, path: str) -> Any:
+def at(value: Json, path: str) -> Json:
     """What stands at `path`, or `MISSING`. With `*` in it, the list of what stands there.
 
     >>> at({"products": [{"sku": "A1"}, {}]}, "products.0.sku"), at({"products": [{"sku": "A1"}, {}]}, "products.*.sku")
@@ -32,7 +33,7 @@ def _at(value: Any, steps: list[str]) -> Any:
     return value
 
 
-def is_in(end: Sequence[str], value: Any) -> bool:
+def is_in(end: Sequence[str], value: Json) -> bool:
     """Whether some path in `value` ends with these steps; `*` is any one step.
 
     >>> is_in(["library", "version"], {"context": [{"library": {"version": 1}}]}), is_in(["version", "x"], {"x": 1})

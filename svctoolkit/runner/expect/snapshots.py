@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.compare import Comparison, Difference, differences
 from svctoolkit.secrets import Masker
 
@@ -41,7 +42,7 @@ class ScenarioSnapshots:
     prefix: str
     masker: Masker
 
-    def differences(self, name: str, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    def differences(self, name: str, actual: Json, comparison: Comparison) -> Iterator[Difference]:
         path = self.folder / f"{self.prefix}{name}.json"
         self.run.files_in_use.add(path)
         value = self.masker.mask(_without_ignored(actual, comparison))

@@ -11,22 +11,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import StillWaiting
+from svctoolkit.json_types import Json
 from svctoolkit.runner.coverage.lines import Counts, Lines
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic, parse_body, post
-from svctoolkit.runner.planes.time import Times, passing
+from svctoolkit.runner.planes.time import Times
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.workspace import Connection, Destination, Person, Workspace
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
+    from svctoolkit.delivery import Recorder
     from svctoolkit.pipeline import Pipeline
     from svctoolkit.runner.planes.loops import Loops
     from svctoolkit.runner.suite.model import Scenario, Suite
     from svctoolkit.server import DataPlane
 
 _TEST_API = ("/v0/", "/destination-definitions", "/openapi.json", "/docs")
-_DRAIN_SECONDS = 10.0
+_DRAIN_SECONDS = 0.5  # for what a scenario did not wait for; who takes longer does not get another one
 _STOP_SECONDS = 0.5  # scenarios have waited for what they wanted; this is for an interrupt
 
 
@@ -156,22 +159,19 @@ class EmbeddedPlane:
         self._workspace = recording_workspace(workspace, scenario)
         self._workspace.people = [*workspace.people, Person.with_token(email, token)]
         self._times = times
-        self._only = ""
         self._under_way: set[str] = set()  # runs that nobody has waited for
         self._loops, self._lock = loops, threading.Lock()
         self._coverage = coverage
         self._runs: Pipeline | None = None
         self._test_api: Starlette | None = None
         self._data_plane: DataPlane | None = None
-        self._answers: Mapping[str, Sequence[_format.RecorderAnswer]] = {}
+        self._script: tuple[str, Mapping[str, Sequence[_format.RecorderAnswer]]] = "", {}
         self.authorization = basic(email, token)
 
     def begin(self, scenario: Scenario) -> None:
         """Be the plane of this scenario alone, with its clock and ids."""
         assert self._times is not None  # noqa: S101 - who lends it made it with times
         self._times.set(scenario.freeze)
-        verified = set(scenario.destinations("verify"))
-        self._only = verified.pop() if len(verified) == 1 else ""
 
     def reset(self) -> bool:
         """End the scenario: wait for what is under way and forget its answers. Whether another one may have it."""
@@ -181,44 +181,52 @@ class EmbeddedPlane:
             except StillWaiting:
                 return False
             self._under_way.clear()
-        answers, self._answers = self._answers, {}
-        for key in answers:
-            if self._data_plane:
-                self._data_plane.script(key)
-        if self._runs:
-            self._runs.recorder.answer("*")
+        for pipeline in (self._data_plane, self._runs):
+            if pipeline is not None:
+                pipeline.recorder.reset()
         return True
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        if not path.startswith(_TEST_API):
-            self._under_way.add(headers.get(RUN_HEADER, ""))
-            answer = self._plane.ingest(method, path, headers=headers, body=body)
-            return Answer(answer.status, answer.headers, parse_body(answer.body))
         from svctoolkit.server import call
 
-        got = self._loops().run(call(self._app, method, path, headers, body))
+        app: ASGIApp
+        if path.startswith(_TEST_API):
+            app = self._app
+        else:
+            self._under_way.add(headers.get(RUN_HEADER, ""))
+            app = self._plane.asgi
+        got = self._loops().run(call(app, method, path, headers, body))
         return Answer(got.status, got.headers, parse_body(got.body))
 
-    def test(self, path: str, body: bytes) -> Answer:
+    def test(self, path: str, body: bytes, run: str) -> Answer:
         from svctoolkit.server import ask
 
         got = ask(self._pipeline, path, body)
-        return post(self, path, body) if got is None else Answer(got.status, got.headers, parse_body(got.body))
+        return post(self, path, body, run) if got is None else Answer(got.status, got.headers, parse_body(got.body))
 
-    def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Any]:
+    def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
         from svctoolkit.runner.planes.fates import run_results
 
         self._plane.drain(limit, run=run)
         self._under_way.discard(run)
         return run_results(self._plane.of_run(run), keys)
 
-    def script(self, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
-        self._answers = answers
+    def violations(self, run: str) -> list[dict[str, Json]]:
+        from svctoolkit.runner.planes.fates import violation_records
+
+        return violation_records(self._plane.of_run(run))
+
+    def script(self, run: str, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
+        self._script = run, answers  # also for what starts later
+        for served in (self._data_plane, self._runs):
+            if served is not None:
+                self._tell(served.recorder)
+
+    def _tell(self, recorder: Recorder) -> None:
+        """The answers of this scenario."""
+        run, answers = self._script
         for key, script in answers.items():
-            if self._data_plane:
-                self._data_plane.script(key, *_recorder_answers(script))
-            if self._runs and key == self._only:
-                self._runs.recorder.answer("*", *_recorder_answers(script))
+            recorder.script(key, *_recorder_answers(script), run=run)
 
     @property
     def _pipeline(self) -> Pipeline:
@@ -230,8 +238,7 @@ class EmbeddedPlane:
                 self._runs = Pipeline(
                     self._workspace, context=Context(**self._clock_and_ids()), coverage=self._coverage
                 )
-                if self._only in self._answers:
-                    self._runs.recorder.answer("*", *_recorder_answers(self._answers[self._only]))
+                self._tell(self._runs.recorder)
             return self._runs
 
     @property
@@ -255,12 +262,12 @@ class EmbeddedPlane:
                 self._data_plane = DataPlane(
                     self._workspace,
                     listen=False,
-                    backoff=passing(self._times) if self._times else Backoff(scale=0),
+                    backoff=Backoff(jitter=0.0) if self._times else Backoff(scale=0),
+                    pass_by=self._times.pass_by if self._times else None,
                     coverage=self._coverage,
                     **self._clock_and_ids(),
                 )
-                for key, script in self._answers.items():
-                    self._data_plane.script(key, *_recorder_answers(script))
+                self._tell(self._data_plane.recorder)
             return self._data_plane
 
     def _clock_and_ids(self) -> dict[str, Any]:
@@ -286,6 +293,9 @@ def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) 
     """
     live = scenario.live if scenario else None
     recording = workspace.in_mode("live" if live else "record")
+    if recording.delivery.batch:  # the same requests on a fast machine and on a slow one: a call waits for its events
+        together = replace(recording.delivery.batch, wait=float("inf"))
+        recording.delivery = replace(recording.delivery, batch=together)
     recording.destinations = dict(workspace.destinations)
     for key in workspace.transformations:
         id = transformation_id(key)
@@ -312,11 +322,15 @@ def _recorder_answers(script: Sequence[_format.RecorderAnswer]) -> list[Any]:
     from svctoolkit.delivery import Answer as RecorderAnswer
 
     return [
-        RecorderAnswer(
+        RecorderAnswer.partial(failed=answer.failed, delay=_format.seconds(answer.delay), times=answer.times)
+        if answer.failed
+        else RecorderAnswer(
             status=answer.status,
             headers={name: str(value) for name, value in answer.headers.items()},
             delay=_format.seconds(answer.delay),
             close=answer.close,
+            truncate=answer.truncate,
+            times=answer.times,
             **({} if answer.body is UNSET else {"body": answer.body}),
         )
         for answer in script

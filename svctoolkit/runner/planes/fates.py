@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.runner.planes.plane import parse_body
 
@@ -18,14 +19,16 @@ if TYPE_CHECKING:
 _LEFT_OUT = ("filtered", "dropped")
 _FINE = (*_LEFT_OUT, "delivered", "unmapped")
 _FATE = ("destination", "status", "by", "reason", "attempts", "transformed")
+_BREACH = ("violation", "type", "name", "property", "path", "message", "place", "dropped")
 _DELIVERY = ("destination", "attempt", "status", "payload", "response", "headers", "error")
 
 
-def run_results(view: View, keys: Sequence[str]) -> dict[str, Any]:
+def run_results(view: View, keys: Sequence[str]) -> dict[str, Json]:
     """What became of the events of a run, at each of the destinations `keys`."""
     fates = [{name: getattr(f, name) for name in _FATE} | {"number": f.seq, "event": dict(f.event)} for f in view.fates]
     deliveries = [
         {name: getattr(d, name) for name in _DELIVERY}
+        | {"events": d.events, "part": d.part}
         | {"request": _request(d.request), "at": d.at.isoformat(), "messageId": d.message_id}
         for d in view.deliveries
     ]
@@ -33,10 +36,12 @@ def run_results(view: View, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def results_of_records(
-    fates: Iterable[Mapping[str, Any]], deliveries: Sequence[Mapping[str, Any]], keys: Sequence[str]
-) -> dict[str, Any]:
+    fates: Iterable[Mapping[str, Json]], deliveries: Sequence[Mapping[str, Json]], keys: Sequence[str]
+) -> dict[str, Json]:
     """The same from the records that `/inspect/fates` and `/inspect/deliveries` give; each fate with its `event`."""
     ordered = sorted(fates, key=lambda fate: int(fate["number"]))
+    events = dict.fromkeys((fate.get("event") or {}).get("messageId") for fate in ordered)
+    places = {message_id: place for place, message_id in enumerate(events)}
     by_key = {key: [fate for fate in ordered if fate["destination"] == key] for key in keys}
     requests = {key: [d for d in deliveries if d["destination"] == key] for key in keys}
     return {
@@ -44,10 +49,71 @@ def results_of_records(
         "dest_transform": {key: [d["payload"] for d in requests[key] if d["attempt"] == 1] for key in keys},
         "dropped": {key: [_drop(f) for f in by_key[key] if f["status"] in _LEFT_OUT] for key in keys},
         "failed": {key: [_failure(f, requests[key]) for f in by_key[key] if f["status"] not in _FINE] for key in keys},
-        "attempts": {key: sum(fate["attempts"] for fate in by_key[key]) for key in keys},
+        "attempts": {key: _attempts(by_key[key], requests[key]) for key in keys},
         "tries": {key: _tries(requests[key]) for key in keys},
-        "delivered": {key: [_request_record(d) for d in requests[key] if 200 <= d["status"] < 300] for key in keys},
+        "delivered": {
+            key: [_request_record(d, places) for d in requests[key] if 200 <= d["status"] < 300] for key in keys
+        },
     }
+
+
+def violation_record(found: Mapping[str, Json]) -> dict[str, Json]:
+    """A violation as expectations see it, from what `/inspect/violations` gives: `type` is the violation's."""
+    members = {name: found[name] for name in ("property", "path", "message", "place", "dropped")}
+    return {"type": found["violation"], "event": found["name"] or found["type"], **members}
+
+
+def violation_records(view: View) -> list[dict[str, Json]]:
+    """Those of everything that a view shows."""
+    return [violation_record({name: getattr(found, name) for name in _BREACH}) for found in view.violations]
+
+
+class EventPlace(int):
+    """The place of an event among those that were sent, from 0; it is equal to the event's message id, too."""
+
+    def __new__(cls, place: int, message_id: str) -> EventPlace:
+        event = super().__new__(cls, place)
+        event.message_id = message_id
+        return event
+
+    message_id: str
+
+    def __eq__(self, other: object) -> bool:
+        return self.message_id == other if isinstance(other, str) else super().__eq__(other)
+
+    __hash__ = int.__hash__
+
+
+class RequestRecord(dict[str, Any]):
+    """A request as expectations see it. What it carried can be asked of each, and is listed for several events only: a
+    request of one event looks as it always did, in snapshots, too.
+    """
+
+    def __init__(self, members: Mapping[str, Json], events: list[Json]) -> None:
+        super().__init__(members)
+        self.events = events
+        if len(events) > 1:
+            self["events"] = events
+
+    def __contains__(self, name: object) -> bool:
+        return name == "events" or super().__contains__(name)
+
+    def __missing__(self, name: str) -> Any:
+        if name == "events":
+            return self.events
+        raise KeyError(name)
+
+
+def _attempts(fates: Sequence[Mapping[str, Any]], requests: Sequence[Mapping[str, Any]]) -> int:
+    """How often the destination was tried: by event, or by request where events have shared some."""
+    if any(len(_event_ids(request)) > 1 for request in requests):
+        return sum(not request["part"] for request in requests)
+    return sum(fate["attempts"] for fate in fates)
+
+
+def _event_ids(request: Mapping[str, Any]) -> Sequence[str]:
+    """The message ids of the events that a request carried. A service of an earlier version tells of one."""
+    return request.get("events") or [str(request.get("messageId"))]
 
 
 def _request(request: HttpRequest) -> dict[str, Any]:
@@ -61,7 +127,7 @@ def _drop(fate: Mapping[str, Any]) -> dict[str, Any]:
 def _failure(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A failure; `status` is what the destination answered last, where it was asked."""
     message_id = (fate.get("event") or {}).get("messageId")
-    statuses = [r["status"] for r in requests if r.get("messageId", message_id) == message_id]
+    statuses = [r["status"] for r in requests if "messageId" not in r or message_id in _event_ids(r)]
     failure = {name: fate.get(name) for name in ("by", "destination", "event", "attempts")}
     failure |= {"error": fate.get("reason"), "fate": fate["status"]}
     return failure | ({"status": statuses[-1]} if statuses and fate["by"] == "send_to_destination" else {})
@@ -92,12 +158,12 @@ def _transform_output(fate: Mapping[str, Any]) -> Sequence[Any]:
     return [] if fate["status"] == "filtered" else [fate.get("event")]
 
 
-def _request_record(delivery: Mapping[str, Any]) -> dict[str, Any]:
+def _request_record(delivery: Mapping[str, Any], places: Mapping[Any, int]) -> dict[str, Any]:
     """One request as expectations see it: header names in lower case, the body parsed."""
     request = delivery["request"]
     headers = Headers(_lower(request["headers"]))
     url = urlsplit(request["url"])
-    return {
+    members = {
         "destination": delivery["destination"],
         "method": request["method"],
         "url": request["url"],
@@ -108,6 +174,7 @@ def _request_record(delivery: Mapping[str, Any]) -> dict[str, Any]:
         "status": delivery["status"],
         "response": delivery["response"],
     }
+    return RequestRecord(members, [EventPlace(places[id], id) if id in places else id for id in _event_ids(delivery)])
 
 
 def _body(body: bytes | str, kind: str) -> Any:

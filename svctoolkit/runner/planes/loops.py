@@ -22,6 +22,7 @@ class Loops:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
+    # Any: what a coroutine yields and is sent is between it and the loop
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         if _is_running():
             return self._run_in_thread(work)

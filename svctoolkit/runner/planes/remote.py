@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
+
+import msgspec
 
 from svctoolkit.errors import DeliveryError, StillWaiting, ToolkitError, UsageError
+from svctoolkit.json_types import Json
 from svctoolkit.runner.planes.embedded import Planes
-from svctoolkit.runner.planes.fates import results_of_records
+from svctoolkit.runner.planes.fates import results_of_records, violation_record
 from svctoolkit.runner.planes.plane import Answer, Plane, basic, parse_body, post
+from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import Scenario
 
 _SECONDS = 60.0
@@ -40,7 +45,7 @@ class _Remote(Planes):
     def probe(self, *, login: bool) -> None:
         """Raises `DeliveryError` if nobody is there, or nobody of this name: better once than in each scenario."""
         self._plane.request("GET", "/destination-definitions/WEBHOOK", {}, b"")
-        if login and self._plane.test("/v0/testDestination/nobody", b"{}").status in (401, 403):
+        if login and self._plane.test("/v0/testDestination/nobody", b"{}", "").status in (401, 403):
             raise DeliveryError("the login is refused: see --email and SVC_TOKEN", code="ELOGIN")
 
     @contextmanager
@@ -48,14 +53,14 @@ class _Remote(Planes):
         yield self._plane
 
     def unable(self, scenario: Scenario) -> str:
-        """What a service elsewhere does not let us do: freeze its clock, script its destinations, run loose code."""
+        """What a service elsewhere does not let us do: freeze its clock, skip its pauses, run loose code."""
         if scenario.overrides:
             return "--base-url: the configuration of a service elsewhere stays as it is"
         if scenario.freeze:
             return "--base-url: the clock of a service elsewhere cannot be frozen"
-        if any(key in scenario.recorder for key in scenario.destinations()):
-            return "--base-url: a service elsewhere has no recorder to tell what to answer"
         for step in scenario.steps:
+            if "after" in json.dumps(step.expect.get("attempts")):
+                return "--base-url: time passes there as it does; `after` is exact only in this process"
             if step.kind == "transformation":
                 return "--base-url: a transformation is tested alone only in this process"
         return ""
@@ -84,10 +89,10 @@ class RemotePlane:
             raise DeliveryError(f"{self.base_url} gave no answer: {error}", code="ENOANSWER") from error
         return Answer(got.status_code, {k.lower(): v for k, v in got.headers.items()}, parse_body(got.content))
 
-    def test(self, path: str, body: bytes) -> Answer:
-        return post(self, path, body)
+    def test(self, path: str, body: bytes, run: str) -> Answer:
+        return post(self, path, body, run)
 
-    def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Any]:
+    def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
         """What the data plane there tells under `/inspect`. Raises `ToolkitError` where there is no such thing."""
         waited = self._inspect("wait", run=run, timeout=limit)
         if waited.status == 504:
@@ -96,6 +101,9 @@ class RemotePlane:
         records = [{**record, "event": events.get(record["number"])} for record in self._list("fates", run)]
         fates = [record for record in records if record["destination"] in keys]
         return results_of_records(fates, self._list("deliveries", run), keys)
+
+    def violations(self, run: str) -> list[dict[str, Json]]:
+        return [violation_record(record) for record in self._list("violations", run)]
 
     def _list(self, kind: str, run: str) -> list[dict[str, Any]]:
         """Every record of a kind, page by page."""
@@ -114,8 +122,22 @@ class RemotePlane:
             raise ToolkitError(f"{self.base_url} does not tell what became of what was sent: {reason}")
         return answer
 
-    def script(self, _answers: Mapping[str, Any]) -> None:
-        """Nothing: scenarios whose destinations have a script are skipped, see `unable`."""
+    def script(self, run: str, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
+        """By `POST /admin/recorder/<destination>`. Raises `ToolkitError` where that cannot be done."""
+        for key, script in answers.items():
+            body = {"run": run, "answers": [_answer(answer) for answer in script]}
+            answer = post(self, f"/admin/recorder/{quote(key, safe='')}", json.dumps(body).encode())
+            if answer.status != 200:
+                says = answer.body.get("message") if isinstance(answer.body, Mapping) else None
+                elsewhere = "it is no svctoolkit data plane" if answer.status in (404, 405) else ""
+                reason = says or elsewhere or f"it answers {answer.status}"
+                raise ToolkitError(f"{self.base_url} takes no answers for its recorder: {reason}")
 
     def close(self) -> None:
         self._client.close()
+
+
+def _answer(answer: _format.RecorderAnswer) -> dict[str, Any]:
+    """An answer as the data plane takes it."""
+    members: dict[str, Any] = msgspec.to_builtins(answer)
+    return {**members, "delay": _format.seconds(answer.delay)}

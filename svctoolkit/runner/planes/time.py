@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from svctoolkit.runner.suite.format import Freeze
-    from svctoolkit.server.worker import Backoff
 
 
 class Times:
     """The clock and the ids of a data plane, which each scenario sets anew.
 
     The clock stands still, at the time that the scenario freezes or at its beginning, and goes on only by what is
-    waited for (`pass_by`): so the times between attempts are exact, however busy the machine is.
+    waited for (`pass_by`): so the times between attempts are exact, however busy the machine is, and destinations that
+    wait at once wait together.
     """
 
     def __init__(self) -> None:
@@ -55,15 +55,3 @@ def sequence() -> Callable[[], str]:
 
 def _random_id() -> str:
     return str(uuid.UUID(int=random.getrandbits(128), version=4))
-
-
-def passing(times: Times) -> Backoff:
-    """A back-off whose pauses take no time: the clock of `times` goes on by as much, and always by the same."""
-    from svctoolkit.server.worker import Backoff  # the data plane's, and most suites of mappings need none
-
-    class Passing(Backoff):
-        def pause(self, failures: int, asked: float | None, chance: Callable[[], float] = lambda: 0.0) -> float:
-            times.pass_by(Backoff.pause(self, failures, asked, chance))
-            return 0.0
-
-    return Passing()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from svctoolkit import personal
+from svctoolkit.json_types import Json
 from svctoolkit.personal import Kind
 
 _MADE_UP: dict[Kind, Callable[[int], str]] = {
@@ -35,7 +36,7 @@ class Pseudonyms:
         self._pseudonyms: dict[str, str] = {}
         self._counts: dict[Kind, int] = {}
 
-    def replace(self, value: Any) -> Any:
+    def replace(self, value: Json) -> Json:
         """A copy of a JSON value without personal data: see `svctoolkit.personal`. A number becomes 0."""
         return personal.replace(value, self._pseudonym)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from svctoolkit import yamlfile
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, Problem
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner.attempts.attempt import attempt
@@ -77,7 +78,7 @@ def _events(value: Any) -> list[ReceivedEvent]:
     if not isinstance(value, dict):
         return []
     if isinstance(value.get("batch"), list):
-        return [ReceivedEvent(one) for one in value["batch"] if isinstance(one, dict)]
+        return [ReceivedEvent(item) for item in value["batch"] if isinstance(item, dict)]
     if isinstance(value.get("event"), dict):
         return [ReceivedEvent(value["event"], str(value.get("source") or ""))]
     return [ReceivedEvent(value)] if "type" in value else []
@@ -85,7 +86,7 @@ def _events(value: Any) -> list[ReceivedEvent]:
 
 def record_suite(
     events: Iterable[ReceivedEvent], workspace: Workspace, *, source: str = "", personal: bool = False
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """A suite (its data, without the workspace) with one scenario for each shape of event.
 
     Personal data is replaced unless `personal`; what SDKs generate is left out, and the suite freezes clock and ids, so
@@ -112,13 +113,13 @@ def record_suite(
 def verify_suite(
     workspace: Workspace,
     destination: str,
-    event: Mapping[str, Any],
+    event: Mapping[str, Json],
     *,
     stages: Stages | None = None,
-    config: Mapping[str, Any] | None = None,
+    config: Mapping[str, Json] | None = None,
     force: bool = False,
     expected: bool = True,
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """A suite (its data, without the workspace) with one scenario: an event through the Test API to one destination.
 
     Clock and ids are frozen, and what it expects is what comes of it just now; with `expected` false, only that it is
@@ -249,13 +250,13 @@ def _escape(value: Any) -> Any:
     return value.replace("$(", "$$(") if isinstance(value, str) else value
 
 
-def inline(workspace: Workspace) -> dict[str, Any]:
+def inline(workspace: Workspace) -> dict[str, Json]:
     """What a suite without a workspace file says of its workspace. Raises `InvalidWorkspace` as `Workspace.dumps`."""
     data = yamlfile.load(workspace.dumps()).data
     return {key: data[key] for key in WORKSPACE_KEYS if key in data}
 
 
-def dump(suite: Mapping[str, Any], workspace_file: str = "") -> str:
+def dump(suite: Mapping[str, Json], workspace_file: str = "") -> str:
     """The suite as YAML, for the workspace in this file (relative to where the suite will be) or in the suite."""
     head = {"version": 1, **({"workspace": workspace_file} if workspace_file else {})}
     return yamlfile.dump({**head, **suite})

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.verify import trouble
-from svctoolkit.runner.expect.compare import printable
+from svctoolkit.runner.expect.compare import json_text, printable
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Place
 
@@ -71,6 +71,8 @@ def first_wrong_stage(step: StepOutcome) -> str:
 
 def hints(step: StepOutcome) -> Iterator[str]:
     """What helps to understand the differences of a step: where they began, and what the answer says. Not masked."""
+    if step.generated:
+        yield f"the smallest of {step.generated} made-up events for which it is so: {json_text(step.step.spec.send)}"
     failures = [d for d in step.differences if d.path == ("failed",) and d.text]
     if failures and len(failures) == len(step.differences):
         yield "nothing may fail unless the scenario says so: `failed: any`, or `failed: [{error: ...}]`"

@@ -6,9 +6,9 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
 
 from svctoolkit.errors import did_you_mean
+from svctoolkit.json_types import Json
 
 #: The specified ones, and what an application tells of its life.
 CALLS = (
@@ -35,7 +35,7 @@ def spelt_in_python(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
-def call_problems(call: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+def call_problems(call: Mapping[str, Json]) -> Iterator[tuple[tuple[str, ...], str]]:
     """What is wrong with a call as it is written: its name, the names and the number of its arguments."""
     if len(call) != 1:
         yield (), "a call is one name with its arguments: {track: {name: Order Completed}}"

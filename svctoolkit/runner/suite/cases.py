@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import fixtures as _fixtures
 from svctoolkit.yamlfile import Document
 
@@ -26,7 +27,7 @@ class Row(NamedTuple):
 
 
 def rows(
-    raw: Mapping[str, Any], document: Document, place: tuple[str | int, ...], folder: Path, files: list[Path]
+    raw: Mapping[str, Json], document: Document, place: tuple[str | int, ...], folder: Path, files: list[Path]
 ) -> list[Row]:
     """The rows of a scenario. Files that are read are added to `files`. Raises `ConfigError`."""
     if "matrix" in raw:
@@ -73,7 +74,7 @@ def _labels(values: list[Any]) -> list[str]:
     return [str(n + 1) for n in range(len(values))]
 
 
-def csv_rows(text: str, name: str) -> list[dict[str, Any]]:
+def csv_rows(text: str, name: str) -> list[dict[str, Json]]:
     """The rows of a CSV file whose first line names the variables.
 
     Cells may be padded with spaces. An empty cell is null, a quoted one is text, others are numbers, true, false, null

@@ -35,7 +35,7 @@ _EXPECTED: Mapping[str, tuple[str, ...]] = {
     "verify": ("status", "headers", "body", "error", *STAGES),
     "request": ("status", "headers", "body", "error", *STAGES, "delivered", *ENDS),
     "transformation": ("user_transform", "error"),
-    "send": ("response", "user_transform", "dest_transform", "delivered", *ENDS),
+    "send": ("response", "user_transform", "dest_transform", "delivered", *ENDS, "warehouse", "violations"),
 }
 _DOES = {
     "verify": "verifies with the Test API",
@@ -100,7 +100,7 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
         yield document.problem([*scenario.written, *path], message, key=True)
     with suppress(UnknownName):  # told above, with its place
         yield from _claim_problems(scenario)
-        for path, message in [*_script_problems(scenario), *unreachable_scripts(scenario)]:
+        for path, message in unreachable_scripts(scenario):
             yield document.problem([*scenario.written, *path], message, key=True)
 
 
@@ -298,14 +298,6 @@ def _recorder(suite: Suite, scripts: Mapping[str, Any]) -> Places:
         if key not in suite.workspace.destinations:
             near = did_you_mean(key, suite.workspace.destinations)
             yield ("recorder", key), f"no destination is called {key!r}.{near}"
-
-
-def _script_problems(scenario: Scenario) -> Places:
-    """The recorder of the Test API does not know whose request it has, so it takes the script of one destination."""
-    sent = any(step.kind == "verify" and _is_on(step, "send_to_destination") for step in scenario.steps)
-    verified = set(scenario.destinations("verify")) if sent and scenario.recorder else set[str]()
-    if len(verified) > 1 and verified & scenario.recorder.keys():
-        yield (), "a `recorder` for several destinations works where a scenario sends: use `send` instead of `event`"
 
 
 def _freeze(freeze: Mapping[str, Any]) -> Places:

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 
 from svctoolkit.errors import did_you_mean
-from svctoolkit.runner.expect.compare import is_matchers
+from svctoolkit.json_types import Json
+from svctoolkit.runner.expect.compare import differences, is_matchers
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 
@@ -17,11 +18,12 @@ Places: TypeAlias = Iterator[tuple[Place, str]]
 #: The members that results have, by what they are; of what is not here any member may be expected.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "response": ("status", "headers", "body"),
-    "delivered": ("destination", "method", "url", "path", "query", "headers", "body", "status", "response"),
+    "delivered": ("destination", "method", "url", "path", "query", "headers", "body", "status", "response", "events"),
     "dropped": ("destination", "by", "reason", "event", "fate"),
     "failed": ("destination", "by", "error", "status", "event", "fate", "attempts"),
     "attempts": ("status", "after", "attempt", "body", "response", "headers", "error"),
     "send_to_destination": ("status", "response", "error"),
+    "violations": ("type", "property", "path", "message", "event", "place", "dropped"),
 }
 #: Results that are lists of records, one for each destination.
 _LISTS = ("user_transform", "dest_transform", "send_to_destination", "delivered", "dropped", "failed", "attempts")
@@ -32,6 +34,7 @@ WORDS = {
     "failed": "what failed",
     "attempts": "an attempt",
     "send_to_destination": "an answer of a destination",
+    "violations": "a violation",
 }
 _THROUGH = ("$any", "$all", "$unordered", "$contains", "$each", "$not", "$exact", "$only")
 
@@ -44,10 +47,18 @@ def hollow_claims(scenario: Scenario, step: Step) -> Places:
             yield from (((name, *path), text) for path, text in _members(name, expected, keys))
         if name in ("response", "capture") and expected == {}:
             yield (name,), f"{{}} says nothing: write what {name!r} must have, or leave it out"
+        yield from (((name, *path), text) for path, text in _any_length(expected))
+        if name == "user_transform" and step.kind == "send":
+            yield from _untransformed(scenario, step, expected)
         if name in _LISTS:
             yield from (((name, *path), text) for path, text in _empty(expected, keys))
     if step.kind == "send":
         yield from _dead_ends(scenario, step)
+
+
+def member_problems(name: str, expected: Json) -> Places:
+    """Members of an expectation that no result of this name has."""
+    yield from _members(name, expected, ())
 
 
 def _members(name: str, expected: Any, keys: Collection[str], path: Place = ()) -> Places:
@@ -85,6 +96,32 @@ def _empty(expected: Any, keys: Collection[str]) -> Places:
                 yield (key,), advice
 
 
+def _any_length(expected: Any, path: Place = ()) -> Places:
+    """`$length: {$gte: 0}` says nothing, but beside `$each` and others that want one at least."""
+    if isinstance(expected, list):
+        for index, element in enumerate(expected):
+            yield from _any_length(element, (*path, index))
+    elif isinstance(expected, Mapping):
+        length = expected.get("$length")
+        if len(expected) == 1 and isinstance(length, Mapping) and not differences(length, 0):
+            if not differences(length, 10**9):
+                yield (*path, "$length"), "every list is as long: write what must be in it, or how many there are"
+            return
+        for key, inner in expected.items():
+            yield from _any_length(inner, (*path, key))
+
+
+def _untransformed(scenario: Scenario, step: Step, expected: Any) -> Places:
+    """Where there is no transformation, what comes out of it is what went in, and shows nothing."""
+    workspace = scenario.suite.workspace
+    reached = [workspace.destinations[key] for key in scenario.destinations_of(step)]
+    named = [d for d in reached if isinstance(expected, Mapping) and d.key in expected] or reached
+    plain = [d.key for d in named if not d.transformation]
+    if plain and len(plain) == len(named):
+        text = f"the destination {plain[0]!r} has no transformation: what comes out is what went in"
+        yield ("user_transform",), text
+
+
 def _dead_ends(scenario: Scenario, step: Step) -> Places:
     """Nothing ever gets to a destination that is disabled, so that nothing came there shows nothing."""
     workspace = scenario.suite.workspace
@@ -107,7 +144,7 @@ def _dead_ends(scenario: Scenario, step: Step) -> Places:
             yield ("expect", "delivered", key), f"the destination {key!r} {text}"
 
 
-def invariant_problems(written: Mapping[str, Any]) -> Places:
+def invariant_problems(written: Mapping[str, Json]) -> Places:
     """What is wrong with `never` and `always` as they are written."""
     for index, operand in enumerate(written.get("never", ())):
         place: Place = ("never", index)
@@ -130,7 +167,7 @@ def only_captures(scenario: Scenario) -> bool:
     )
 
 
-def ignored_expectations(scenario: Scenario, written: Any) -> Places:
+def ignored_expectations(scenario: Scenario, written: Json) -> Places:
     """What a scenario expects itself and its `ignore`, or the suite's, would never compare."""
     for path in _leaves(written, ()):
         for rule in scenario.ignore:

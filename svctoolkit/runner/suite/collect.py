@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from svctoolkit.errors import ConfigError, Problem, UnknownName
+from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.load import load
 from svctoolkit.runner.suite.model import Scenario, Suite
 from svctoolkit.runner.suite.select import expression, find, is_suite
@@ -14,7 +15,7 @@ from svctoolkit.workspace import Workspace
 
 
 def collect(
-    targets: Sequence[str], *, variables: Mapping[str, Any] | None = None
+    targets: Sequence[str], *, variables: Mapping[str, Json] | None = None
 ) -> tuple[list[Suite], list[Scenario]]:
     """The suites and scenarios in `targets`: files, folders, or `FILE::ID` for one scenario (or for all its rows).
 

@@ -91,7 +91,7 @@ def _matchers() -> Schema:
 
 
 def _kinds() -> list[str]:
-    from svctoolkit.runner.expect.matchers.type import KINDS
+    from svctoolkit.runner.expect.matchers.values.type import KINDS
 
     return list(KINDS)
 

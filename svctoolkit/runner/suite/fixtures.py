@@ -12,6 +12,7 @@ from typing import Any
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, Problem, did_you_mean
+from svctoolkit.json_types import Json
 from svctoolkit.yamlfile import Document
 
 _MEMBERS = {"$use", "$set", "$unset"}
@@ -42,7 +43,7 @@ class Fixtures:
                 self._of(name, ["fixtures", name])
         self.used = used
 
-    def apply(self, value: Any, place: Sequence[str | int]) -> Any:
+    def apply(self, value: Json, place: Sequence[str | int]) -> Json:
         """`value`, which stands at `place`, with every `$use` replaced. Nothing is copied where there is none."""
         if not self._needed:
             return value
@@ -119,7 +120,7 @@ def _is_file(entry: Any) -> bool:
     return isinstance(entry, str) and entry.endswith(_FILES)
 
 
-def load_file(path: Path) -> Any:
+def load_file(path: Path) -> Json:
     """The value in a .json, .ndjson or .yaml file. Raises `ConfigError` with the place of what is wrong."""
     if path.suffix != ".ndjson":
         return yamlfile.load(path).data

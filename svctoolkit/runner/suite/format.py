@@ -9,20 +9,21 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svctoolkit import yamlfile
+from svctoolkit.json_types import Json
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 Tag: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="a word, to select scenarios by")]
 Id: TypeAlias = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="names the test; never changes")
 ]
-Json: TypeAlias = Any | UnsetType
+OptionalJson: TypeAlias = Any | UnsetType
 Duration: TypeAlias = (
     Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(ms|s|m)$", description="500ms, 20s, 2m")]
     | Annotated[float, Meta(ge=0, description="seconds")]
 )
 
 #: What a suite may say of its workspace inline, in the shape of the workspace file.
-WORKSPACE_KEYS = ("sources", "destinations", "transformations", "libraries", "people")
+WORKSPACE_KEYS = ("sources", "destinations", "transformations", "libraries", "people", "trackingPlans")
 
 
 class Credentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +45,7 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="with the query: /v0/testDestination/hook?force=true")]
     method: Text = "POST"
     headers: dict[str, str] = {}
-    json: Annotated[Json, Meta(description="the body, sent as JSON")] = UNSET
+    json: Annotated[OptionalJson, Meta(description="the body, sent as JSON")] = UNSET
     body: Annotated[str | UnsetType, Meta(description="the body, sent as this text")] = UNSET
     auth: Annotated[
         bool | dict[str, str],
@@ -64,40 +65,61 @@ class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What must come. Objects match as subsets, lists exactly; `$operators` for the rest."""
 
     status: Annotated[
-        Json, Meta(description="HTTP status of the answer; 200 unless this or `error` says otherwise")
+        OptionalJson, Meta(description="HTTP status of the answer; 200 unless this or `error` says otherwise")
     ] = UNSET
     headers: Annotated[dict[str, Any] | UnsetType, Meta(description="headers of the answer, names in any case")] = UNSET
-    body: Annotated[Json, Meta(description="the whole answer")] = UNSET
-    error: Annotated[Json, Meta(description="why the request was refused, or the destination is not tested")] = UNSET
-    user_transform: Annotated[Json, Meta(description="the events that came out; one alone needs no list")] = UNSET
-    dest_transform: Annotated[Json, Meta(description="the payloads that came out; one alone needs no list")] = UNSET
-    send_to_destination: Annotated[Json, Meta(description="the answers, each {status, response}")] = UNSET
+    body: Annotated[OptionalJson, Meta(description="the whole answer")] = UNSET
+    error: Annotated[
+        OptionalJson, Meta(description="why the request was refused, or the destination is not tested")
+    ] = UNSET
+    user_transform: Annotated[OptionalJson, Meta(description="the events that came out; one alone needs no list")] = (
+        UNSET
+    )
+    dest_transform: Annotated[OptionalJson, Meta(description="the payloads that came out; one alone needs no list")] = (
+        UNSET
+    )
+    send_to_destination: Annotated[OptionalJson, Meta(description="the answers, each {status, response}")] = UNSET
     response: Annotated[
-        Json, Meta(description="what the data plane answered to what was sent: {status, headers, body}; 200 by default")
+        OptionalJson,
+        Meta(description="what the data plane answered to what was sent: {status, headers, body}; 200 by default"),
     ] = UNSET
     delivered: Annotated[
-        Json,
+        OptionalJson,
         Meta(
-            description="the requests that arrived, in order, each {method, url, headers, query, body, status}; "
+            description="the requests that arrived, in order, each {method, url, query, headers, body, events}; "
             "an empty list: nothing may arrive. By destination where the source has several"
         ),
     ] = UNSET
     dropped: Annotated[
-        Json,
+        OptionalJson,
         Meta(description="what was left out on the way, each {by, reason, destination, fate}"),
     ] = UNSET
     failed: Annotated[
-        Json,
+        OptionalJson,
         Meta(
             description="what could not be delivered, each {by, error, status, fate}; nothing, unless this "
             "says otherwise. `any`: it does not matter"
         ),
     ] = UNSET
     attempts: Annotated[
-        Json,
+        OptionalJson,
         Meta(
             description="how often a destination was tried: a number; or a list of the tries, each "
             "{status, after, body, headers, response, error}. By destination where there are several"
+        ),
+    ] = UNSET
+    warehouse: Annotated[
+        OptionalJson,
+        Meta(
+            description="what stands in the tables of a warehouse destination: rows by table, in any order; and "
+            "`columns`, `discards`, `losses`, `sql: {query, rows}`. By destination where there are several"
+        ),
+    ] = UNSET
+    violations: Annotated[
+        OptionalJson,
+        Meta(
+            description="what the events break of the source's tracking plan, in order, each {type, property, path, "
+            "message, event, place, dropped}; an empty list: nothing"
         ),
     ] = UNSET
     capture: Annotated[
@@ -111,9 +133,18 @@ class RecorderAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     status: Annotated[int, Meta(ge=100, le=599)] = 200
     headers: dict[str, str | int] = {}
-    body: Json = UNSET
+    body: OptionalJson = UNSET
     delay: Duration = 0.0
     close: Annotated[bool, Meta(description="close the connection instead of an answer")] = False
+    truncate: Annotated[bool, Meta(description="close the connection in the middle of the answer")] = False
+    times: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000)] | None,
+        Meta(description="how often in a row: once by default, and the last without end"),
+    ] = None
+    failed: Annotated[
+        list[Annotated[int, Meta(ge=0)]],
+        Meta(description="places of the events of a batch that are refused, in the destination's own words"),
+    ] = []
 
 
 RecorderScript: TypeAlias = Annotated[
@@ -166,8 +197,8 @@ class Verify(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     get: Annotated[str, Meta(description="the address")]
     headers: dict[str, str] = {}
-    status: Json = UNSET
-    body: Json = UNSET
+    status: OptionalJson = UNSET
+    body: OptionalJson = UNSET
     fail_when: Annotated[
         dict[str, Any] | UnsetType, Meta(description="{status, body}: an answer after which waiting is no use")
     ] = UNSET
@@ -200,8 +231,10 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         str | UnsetType, Meta(description="key of a transformation: it alone is tested, with one event or a list")
     ] = UNSET
     request: Request | UnsetType = UNSET
-    event: Annotated[Json, Meta(description="an event to verify, by the Test API")] = UNSET
-    send: Annotated[Json, Meta(description="an event, or a list of them, through the data plane to the end")] = UNSET
+    event: Annotated[OptionalJson, Meta(description="an event to verify, by the Test API")] = UNSET
+    send: Annotated[
+        OptionalJson, Meta(description="an event, or a list of them, through the data plane to the end")
+    ] = UNSET
     calls: Annotated[
         list[dict[str, Any]] | UnsetType,
         Meta(description="calls of ServiceClient, such as {track: {name: Order Completed}}"),
@@ -271,6 +304,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transformations: dict[str, Any] | UnsetType = UNSET
     libraries: dict[str, Any] | UnsetType = UNSET
     people: list[Any] | UnsetType = UNSET
+    tracking_plans: dict[str, Any] | UnsetType = msgspec.field(default=UNSET, name="trackingPlans")
     vars: dict[str, Any] = {}
     fixtures: Annotated[
         dict[str, Any],
@@ -285,11 +319,19 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exact: Exact = False
     never: Never = []
     always: Always = {}
+    violations: Annotated[
+        Literal["forbid"] | UnsetType,
+        Meta(description="forbid: no event may break its tracking plan, unless a scenario expects `violations`"),
+    ] = UNSET
     freeze: Freeze | UnsetType = UNSET
+    batch: Annotated[
+        Literal["off"] | Annotated[int, Meta(ge=1, le=10_000)] | UnsetType,
+        Meta(description="how many events a call has, whose events may share requests; off: each has its own"),
+    ] = UNSET
 
 
 @cache
-def schema() -> dict[str, Any]:
+def schema() -> dict[str, Json]:
     """The JSON Schema (2020-12) of a suite file. Inside a scenario a lone `$(name)` may stand for any value."""
     definition = yamlfile.schema(Suite)
     definitions = definition["$defs"]

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET
 
+from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.variables import Environment, Variables
 from svctoolkit.secrets import Masker
@@ -101,7 +102,7 @@ class Step:
             return "send"
         return "transformation" if self.spec.transformation is not UNSET else "verify"
 
-    def complete(self, captured: Mapping[str, Any]) -> Step:
+    def complete(self, captured: Mapping[str, Json]) -> Step:
         """This step with what was captured filled in. Raises `msgspec.ValidationError` where that does not fit."""
         if self.pending is None:
             return self
@@ -190,7 +191,7 @@ class Scenario:
                 yield from self.destinations_of(step)
 
     @property
-    def overrides(self) -> Mapping[str, Mapping[str, Any]]:
+    def overrides(self) -> Mapping[str, Mapping[str, Json]]:
         """Configuration by destination that its steps send with instead of the workspace's own."""
         sent = [s.spec for s in self.steps if s.kind == "send" and s.spec.destinationConfig is not UNSET]
         workspace = self.suite.workspace
@@ -205,6 +206,6 @@ class Scenario:
             yield from (d.key for d in workspace.destinations_of(workspace.source(step.spec.source)))
 
 
-def as_list(value: Any) -> list[Any]:
+def as_list(value: Json) -> list[Json]:
     """`value` as a list: itself if it is one, else with it as the only element."""
     return value if isinstance(value, list) else [value]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svctoolkit.errors import Problem, did_you_mean
+from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.moments import PATTERN, Moments
 from svctoolkit.yamlfile import Document
 
@@ -47,14 +48,14 @@ class Variables:
 
     def __init__(
         self,
-        values: Mapping[str, Any],
+        values: Mapping[str, Json],
         environment: Environment,
         later: frozenset[str] = frozenset(),
         moments: Moments | None = None,
     ) -> None:
         self.values, self.environment, self.later, self.moments = values, environment, later, moments
 
-    def extend(self, values: Mapping[str, Any]) -> Variables:
+    def extend(self, values: Mapping[str, Json]) -> Variables:
         """These and more; the new ones rule."""
         return Variables({**self.values, **values}, self.environment, self.later - values.keys(), self.moments)
 
@@ -65,7 +66,7 @@ class Variables:
         """These, with times and ids of a scenario of its own."""
         return Variables(self.values, self.environment, self.later, moments)
 
-    def apply(self, value: Any) -> Any:
+    def apply(self, value: Json) -> Json:
         """`value` with every reference replaced; itself where it has none, for most values do not.
 
         References to what is not there stay: see `unknown`.
@@ -103,7 +104,7 @@ class Variables:
         moment = self.moments.value(name) if self.moments else None
         return otherwise if moment is None else moment
 
-    def pending(self, value: Any) -> bool:
+    def pending(self, value: Json) -> bool:
         """Whether `value` has a reference to a name that gets its value later."""
         if isinstance(value, str):
             return "$" in value and any(not e and n in self.later for e, n in _REFERENCE.findall(value))
@@ -111,7 +112,7 @@ class Variables:
             return any(map(self.pending, value.values()))
         return isinstance(value, list) and any(map(self.pending, value))
 
-    def unknown(self, value: Any, document: Document, path: Path) -> Iterator[Problem]:
+    def unknown(self, value: Json, document: Document, path: Path) -> Iterator[Problem]:
         """A problem for each reference in `value` (which stands at `path`) to a variable that is not there."""
         if isinstance(value, str):
             for escaped, name in _REFERENCE.findall(value) if "$" in value else ():
@@ -137,7 +138,7 @@ class Variables:
         return f"no variable is called {name!r}.{hint}"
 
 
-def with_names(value: Any, values: Mapping[str, Any]) -> Any:
+def with_names(value: Json, values: Mapping[str, Json]) -> Json:
     """`value` with the plain names in it replaced: what stands for the environment is the workspace's own to read."""
     if isinstance(value, dict):
         return {key: with_names(inner, values) for key, inner in value.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,18 +13,22 @@ class Gate:
     """Lets in one at a time, and makes nobody wait for himself.
 
     A signal handler runs in the middle of whatever its thread is doing; where that is inside already, `enter` says no
-    instead of waiting for ever. The lock underneath is re-entrant: who holds it is known at any moment.
+    instead of waiting for ever. The lock underneath is re-entrant: who holds it is known at any moment. Who has `lent`
+    it gets it back before everybody else.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._inside = False
+        self._returning: deque[None] = deque()  # one for each who wants back in
         #: Set while what happens inside must not be shared even by `lent`: within a transaction.
         self.exclusive = False
 
     def enter(self, timeout: float = -1) -> bool:
         """Whether it was let in within `timeout` seconds (-1: however long it takes). Who was calls `leave`."""
         lock = self._lock
+        if self._returning and not self._make_way(timeout):
+            return False
         if not lock.acquire(blocking=False) and not lock.acquire(timeout=timeout):
             return False
         if self._inside:
@@ -35,6 +40,20 @@ class Gate:
     def leave(self) -> None:
         self._inside = False
         self._lock.release()
+
+    @property
+    def is_wanted_back(self) -> bool:
+        """Whether somebody has lent it and waits for it: whoever is inside should leave soon."""
+        return bool(self._returning)
+
+    def _make_way(self, timeout: float) -> bool:
+        # Locks are not fair: threads that enter again and again could keep a signal handler waiting for ever.
+        end = time.monotonic() + timeout if timeout >= 0 else float("inf")
+        while self._returning:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.0005)
+        return True
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -59,7 +78,11 @@ class Gate:
         try:
             yield
         finally:
-            self._lock.acquire()
+            self._returning.append(None)
+            try:
+                self._lock.acquire()
+            finally:
+                self._returning.pop()
             self._inside = was_inside
 
 
@@ -116,7 +139,7 @@ class Turnstile:
 
     def _catch_up(self) -> None:
         with suppress(IndexError):
-            while self._postponed:
+            while self._postponed and not self._gate.is_wanted_back:
                 self._postponed.popleft()()
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any
+
+from svctoolkit.json_types import Json
 
 
-def fields_of(value: Any) -> Mapping[str, object] | None:
+def fields_of(value: Json) -> Mapping[str, object] | None:
     """The fields of a dataclass or of an object of attrs, pydantic or msgspec, by name; None for anything else."""
     import dataclasses
 
@@ -24,7 +25,7 @@ def fields_of(value: Any) -> Mapping[str, object] | None:
     return None
 
 
-def elements_of(value: Any, longest: int) -> Sequence[object] | None:
+def elements_of(value: Json, longest: int) -> Sequence[object] | None:
     """The elements of an array or of anything that can be iterated, at most one more than `longest`.
 
     None for what has none, for bytes and for tables.

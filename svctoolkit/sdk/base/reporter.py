@@ -58,7 +58,9 @@ class Reporter:
     """Counts at once; calls the callbacks in `publish`, so that none runs while a lock is held."""
 
     def __init__(self) -> None:
-        self.tally = Tally()
+        self._tally = Tally()
+        #: Events that were stored. A plain number, so that a signal handler sees storing and counting as one step.
+        self.stored = 0
         self.last_error = ""
         self._level = LogLevel.NONE
         self._publishing: set[int] = set()  # threads that are in the middle of calling back
@@ -76,7 +78,13 @@ class Reporter:
         return self._on_drop is not None
 
     def count(self, name: str, number: int = 1) -> None:
-        self.tally.add({name: number})
+        self._tally.add({name: number})
+
+    def counts(self) -> dict[str, int]:
+        """Everything counted so far, by name."""
+        counts = self._tally.totals()
+        counts["recorded"] = counts.get("recorded", 0) + self.stored
+        return counts
 
     def log(self, level: LogLevel, text: str, *values: object) -> None:
         if self._level >= level:
@@ -99,7 +107,7 @@ class Reporter:
         `unstored` events were not counted as recorded before.
         """
         number = len(bodies) if count is None else count
-        self.tally.add({f"{DROPPED}{reason}": number, **({"recorded": number} if unstored else {})})
+        self._tally.add({f"{DROPPED}{reason}": number, **({"recorded": number} if unstored else {})})
         self.log(LogLevel.WARN, "%d event(s) dropped: %s", number, reason)
         if self._on_drop is not None:
             self._news.extend((body, reason) for body in bodies)

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from svctoolkit.errors import ConfigError, Problem, ToolkitError, did_you_mean
+from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
     from svctoolkit.sdk.base.transport import Plane, Transport
@@ -158,7 +159,7 @@ class Settings:
     on_drop: Callable[[dict[str, Any], str], object] | None = None
 
 
-def settings(*given: Mapping[str, Any] | None) -> Settings:
+def settings(*given: Mapping[str, Json] | None) -> Settings:
     """The settings that `given` says, later mappings over earlier ones.
 
     Raises `ConfigError` with every problem: unknown names (with the nearest known one), wrong types, values out of

@@ -15,6 +15,7 @@
 | keys: numbers, booleans, None | as JSON spells them; UUID, Enum, dates: as above |
 | lone surrogates | U+FFFD |
 | anything else, cycles, more than 100 levels | left out; `on_error` gets the field's name, the event goes without it |
+| objects whose own code fails | left out, too |
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from svctoolkit.errors import EventError, InvalidCall
+from svctoolkit.json_types import Json
 from svctoolkit.sdk.base.objects import elements_of, fields_of
 
 _DEEPEST = 100
@@ -34,17 +36,18 @@ _LEFT_OUT = object()
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def json_text(value: Any, where: str, refuse: Callable[[EventError], None]) -> str:
+def json_text(value: Json, where: str, refuse: Callable[[EventError], None]) -> str:
     """`value` as JSON text that encodes to UTF-8. `refuse` hears of each field that had to be left out."""
     try:
         text = _encode(value)
         text.encode()
-    except (TypeError, ValueError, RecursionError):
-        return _encode(_Converter(refuse).convert(value, where))
+    except Exception:  # noqa: BLE001 - odd values, and objects of the host that fail at anything
+        plain = _Converter(refuse).convert(value, where)
+        return _encode({} if plain is None and isinstance(value, Mapping) else plain)
     return text
 
 
-def iso(when: Any) -> str:
+def iso(when: Json) -> str:
     """A datetime in UTC, with milliseconds and `Z`."""
     from datetime import UTC
 
@@ -64,6 +67,12 @@ class _Converter:
         return None if plain is _LEFT_OUT else plain
 
     def _value(self, value: Any, where: str) -> Any:
+        try:
+            return self._plain(value, where)
+        except Exception as error:  # noqa: BLE001 - objects of the host, whose own code may fail at anything
+            return self._leave_out(where, f"reading a value of type {_kind(value)} failed with {type(error).__name__}")
+
+    def _plain(self, value: Any, where: str) -> Any:
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, dict | list | tuple | set | frozenset | Mapping):
@@ -195,7 +204,7 @@ def _kind(value: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def text(call: str, argument: str, value: Any) -> str:
+def text(call: str, argument: str, value: Json) -> str:
     """The text, whole. Raises `InvalidCall` for an argument that is none, or an empty one."""
     if not isinstance(value, str):
         raise InvalidCall(f"{call}: {argument} must be a text, got {type(value).__name__}")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import numbers
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
+from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 from svctoolkit.sdk.base.settings import Configuration, LogLevel
 from svctoolkit.sdk.client import ServiceClient
 from svctoolkit.sdk.events.details import CallDetails
@@ -17,6 +20,18 @@ _Members = Mapping[str, Any] | None
 Outcome = tuple[bool, dict[str, Any]]
 _Kind = Literal["identify", "track", "group", "screen", "page", "alias"]
 _LONGEST_FLUSH = 600.0
+
+
+class SegmentSettings(TypedDict, total=False):
+    """Settings of Segment's SDK that have no effect: this client backs off in its own way, with a write key only."""
+
+    oauth_client_id: str | None
+    oauth_client_key: str | None
+    oauth_key_id: str | None
+    oauth_auth_server: str
+    oauth_scope: str
+    max_total_backoff_duration: float
+    max_rate_limit_duration: float
 
 
 class Client:
@@ -33,7 +48,7 @@ class Client:
         debug: bool = False,
         max_queue_size: int = 10_000,
         send: bool = True,
-        on_error: Callable[[Exception, list[Any]], object] | None = None,
+        on_error: Callable[[Exception, list[Json]], object] | None = None,
         gzip: bool = False,
         max_retries: int = 10,
         sync_mode: bool = False,
@@ -42,9 +57,15 @@ class Client:
         thread: int = 1,
         upload_size: int = 100,
         upload_interval: float = 0.5,
+        log_handler: logging.Handler | None = None,
+        **segments: Unpack[SegmentSettings],
     ) -> None:
         del max_retries, timeout, proxies, thread
+        if unknown := segments.keys() - SegmentSettings.__annotations__.keys():
+            raise TypeError(f"Client has no setting {min(unknown)!r}")
         key = _require("write_key", write_key, str)
+        if log_handler is not None:
+            logging.getLogger("svctoolkit.sdk").addHandler(log_handler)
         settings: Configuration = {
             "db_threshold_count": max(1, max_queue_size),
             "flush_queue_size": min(max(1, upload_size), 100),
@@ -60,6 +81,8 @@ class Client:
             settings["on_error"] = lambda error: on_error(error, [])
         self.service = ServiceClient(**settings)
         self._sync_mode = sync_mode
+        if segments.get("oauth_client_id"):
+            self.service.tell(ConfigError("OAuth is not one of this client's ways: events go with the write key alone"))
         self.service.initialize(key)
 
     def identify(

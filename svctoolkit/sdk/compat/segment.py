@@ -5,6 +5,7 @@ Set the variables before the first call: `write_key`, `host`, `on_error`... `Cli
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,12 @@ timeout: float = 15
 max_retries = 10
 upload_interval: float = 0.5
 upload_size = 100
+log_handler: logging.Handler | None = None
+oauth_client_id: str | None = None
+oauth_client_key: str | None = None
+oauth_key_id: str | None = None
+oauth_auth_server = "https://oauth2.segment.io"
+oauth_scope = "tracking_api:write"
 #: The client behind the functions of this module, as soon as one was called.
 default_client: Client | None = None
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
     from svctoolkit.sdk.client import ServiceClient
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
 class Integration(Protocol):
     """What a factory creates: the destination's own code. All of it runs in a thread of its own, one call at a time."""
 
-    def dump(self, event: dict[str, Any]) -> None:
+    def dump(self, event: dict[str, Json]) -> None:
         """Take one event, as the data plane would get it (without `sentAt`)."""
 
     def reset(self) -> None:
@@ -31,5 +33,5 @@ class Factory(Protocol):
 
     display_name: str
 
-    def create(self, config: Mapping[str, Any], client: ServiceClient) -> Integration:
+    def create(self, config: Mapping[str, Json], client: ServiceClient) -> Integration:
         """The integration, configured as the dashboard says."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from svctoolkit.json_types import Json
+
 SESSION_SECONDS = 300.0
 
 
@@ -32,7 +34,7 @@ class Identity:
         """Become `other`'s user."""
         self.user_id, self.traits, self.external_ids = other.user_id, other.traits, other.external_ids
 
-    def identify(self, user_id: str, traits: Mapping[str, Any], external_ids: Mapping[str, str | int]) -> None:
+    def identify(self, user_id: str, traits: Mapping[str, Json], external_ids: Mapping[str, str | int]) -> None:
         if self.user_id and self.user_id != user_id:
             self.traits, self.external_ids = {}, {}
         self.user_id = user_id
@@ -49,7 +51,7 @@ class Identity:
         """Forget the user: ID, traits, external IDs. The device stays who it is."""
         self.user_id, self.traits, self.external_ids = "", {}, {}
 
-    def wire_traits(self) -> dict[str, Any]:
+    def wire_traits(self) -> dict[str, Json]:
         """`context.traits` as the mobile SDKs send them: with the IDs, which win over traits of that name."""
         ids = {"anonymousId": self.anonymous_id} if self.anonymous_id else {}
         if self.user_id:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.sdk.base.settings import Settings
 
 INSTALLED, UPDATED = "Application Installed", "Application Updated"
@@ -16,7 +17,7 @@ def release(settings: Settings) -> str:
     return json.dumps({"version": settings.application_version, "build": settings.application_build})
 
 
-def launch_events(settings: Settings, before: str | None) -> list[tuple[str, dict[str, Any]]]:
+def launch_events(settings: Settings, before: str | None) -> list[tuple[str, dict[str, Json]]]:
     """Names and properties of the events of a start. `before` is the `release` of the last start, None at the first."""
     now = _without_blanks({"version": settings.application_version, "build": settings.application_build})
     events: list[tuple[str, dict[str, Any]]] = []

@@ -59,7 +59,8 @@ class Recorder:
             self._context.forget(changed)
             identity.take(changed)
             self._save_identity(identity, own=call.identity is None)
-        self._queue.add(body, call.at, for_devices=bool(self._settings.factories))
+        user = "" if call.identity is None or self._settings.before_send else _ids(changed, previous)
+        self._queue.add(body, call.at, user, for_devices=bool(self._settings.factories))
         self._reporter.log(LogLevel.VERBOSE, "%s stored, %d bytes", call.kind, len(body))
 
     def _inspect(self, body: bytes) -> bytes | None:
@@ -147,3 +148,8 @@ class Recorder:
             changed = copy(identity)
             return changed, changed.alias(call.name)
         return identity, ""
+
+
+def _ids(identity: Identity, previous: str) -> str:
+    """Every ID that an event names, one a line."""
+    return "\n".join(filter(None, (identity.anonymous_id, identity.user_id, previous)))

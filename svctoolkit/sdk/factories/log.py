@@ -6,6 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.json_types import Json
+
 if TYPE_CHECKING:
     from svctoolkit.sdk.client import ServiceClient
 
@@ -19,7 +21,7 @@ class LoggingFactory:
         self.display_name = display_name
         self._logger, self._level = logging.getLogger(logger), level
 
-    def create(self, config: Mapping[str, Any], client: ServiceClient) -> _Logging:  # noqa: ARG002 - the protocol
+    def create(self, config: Mapping[str, Json], client: ServiceClient) -> _Logging:  # noqa: ARG002 - the protocol
         return _Logging(self._logger, self._level)
 
 

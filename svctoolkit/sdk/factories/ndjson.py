@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.json_types import Json
+
 if TYPE_CHECKING:
     from svctoolkit.sdk.client import ServiceClient
 
@@ -19,7 +21,7 @@ class NdjsonFactory:
         self.display_name = display_name
         self._path = Path(path)
 
-    def create(self, config: Mapping[str, Any], client: ServiceClient) -> _NdjsonFile:  # noqa: ARG002 - the protocol
+    def create(self, config: Mapping[str, Json], client: ServiceClient) -> _NdjsonFile:  # noqa: ARG002 - the protocol
         """Raises `OSError` when the file cannot be opened: the client tells it and goes on without."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         return _NdjsonFile(os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))

@@ -1,7 +1,10 @@
 """Claims: which events a process is about to send.
 
 A claim ends when its events are settled, after a minute, or when its process is gone, so nothing gets stuck. It names
-the last of its events; those behind it are free for others.
+the first and the last of its events; those behind it are free for others, as far as they are of other users: what a
+user did arrives in its order, whatever becomes of the earlier claim.
+
+An event's `user` is every ID that it names, one a line; empty is the user of this very machine, who may be anybody.
 """
 
 from __future__ import annotations
@@ -35,11 +38,13 @@ class Parked(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Events that one request takes. Without a `token` nobody else knows that they are being sent."""
+    """Events to be sent. Without a `token` nobody else knows that they are. `users` says whose each row is, where that
+    is known of all."""
 
     rows: Sequence[Row]
     kind: Kind
     token: str
+    users: Sequence[str] = ()
 
 
 def owner() -> str:
@@ -52,15 +57,40 @@ def owner() -> str:
 def claim(connection: sqlite3.Connection, kind: Kind, source: str, who: str, limit: int, now: float) -> Batch | None:
     """The oldest events behind those that are claimed, as a claim of `who`. Within a transaction."""
     end_dead(connection, now)
-    query = f"""SELECT id, body FROM {TABLES[kind]} WHERE source=? AND id >
-        (SELECT coalesce(max(last), 0) FROM claims WHERE kind=? AND source=?) ORDER BY id LIMIT ?"""
-    rows = within_size(connection.execute(query, (source, kind, source, limit)).fetchall())
+    claims = connection.execute("SELECT max(last) FROM claims WHERE kind=? AND source=?", (kind, source))
+    (before,) = claims.fetchone()
+    query = f"SELECT id, body, user FROM {TABLES[kind]} WHERE source=? AND id>? ORDER BY id LIMIT ?"
+    events = connection.execute(query, (source, before or 0, limit)).fetchall()
+    users = [user for _, _, user in events]
+    if events and before is not None:
+        users = _undisturbed(users, _users_before(connection, kind, source, who, before))
+    rows = within_size([(id, body) for id, body, _ in events[: len(users)]])
     if not rows:
         return None
-    batch = Batch(rows, kind, new_id())
-    values = (batch.token, kind, source, rows[-1][0], who, now + SECONDS)
-    connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?)", values)
+    batch = Batch(rows, kind, new_id(), users[: len(rows)])
+    values = (batch.token, kind, source, rows[0][0], rows[-1][0], who, now + SECONDS)
+    connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?,?)", values)
     return batch
+
+
+def _users_before(connection: sqlite3.Connection, kind: Kind, source: str, who: str, last: int) -> list[str]:
+    """Whose events, up to `last`, wait outside the claims of `who`: claimed by somebody else, or given back."""
+    query = f"""SELECT DISTINCT user FROM {TABLES[kind]} WHERE source=? AND id<=? AND NOT EXISTS
+        (SELECT 1 FROM claims WHERE kind=? AND claims.source=? AND owner=? AND id BETWEEN first AND claims.last)"""
+    return [user for (user,) in connection.execute(query, (source, last, kind, source, who)).fetchall()]
+
+
+def _undisturbed(users: list[str], before: Sequence[str]) -> list[str]:
+    """The first of `users`, as far as they have nothing to do with those `before` them."""
+    if not before:
+        return users
+    if "" in before:
+        return []
+    ids = {id for user in before for id in user.split("\n")}
+    for place, user in enumerate(users):
+        if not user or not ids.isdisjoint(user.split("\n")):
+            return users[:place]
+    return users
 
 
 def settle(connection: sqlite3.Connection, batch: Batch, ids: Sequence[int]) -> int:

@@ -81,6 +81,6 @@ def listing(connection: sqlite3.Connection, source: str) -> list[Listed]:
     ]
 
 
-def everything(connection: sqlite3.Connection, source: str) -> list[tuple[float, bytes]]:
-    """Time and JSON of all that waits."""
-    return connection.execute("SELECT at, body FROM events WHERE source=? ORDER BY id", (source,)).fetchall()
+def everything(connection: sqlite3.Connection, source: str) -> list[tuple[float, bytes, str]]:
+    """Time, JSON and user of all that waits."""
+    return connection.execute("SELECT at, body, user FROM events WHERE source=? ORDER BY id", (source,)).fetchall()

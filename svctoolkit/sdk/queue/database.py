@@ -20,15 +20,17 @@ from svctoolkit.sdk.base.settings import MEMORY
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS events(
-    id INTEGER PRIMARY KEY, source TEXT NOT NULL, origin TEXT NOT NULL, at REAL NOT NULL, body BLOB NOT NULL);
+    id INTEGER PRIMARY KEY, source TEXT NOT NULL, origin TEXT NOT NULL, at REAL NOT NULL, body BLOB NOT NULL,
+    user TEXT NOT NULL DEFAULT '');
 CREATE TABLE IF NOT EXISTS device_events(
-    id INTEGER PRIMARY KEY, source TEXT NOT NULL, origin TEXT NOT NULL, at REAL NOT NULL, body BLOB NOT NULL);
+    id INTEGER PRIMARY KEY, source TEXT NOT NULL, origin TEXT NOT NULL, at REAL NOT NULL, body BLOB NOT NULL,
+    user TEXT NOT NULL DEFAULT '');
 CREATE TABLE IF NOT EXISTS parked(
     id INTEGER PRIMARY KEY, source TEXT NOT NULL, at REAL NOT NULL,
     status INTEGER NOT NULL, reason TEXT NOT NULL, body BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS claims(
     token TEXT PRIMARY KEY, kind TEXT NOT NULL, source TEXT NOT NULL,
-    last INTEGER NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID;
+    first INTEGER NOT NULL, last INTEGER NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS state(key TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 #: How long SQLite waits for another process's write lock. It is waited inside `gate`, so all of the client waits;

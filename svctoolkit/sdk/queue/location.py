@@ -7,7 +7,7 @@ import sys
 
 from svctoolkit.sdk.base.settings import MEMORY, Settings
 
-_FILE = "queue-2.db"
+_FILE = "queue-3.db"
 
 
 def fingerprint(write_key: str) -> str:

@@ -15,10 +15,10 @@ LIMIT = 1000
 class MemoryEvent:
     """An event; `cloud` and `device` are true as long as it has to go there. `stored` is set when it is on disk."""
 
-    __slots__ = ("at", "body", "cloud", "device", "id", "stored")
+    __slots__ = ("at", "body", "cloud", "device", "id", "stored", "user")
 
-    def __init__(self, at: float, body: bytes, *, for_devices: bool) -> None:
-        self.id, self.at, self.body, self.cloud, self.device = 0, at, body, True, for_devices
+    def __init__(self, at: float, body: bytes, user: str, *, for_devices: bool) -> None:
+        self.id, self.at, self.body, self.user, self.cloud, self.device = 0, at, body, user, True, for_devices
         self.stored: Latch | None = None
 
 
@@ -34,7 +34,7 @@ class Memory:
         self._last_id = 0
 
     def __len__(self) -> int:
-        return sum(event.cloud for event in self._events)
+        return sum(event.cloud for event in self._events) if self._events else 0  # asked for with every call
 
     @property
     def unsorted(self) -> int:

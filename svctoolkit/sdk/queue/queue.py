@@ -159,8 +159,8 @@ class Queue(Spool):
             parked = contents.count(connection, self.source, "parked") if connection else 0
             unsorted = self._memory.unsorted
             in_memory = len(self._memory) + unsorted
-            counts = self._reporter.tally.totals()
-            counts["recorded"] = counts.get("recorded", 0) + unsorted
+            counts = self._reporter.counts()
+            counts["recorded"] += unsorted
             return Numbers(self.count - len(self._undeleted.rows["cloud"]) + in_memory, parked, in_memory), counts
 
         return self._access.run(numbers, None, patience=1.0) or numbers(None)
@@ -238,5 +238,5 @@ class Queue(Spool):
         self._reporter.error(StorageError(text), topic="removed" if rows else "")
         self._database.close()
         self.count = 0
-        for at, body in rows:
-            self._memory.append(MemoryEvent(at, body, for_devices=False))
+        for at, body, user in rows:
+            self._memory.append(MemoryEvent(at, body, user, for_devices=False))

@@ -74,7 +74,8 @@ def says_wrong_key(response: Response) -> bool:
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds that a `Retry-After` asks for, at most a day; None if it asks nothing."""
-    seconds = retries.retry_after(headers.get("retry-after", ""), now)
+    header = headers.get("retry-after")
+    seconds = None if header is None else retries.retry_after(header, now)
     return None if seconds is None else min(seconds, _LONGEST_WAIT)
 
 

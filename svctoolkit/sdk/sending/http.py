@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from svctoolkit import __version__
 from svctoolkit.errors import DeliveryError
 from svctoolkit.sdk.base.transport import Answering, Request, Response
+from svctoolkit.sdk.sending.wire import read_answer, request_bytes
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
     from urllib.parse import SplitResult
 
 USER_AGENT = f"svctoolkit/{__version__} Python/{'.'.join(map(str, sys.version_info[:3]))}"
-_LONGEST_ANSWER = 4 << 20
-Place = tuple[str, str]  # scheme, and host with port
+Place = tuple[str, str, int]  # scheme, host with port, lane
 
 
 class HttpTransport:
@@ -27,6 +27,7 @@ class HttpTransport:
 
     def __init__(self) -> None:
         self._connections: dict[Place, HTTPConnection] = {}
+        self._unanswered: set[Place] = set()
         #: by place: what stands before the path, and the proxy's credentials, where there is a proxy without a tunnel
         self._proxied: dict[Place, tuple[str, dict[str, str]]] = {}
 
@@ -34,15 +35,18 @@ class HttpTransport:
         """The answer. Raises `DeliveryError` when there is none."""
         return self.begin(request)()
 
-    def begin(self, request: Request) -> Answering:
-        """Send the request, and do not wait for its answer. One request at a time is under way to a place."""
+    def begin(self, request: Request, lane: int = 0) -> Answering:
+        """Send the request, and do not wait for its answer. In each lane one request at a time is under way."""
         from http.client import HTTPException
         from urllib.parse import urlsplit
 
         address = urlsplit(request.url)
-        place = (address.scheme, address.netloc)
+        place = (address.scheme, address.netloc, lane)
         target = (address.path or "/") + (f"?{address.query}" if address.query else "")
+        if place in self._unanswered:  # whoever began it never came for the answer, which would be taken for the next
+            self._drop(place)
         reused = place in self._connections
+        self._unanswered.add(place)
         failure: Exception | None = None
         try:
             self._write(place, target, request)
@@ -65,6 +69,8 @@ class HttpTransport:
                 where = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
                 reason = str(error) or type(error).__name__
                 raise DeliveryError(f"no answer from {where}: {reason}", code=code) from error
+            finally:
+                self._unanswered.discard(place)
 
         return answer
 
@@ -74,6 +80,7 @@ class HttpTransport:
 
     def after_fork(self) -> None:
         self._connections.clear()
+        self._unanswered.clear()
 
     def _write(self, place: Place, target: str, request: Request) -> None:
         connection = self._connections.get(place) or self._connect(place, request.timeout)
@@ -83,33 +90,29 @@ class HttpTransport:
         absolute, authorization = self._proxied.get(place, ("", {}))
         headers = {"User-Agent": USER_AGENT, **authorization, **request.headers}
         try:
-            connection.request(request.method, absolute + target, body=request.body or None, headers=headers)
+            # One write for the whole request: one packet where it fits, one awakening of whoever reads it.
+            connection.send(request_bytes(request, place[1].rpartition("@")[2], absolute + target, headers))
         except BaseException:
             self._drop(place)
             raise
 
     def _receive(self, place: Place) -> Response:
-        from http.client import IncompleteRead
-
         try:
-            answer = self._connections[place].getresponse()
-            body = answer.read(_LONGEST_ANSWER)
-            if answer.length and len(body) < _LONGEST_ANSWER:
-                raise IncompleteRead(body, answer.length)
-            got = {name.lower(): value for name, value in answer.getheaders()}
-            if answer.will_close or not answer.isclosed():
+            with self._connections[place].sock.makefile("rb") as stream:
+                answer, keeps = read_answer(stream)
+            if not keeps:
                 self._drop(place)
         except BaseException:
             self._drop(place)
             raise
-        return Response(answer.status, got, body)
+        return answer
 
     def _connect(self, place: Place, timeout: float) -> HTTPConnection:
         from http.client import HTTPConnection, HTTPSConnection
         from urllib.parse import urlsplit
         from urllib.request import getproxies, proxy_bypass
 
-        scheme, netloc = place
+        scheme, netloc, _ = place
         host = urlsplit(f"//{netloc}")
         proxy = None if proxy_bypass(host.hostname or "") else getproxies().get(scheme)
         if proxy:

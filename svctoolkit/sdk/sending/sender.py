@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections import deque
 from enum import Enum
 from functools import partial
 from typing import NamedTuple
@@ -21,11 +21,12 @@ from svctoolkit.sdk.queue.claims import Batch, Parked, Row
 from svctoolkit.sdk.queue.queue import Queue
 from svctoolkit.sdk.sending.answers import Answer, Verdict, basic, describe, retry_after, verdict
 from svctoolkit.sdk.sending.http import HttpTransport
+from svctoolkit.sdk.sending.lanes import Lane, lanes
 from svctoolkit.sdk.sending.pause import Cause, Pause
 
 TIMEOUT = 15.0
 #: claimed and settled together
-_BATCHES = 4
+_BATCHES = 8
 _RENEWAL_SECONDS = 10.0
 _LOOPBACK = re.compile(r"https?://(localhost|127\.[\d.]+|\[::1\])(:|/|$)")
 
@@ -73,9 +74,10 @@ class Sender:
     def step(self, timeout: float = TIMEOUT) -> Step:
         """Send what waits and settle it. Raises nothing for the network's or the disk's sake.
 
-        Where many wait, several batches are claimed and settled as one, and the disk works while the data plane does:
-        with a batch on its way, what came of the ones before is stored and the next ones are claimed. `release` stores
-        the last and gives back what is claimed. No request has more than `flushQueueSize` events.
+        Where many wait, several batches are claimed and settled as one, two of them are under way at a time as far as
+        they are of different users, and the disk works while the data plane does: with batches on their way, what came
+        of the ones before is stored and the next ones are claimed. `release` stores the last and gives back what is
+        claimed. No request has more than `flushQueueSize` events.
         """
         if self._pause.blocks:
             return Step.PAUSED
@@ -84,17 +86,17 @@ class Sender:
         batch = following or self._queue.claim("cloud", max(size, self._several(self._queue.waiting)))
         if batch is None:
             return Step.NOTHING
-        requests = _split(batch.rows, size)
-        answering = self._begin(requests[0], timeout)
+        ways = lanes(batch, size, single=not isinstance(self._transport, HttpTransport))
+        under_way = deque((lane, self._begin(lane, timeout)) for lane in ways)
         self._following = self._store_last(size if following and batch.token else 0, len(batch.rows))
         self._queue.checkpoint()
         self._last = outcome = _Outcome(batch, [], [])
-        answer = self._settle(outcome, requests, answering, timeout)
-        if answer.verdict is not Verdict.DONE:
-            self.release()
+        answer, failed = self._settle(outcome, under_way, timeout)
+        if len(outcome.delivered) + len(outcome.parked) < len(batch.rows):
+            self.release()  # what is left goes before what follows
         elif self._following is None:
             self._following = self._store_last(size, 0)
-        return self._conclude(answer, min(size, len(batch.rows) - len(outcome.delivered) - len(outcome.parked)))
+        return self._conclude(answer, failed)
 
     def will_send(self, upto: int) -> bool:
         """Whether events not newer than `upto` are claimed for the next step."""
@@ -125,49 +127,57 @@ class Sender:
         return min(waiting // size, _BATCHES) * size
 
     def _settle(
-        self, outcome: _Outcome, requests: Sequence[Sequence[Row]], answering: Answering, timeout: float
-    ) -> Answer:
-        """Wait for the answers; halve a batch as long as something in it is refused. The last answer.
+        self, outcome: _Outcome, under_way: deque[tuple[Lane, Answering]], timeout: float
+    ) -> tuple[Answer, int]:
+        """Wait for the answers; halve a batch as long as something in it is refused. What counts of the answers, and
+        how many events were not taken.
 
-        It is over at the first failure, and begins no batch when its time is up.
+        Nothing is begun after the first failure, nor when the time is up; what is under way then is waited for.
         """
-        rows, halves = requests[0], list(requests[:0:-1])
-        end = time.monotonic() + timeout
-        renewal = time.monotonic() + _RENEWAL_SECONDS
-        while True:
+        end, renewal = time.monotonic() + timeout, time.monotonic() + _RENEWAL_SECONDS
+        failure, failed = None, 0
+        while under_way:
+            lane, answering = under_way.popleft()
             answer = self._answer(answering)
-            if answer.verdict is Verdict.DONE:
-                outcome.delivered.extend(rows)
-            elif answer.verdict is Verdict.REFUSED and len(rows) == 1:
-                outcome.parked.append(Parked(*rows[0], answer.status, answer.text))
-                self._tell_parked(rows[0][1], answer)
-            elif answer.verdict is Verdict.REFUSED:
-                half = len(rows) // 2
-                halves += [rows[half:], rows[:half]]
-            else:
-                return answer
+            if not self._take(answer, lane, outcome):
+                failure, failed = failure or answer, failed + len(lane.rows)
             now = time.monotonic()
-            if not halves or now > end:
-                return answer
+            if failure or lane.is_done or now > end:
+                continue
             if now > renewal:
                 self._queue.renew(outcome.batch)
                 renewal = now + _RENEWAL_SECONDS
-            rows = halves.pop()
-            answering = self._begin(rows, timeout)
+            lane.advance()
+            under_way.append((lane, self._begin(lane, timeout)))
+        return failure or answer, failed
 
-    def _conclude(self, answer: Answer, left: int) -> Step:
+    def _take(self, answer: Answer, lane: Lane, outcome: _Outcome) -> bool:
+        """What an answer means for the events of its request; false if they are to be sent again."""
+        rows = lane.rows
+        if answer.verdict is Verdict.DONE:
+            outcome.delivered.extend(rows)
+        elif answer.verdict is not Verdict.REFUSED:
+            return False
+        elif len(rows) == 1:
+            outcome.parked.append(Parked(*rows[0], answer.status, answer.text))
+            self._tell_parked(rows[0][1], answer)
+        else:
+            lane.halve()
+        return True
+
+    def _conclude(self, answer: Answer, failed: int) -> Step:
         if answer.verdict in (Verdict.DONE, Verdict.REFUSED):
             self._failures = 0
             self._pause.forget()
             return Step.SENT
         if answer.verdict is Verdict.LATER:
             self._failures += 1
-            self._reporter.count("retried", left)
+            self._reporter.count("retried", failed)
             wait = self._settings.backoff(self._failures) if answer.retry_after is None else answer.retry_after
             self.asked_to_wait = answer.retry_after is not None
             self.retry.set(wait)
             self._pause.lift()  # whoever answers something else has got over what the pause was for
-            text = f"{self.where} did not take {left} event(s): {answer.text}; next attempt in {wait:.1f} s"
+            text = f"{self.where} did not take {failed} event(s): {answer.text}; next attempt in {wait:.1f} s"
             error = DeliveryError(text, code="ERETRY", status=answer.status or 500)
             self._reporter.error(error, LogLevel.WARN, topic="not taken")
             return Step.LATER
@@ -195,8 +205,8 @@ class Sender:
         error = DeliveryError(text, code="EREFUSED", status=answer.status)
         self._reporter.error(error, LogLevel.WARN, topic="refused")
 
-    def _begin(self, rows: Sequence[Row], timeout: float) -> Answering:
-        body = _envelope([body for _, body in rows], self._settings.clock())
+    def _begin(self, lane: Lane, timeout: float) -> Answering:
+        body = _envelope([body for _, body in lane.rows], self._settings.clock())
         headers = {
             "Authorization": basic(self._key),
             "Content-Type": "application/json",
@@ -210,7 +220,7 @@ class Sender:
         request = Request("POST", f"{self.url}/v1/batch", headers, body, timeout)
         self._reporter.log(LogLevel.VERBOSE, "%d bytes to %s", len(body), request.url)
         if isinstance(self._transport, HttpTransport):
-            return self._transport.begin(request)
+            return self._transport.begin(request, lane.number)
         return partial(self._transport.send, request)
 
     def _answer(self, answering: Answering) -> Answer:
@@ -232,8 +242,3 @@ def _envelope(events: list[bytes], now: float) -> bytes:
     sent = f'"sentAt":"{iso(datetime.fromtimestamp(now, UTC))}"'.encode()
     ended = b"," + sent + b"}"
     return b"{" + sent + b',"batch":[' + (ended + b",").join([event[:-1] for event in events]) + ended + b"]}"
-
-
-def _split(rows: Sequence[Row], size: int) -> list[Sequence[Row]]:
-    """The rows of each request."""
-    return [rows[start : start + size] for start in range(0, len(rows), size)]

@@ -9,11 +9,15 @@ from urllib.parse import parse_qsl, quote
 
 _CAMPAIGN = {"utm_campaign": "name", "utm_source": "source", "utm_medium": "medium"}
 _LONGEST = 2000
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+#: In the list of trusted proxies: whoever comes through a Unix socket, and so has no address.
+UNIX = "unix"
 
 
 class WebRequest(NamedTuple):
-    """A request, as ASGI or WSGI has it. Header names are in lower case; `path` is decoded, `query` as it came."""
+    """A request, as ASGI or WSGI has it. Header names are in lower case; `path` is decoded, `query` as it came.
+
+    `peer` is no address (empty, "unix"...) if it came through a Unix socket.
+    """
 
     method: str
     scheme: str
@@ -23,14 +27,31 @@ class WebRequest(NamedTuple):
     headers: Mapping[str, str]
 
 
-def networks(addresses: Sequence[str]) -> tuple[Network, ...]:
-    """Addresses and networks of proxies. Raises `ValueError` for what is none."""
-    return tuple(ipaddress.ip_network(address, strict=False) for address in addresses)
+class Proxies(NamedTuple):
+    """Whose `X-Forwarded-*` headers are believed; `through_socket`: also of whoever comes through a Unix socket."""
+
+    networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
+    through_socket: bool
+
+    def sent(self, request: WebRequest) -> bool:
+        """Whether a request comes from one of them."""
+        return self.have(request.peer) if _address(request.peer) else self.through_socket
+
+    def have(self, hop: str) -> bool:
+        """Whether one of them has this address."""
+        address = _address(hop)
+        return bool(address) and any(ipaddress.ip_address(address) in network for network in self.networks)
 
 
-def page(request: WebRequest, trusted: Sequence[Network]) -> dict[str, str]:
+def proxies(listed: Sequence[str]) -> Proxies:
+    """Proxies by address, network, or as "unix". Raises `ValueError` for what is none of these."""
+    networks = tuple(ipaddress.ip_network(entry, strict=False) for entry in listed if entry != UNIX)
+    return Proxies(networks, UNIX in listed)
+
+
+def page(request: WebRequest, trusted: Proxies) -> dict[str, str]:
     """The page that was asked for: path, referrer, search, url; without what is empty."""
-    behind_proxy = _is_trusted(request.peer, trusted)
+    behind_proxy = trusted.sent(request)
     host = (behind_proxy and _last(request.headers.get("x-forwarded-host", ""))) or request.headers.get("host", "")
     scheme = (behind_proxy and _last(request.headers.get("x-forwarded-proto", ""))) or request.scheme
     search = f"?{request.query}" if request.query else ""
@@ -44,7 +65,7 @@ def page(request: WebRequest, trusted: Sequence[Network]) -> dict[str, str]:
     return {name: text[:_LONGEST] for name, text in properties.items() if text}
 
 
-def describe(request: WebRequest, trusted: Sequence[Network]) -> dict[str, object]:
+def describe(request: WebRequest, trusted: Proxies) -> dict[str, object]:
     """`ip`, `userAgent`, `locale`, `page` and `campaign`, as far as the request tells them."""
     members: dict[str, object] = {
         "ip": client_address(request, trusted),
@@ -56,36 +77,33 @@ def describe(request: WebRequest, trusted: Sequence[Network]) -> dict[str, objec
     return {name: value for name, value in members.items() if value}
 
 
-def client_address(request: WebRequest, trusted: Sequence[Network]) -> str:
+def client_address(request: WebRequest, trusted: Proxies) -> str:
     """The visitor's address: of those that a trusted proxy passes on, the last that is not itself a trusted proxy.
 
     What stands further in front was written by the visitor, and may be anything.
     """
-    chain = [*(hop.strip() for hop in request.headers.get("x-forwarded-for", "").split(",")), request.peer]
-    address = ""
-    for hop in reversed(chain):
+    address = _address(request.peer)
+    if not trusted.sent(request):
+        return address
+    for hop in reversed(request.headers.get("x-forwarded-for", "").split(",")):
         if not _address(hop):
             break
         address = _address(hop)
-        if not _is_trusted(hop, trusted):
+        if not trusted.have(hop):
             break
     return address
 
 
-def _is_trusted(hop: str, trusted: Sequence[Network]) -> bool:
-    address = _address(hop)
-    return bool(address) and any(ipaddress.ip_address(address) in network for network in trusted)
-
-
 def _address(hop: str) -> str:
-    """The address without port and brackets; empty if it is none."""
+    """The address without port and brackets, of IPv4 also where IPv6 carries it; empty if it is none."""
     text = hop.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        return str(ipaddress.ip_address(text))
+        address = ipaddress.ip_address(text)
+        return str(getattr(address, "ipv4_mapped", None) or address)
     except ValueError:
         return ""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import copy_context
 from typing import Any, Unpack
 
+from svctoolkit.json_types import Json
 from svctoolkit.sdk.client import ServiceClient
 from svctoolkit.sdk.web.request import WebRequest
 from svctoolkit.sdk.web.tracking import Tracking, TrackingSettings
@@ -21,7 +22,8 @@ class TrackingWSGI:
     ) -> None:
         self._app, self._tracking = app, Tracking(client, **settings)
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    # Any: the server's own callable (PEP 3333)
+    def __call__(self, environ: dict[str, Json], start_response: Callable[..., Any]) -> Iterable[bytes]:
         tracking, request = self._tracking, _request(environ)
         visitor = tracking.visitor(request, environ)
 

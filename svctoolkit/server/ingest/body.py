@@ -9,16 +9,14 @@ from starlette.requests import ClientDisconnect, Request
 
 from svctoolkit.server.ingest.refusals import TOO_LARGE, UNREADABLE, GatewayRefusal
 
-#: Bytes of a body after decompression, as in the real gateway.
-MAX_BODY = 4000 * 1024
 #: Checks of the events come before that of the size, up to this many times the limit.
 _ROOM = 4
 _SECONDS = 30.0  # for the whole body
 
 
-async def read_body(request: Request) -> bytes:
-    """The body, decompressed. Raises `GatewayRefusal`."""
-    most = MAX_BODY * _ROOM
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, decompressed. One somewhat over the limit is read, too. Raises `GatewayRefusal`."""
+    most = limit * _ROOM
     gzip = request.headers.get("content-encoding") == "gzip"
     unzip = zlib.decompressobj(zlib.MAX_WBITS | 16) if gzip else None
     chunks, size = [], 0

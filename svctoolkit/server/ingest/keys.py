@@ -7,10 +7,8 @@ import hmac
 from collections.abc import Mapping
 
 from svctoolkit.server.ingest.refusals import NO_KEY, SOURCE_DISABLED, UNKNOWN_KEY, GatewayRefusal
+from svctoolkit.server.web.requests import run_name
 from svctoolkit.workspace import Source, Workspace
-
-RUN_HEADER = "x-svctoolkit-run"
-_MAX_RUN = 200
 
 
 def source_of(
@@ -32,11 +30,6 @@ def source_of(
     if not source.enabled and not disabled:
         raise GatewayRefusal(*SOURCE_DISABLED)
     return source, run
-
-
-def run_name(text: str) -> str:
-    """The name of a run as it is kept: not too long, and without halves of surrogate pairs."""
-    return text[:_MAX_RUN].encode("utf-8", "replace").decode()
 
 
 def _source_with(workspace: Workspace, key: str) -> Source | None:

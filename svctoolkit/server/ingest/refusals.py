@@ -29,6 +29,7 @@ EMPTY_BATCH = 400, "empty batch payload"
 NO_EVENT = 400, "event is not a valid rudder event"
 NO_IDENTITY = 400, "request neither has anonymousId nor userId"
 TOO_LARGE = 413, "request size exceeds max limit"
+RUN_OVER = 410, "this run is over"
 UNREADABLE = 500, "failed to read body from request"
 
 

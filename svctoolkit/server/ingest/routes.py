@@ -17,14 +17,15 @@ from starlette.routing import Route
 
 from svctoolkit.errors import StoreError
 from svctoolkit.events import EVENT_TYPES
-from svctoolkit.server.ingest.body import MAX_BODY, read_body
-from svctoolkit.server.ingest.keys import RUN_HEADER, basic_user, run_name, source_of
+from svctoolkit.server.ingest.body import read_body
+from svctoolkit.server.ingest.keys import basic_user, source_of
 from svctoolkit.server.ingest.operations import SHORT_TYPES
-from svctoolkit.server.ingest.refusals import NO_KEY, NO_KEY_IN_QUERY, TOO_LARGE, GatewayRefusal, ok
+from svctoolkit.server.ingest.refusals import NO_KEY, NO_KEY_IN_QUERY, RUN_OVER, TOO_LARGE, GatewayRefusal, ok
 from svctoolkit.server.ingest.scan import Scan, excerpt, new_ids, scan
 from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.web.json import encode
+from svctoolkit.server.web.requests import run_of
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Source
 
@@ -40,10 +41,10 @@ def new_id() -> str:
 
 
 class Ingest:
-    """The routes that take events. `lenient` sets a bad event aside and takes the rest of its batch."""
+    """The routes that take events."""
 
-    def __init__(self, engine: Engine, *, lenient: bool, new_id: Callable[[], str] = new_id) -> None:
-        self._engine, self._lenient, self._new_id = engine, lenient, new_id
+    def __init__(self, engine: Engine, *, new_id: Callable[[], str] = new_id) -> None:
+        self._engine, self._new_id = engine, new_id
 
     def routes(self) -> list[Route]:
         posts: dict[str, Endpoint] = {"/v1/batch": self._batch, "/v1/b": self._batch, "/v1/import": self._import}
@@ -71,7 +72,7 @@ class Ingest:
 
     async def _ignore(self, request: Request) -> Response:
         """Reports of clients about themselves."""
-        await read_body(request)
+        await read_body(request, self._engine.knobs.limits.body)
         return ok()
 
     async def _pixel(self, kind: str, request: Request) -> Response:
@@ -89,7 +90,8 @@ class Ingest:
         try:
             source, run = source_of(self._engine.workspace, key, missing=NO_KEY_IN_QUERY)
             content = scan(body, kind)
-            await self._store(request, source, run, body, content.value, kind, [content.check(0)])
+            if run not in self._engine.closed_runs:
+                await self._store(request, source, run, body, content.value, kind, [content.check(0)])
         except GatewayRefusal as refusal:
             self._reject(source, run, refusal, body)
         return Response(_GIF, media_type="image/gif")
@@ -98,14 +100,14 @@ class Ingest:
         self, request: Request, kind: str = "", *, missing: tuple[int, str] = NO_KEY, by_user: bool = False
     ) -> Response:
         """One event of a type, or a batch."""
-        body, source, run = b"", None, run_name(request.headers.get(RUN_HEADER, ""))
+        body, source, run = b"", None, run_of(request)
         in_query = missing is NO_KEY_IN_QUERY
         try:
             key = request.query_params.get("writeKey", "") if in_query else basic_user(request.headers)
             if key or in_query:
                 source, of_key = source_of(self._engine.workspace, key, missing=missing)
                 run = run or of_key
-            body = await read_body(request)
+            body = await read_body(request, self._engine.knobs.limits.body)
             if source is None and not body:
                 raise GatewayRefusal(*NO_KEY)
             content = scan(body, kind, may_be_empty=by_user)
@@ -113,8 +115,10 @@ class Ingest:
                 source, of_key = source_of(self._engine.workspace, content.write_key)
                 run = run or of_key
             request.state.source, request.state.run = source.key, run
+            if run in self._engine.closed_runs:
+                return GatewayRefusal(*RUN_OVER).response()  # nobody looks at the run any more: nothing is kept of it
             heads, refusals = self._sort(content, by_user)
-            if len(body) > MAX_BODY:
+            if len(body) > self._engine.knobs.limits.body:
                 raise GatewayRefusal(*TOO_LARGE)
             if refusals:
                 value = content.without({refusal.position for refusal in refusals})
@@ -135,7 +139,7 @@ class Ingest:
             try:
                 heads.append(content.check(position))
             except GatewayRefusal as refusal:
-                if not by_user and not (self._lenient and not content.kind):
+                if not by_user and not (self._engine.knobs.lenient and not content.kind):
                     raise
                 refusals.append(refusal)
         return heads, refusals

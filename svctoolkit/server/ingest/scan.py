@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.events import MAX_DEPTH, too_deep
+from svctoolkit.json_types import Json
 from svctoolkit.server.ingest.refusals import EMPTY_BATCH, NO_EVENT, NO_IDENTITY, NO_JSON, GatewayRefusal
 from svctoolkit.server.store.enrich import message_id
 from svctoolkit.server.store.head import BOM, Head, head_of
@@ -57,12 +58,12 @@ class Scan:
             raise GatewayRefusal(*NO_IDENTITY, position)
         return head
 
-    def event(self, position: int) -> Any:
+    def event(self, position: int) -> Json:
         """One event for people to look at: as text where it cannot be kept as it is."""
         event = self.value["batch"][position]
         return json.dumps(event)[:_EXCERPT] if position in self.problems else event
 
-    def without(self, positions: Set[int]) -> Any:
+    def without(self, positions: Set[int]) -> Json:
         """The value of a batch without the events at these places."""
         return {"batch": [event for i, event in enumerate(self.value["batch"]) if i not in positions]}
 
@@ -84,7 +85,7 @@ def scan(body: bytes, kind: str, *, may_be_empty: bool = False) -> Scan:
     return Scan(value, kind, heads, problems)
 
 
-def parse_body(body: bytes) -> Any:
+def parse_body(body: bytes) -> Json:
     """The JSON value of a body. Raises `GatewayRefusal`."""
     try:
         return _DECODER.decode(body)
@@ -92,7 +93,7 @@ def parse_body(body: bytes) -> Any:
         return _decode_carefully(body)
 
 
-def excerpt(body: bytes, most: int = _EXCERPT) -> Any:
+def excerpt(body: bytes, most: int = _EXCERPT) -> Json:
     """The body for people to look at: its JSON value, else as much text as is worth keeping."""
     try:
         value = parse_body(body) if len(body) <= most else None

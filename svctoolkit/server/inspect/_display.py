@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit import display
 from svctoolkit.display import Html, pill
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http
 
@@ -20,6 +21,7 @@ _SHOWN = 50  # records of a table
 _FATES: dict[str, tuple[str, display.Kind]] = {
     "delivered": ("delivered", "ok"),
     "filtered": ("filtered", "plain"),
+    "unmapped": ("unmapped", "plain"),
     "dropped": ("dropped", "warning"),
     "failed": ("failed", "error"),
     "dead": ("dead", "error"),
@@ -55,7 +57,7 @@ def fate(status: str) -> Html:
     return pill(word, kind)
 
 
-def rows(found: Rows[Any], masker: Masker) -> Html:
+def rows(found: Rows[Json], masker: Masker) -> Html:
     """The last records as a table."""
     records = found[-_SHOWN:]
     if not records:
@@ -65,25 +67,28 @@ def rows(found: Rows[Any], masker: Masker) -> Html:
     return display.page(display.table(head, [mask(cells(one), masker) for one in records], caption=caption))
 
 
-def mask(cells: list[Any], masker: Masker) -> list[Any]:
+def mask(cells: list[Json], masker: Masker) -> list[Json]:
     return [masker.mask(cell) if type(cell) is str else cell for cell in cells]
 
 
-def received(one: Received) -> Html:
+def received(one: Received, masker: Masker) -> Html:
     facts = {"source": one.source, "received": _time(one.received_at), "run": one.run}
-    title = f"{one.type} {one.name}"
-    return display.page(display.facts({k: v for k, v in facts.items() if v}), display.tree(one.event, title))
+    title = masker.text(f"{one.type} {one.name}")
+    event = display.tree(masker.mask(dict(one.event)), title)
+    return display.page(display.facts({k: masker.text(v) for k, v in facts.items() if v}), event)
 
 
-def rejected(one: Rejected) -> Html:
+def rejected(one: Rejected, masker: Masker) -> Html:
     """Why, and what: the body may be anything, so it is not shown in full."""
     place = "" if one.position is None else f" (event {one.position} of its batch)"
-    return display.page(display.message(f"{one.status}: {one.reason}{place}", "error"))
+    return display.page(display.message(masker.text(f"{one.status}: {one.reason}{place}"), "error"))
 
 
 def delivery(one: Delivery, masker: Masker) -> Html:
     """The payload, the request as it was sent, and the answer."""
     facts = {"destination": one.destination, "attempt": str(one.attempt), "time": _time(one.at), "error": one.error}
+    if len(one.events) > 1:
+        facts["batch"] = f"{len(one.events)} events: {', '.join(one.events)}"
     head = [_status(one), display.facts({k: masker.mask(v) for k, v in facts.items() if v})]
     payload = display.tree(mask_http(masker.mask(dict(one.payload))), "payload", open_depth=1)
     return display.page(*head, display.columns(payload, display.tree(masker.mask(one.response), "response")))
@@ -92,12 +97,20 @@ def delivery(one: Delivery, masker: Masker) -> Html:
 def of_fate(one: Fate, masker: Masker) -> Html:
     """What became of the event, and the event."""
     facts = {"destination": one.destination, "by": one.by, "reason": one.reason, "attempts": str(one.attempts)}
+    if one.delivery is not None:
+        facts["request"] = f"number {one.delivery}, in which it has place {one.place}"
     table = display.facts({k: masker.mask(v) for k, v in facts.items() if v})
-    return display.page(fate(one.status), table, display.tree(one.event, f"{one.type} {one.name}"))
+    event = display.tree(masker.mask(dict(one.event)), masker.text(f"{one.type} {one.name}"))
+    return display.page(fate(one.status), table, event)
 
 
 def _status(one: Delivery) -> Html:
     return pill(one.status, "ok" if 200 <= one.status < 300 else "error")
+
+
+def _events(ids: Sequence[str]) -> str:
+    """The message id of one event, or how many there are and the first."""
+    return ids[0] if len(ids) == 1 else f"{len(ids)} from {ids[0]}" if ids else ""
 
 
 def _time(at: datetime) -> str:
@@ -119,10 +132,10 @@ _COLUMNS: dict[str, tuple[list[str], _Cells]] = {
         lambda r: [_clock(r.at), pill(r.status, "error"), r.reason, r.position, r.source],
     ),
     "Delivery": (
-        ["at (UTC)", "destination", "status", "attempt", "ms", "request", "message id"],
+        ["at (UTC)", "destination", "status", "attempt", "ms", "request", "events"],
         lambda r: [
             *(_clock(r.at), r.destination, _status(r), r.attempt, r.milliseconds),
-            *(f"{r.request.method} {r.request.url.partition('?')[0]}", r.message_id),
+            *(f"{r.request.method} {r.request.url.partition('?')[0]}", _events(r.events)),
         ],
     ),
     "Fate": (

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery import HttpRequest
+from svctoolkit.json_types import Json
 from svctoolkit.results import flat
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _CATEGORIES = ("type", "source", "destination", "by")
 
 
-def frame(records: Iterable[Any], masker: Masker) -> pd.DataFrame:
+def frame(records: Iterable[Json], masker: Masker) -> pd.DataFrame:
     """One row per record, one column per field; objects are spread over columns with dotted names."""
     import pandas as pd
 

@@ -47,6 +47,8 @@ class Metrics:
             ("rejected", "Refused requests and events.", ("source", "status")),
             ("deliveries", "Requests to destinations.", ("destination", "status")),
             ("fates", "What became of events.", ("destination", "fate")),
+            ("checks", "Events that were held against a tracking plan.", ("plan", "outcome")),
+            ("violations", "Breaches of tracking plans.", ("source", "type")),
         ):
             yield _family(f"{kind}_total", text, "counter", labels, self._engine.journal.counts(kind))
         streams = {(): self._engine.journal.feed.readers}

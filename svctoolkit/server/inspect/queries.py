@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from svctoolkit.json_types import Json
 from svctoolkit.server.inspect.exchange import time_of
+from svctoolkit.server.inspect.records import message_ids
 from svctoolkit.server.store.blob import unpack
 from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.store.records import (
@@ -15,12 +17,15 @@ from svctoolkit.server.store.records import (
     EVENTS,
     FATES,
     REJECTED,
+    VIOLATIONS,
     DeliveryRecord,
     EventRecord,
     FateRecord,
     Filter,
     Kind,
     Records,
+    ViolationRecord,
+    check_counts,
     fate_counts,
 )
 from svctoolkit.server.store.schema import RejectedRow
@@ -28,8 +33,8 @@ from svctoolkit.server.worker import Engine
 from svctoolkit.url_secrets import mask_http
 
 #: A record as JSON.
-Json: TypeAlias = dict[str, Any]
-_STATUSES = ("delivered", "filtered", "dropped", "failed", "pending", "dead")
+JsonRecord: TypeAlias = dict[str, Any]
+_STATUSES = ("delivered", "filtered", "dropped", "failed", "pending", "dead", "unmapped")
 #: What `/inspect` may be asked for: a parameter, and what it means.
 FILTERS: Mapping[str, str] = {
     "run": "Only what belongs to this run.",
@@ -40,10 +45,12 @@ FILTERS: Mapping[str, str] = {
     "user": "User id or anonymous id.",
     "status": "The fate, or the HTTP status.",
     "message_id": "The event's `messageId`.",
+    "violations": "`any` or `none`: whether an event breaks its tracking plan.",
+    "violation": "The type of a violation, such as `Required-Missing`.",
 }
 
 
-def page(engine: Engine, kind: str, chosen: Filter, after: int, limit: int) -> list[Json]:
+def page(engine: Engine, kind: str, chosen: Filter, after: int, limit: int) -> list[JsonRecord]:
     """Records of one kind whose `number` is greater than `after`, secrets masked."""
     record_kind, as_json = KINDS[kind]
     if kind == "dead":
@@ -56,10 +63,10 @@ def page(engine: Engine, kind: str, chosen: Filter, after: int, limit: int) -> l
     return [masker.mask(as_json(engine, record)) for record in records]
 
 
-def about(engine: Engine, seq: int) -> dict[str, list[Json]]:
+def about(engine: Engine, seq: int) -> dict[str, list[JsonRecord]]:
     """Everything about one event or refusal, by kind, secrets masked. All empty if it is not kept any more."""
     chosen, records = Filter(seq=seq), {}
-    for kind in ("events", "rejected", "fates", "deliveries"):
+    for kind in ("events", "rejected", "fates", "deliveries", "violations"):
         try:
             records[kind] = page(engine, kind, chosen, 0, -1)
         except KeyError:
@@ -67,7 +74,7 @@ def about(engine: Engine, seq: int) -> dict[str, list[Json]]:
     return records
 
 
-def counts(engine: Engine, run: str | None) -> dict[str, Any]:
+def counts(engine: Engine, run: str | None) -> dict[str, Json]:
     """How many there are of everything, of one run or of all."""
     store, by_status = engine.store, Counter[str]()
     for (_, status), number in fate_counts(store, run).items():
@@ -78,11 +85,17 @@ def counts(engine: Engine, run: str | None) -> dict[str, Any]:
         "rejected": Records(store, REJECTED, Filter(run=run)).count(),
         "deliveries": Records(store, DELIVERIES, Filter(run=run)).count(),
         **{status: by_status[status] for status in _STATUSES},
+        **_plan_counts(engine, run),
         "under_way": engine.pending.under_way(run),
     }
 
 
-def _event(engine: Engine, record: EventRecord) -> Json:
+def _plan_counts(engine: Engine, run: str | None) -> dict[str, int]:
+    found = check_counts(engine.store, run)
+    return {"checked": found.checked, "violated": found.violated, "dropped_by_plan": found.dropped}
+
+
+def _event(engine: Engine, record: EventRecord) -> JsonRecord:
     return {
         "number": record.seq,
         "source": record.source,
@@ -93,7 +106,7 @@ def _event(engine: Engine, record: EventRecord) -> Json:
     }
 
 
-def _refusal(_engine: Engine, record: RejectedRow) -> Json:
+def _refusal(_engine: Engine, record: RejectedRow) -> JsonRecord:
     return {
         "number": record.seq,
         "source": record.source,
@@ -106,11 +119,12 @@ def _refusal(_engine: Engine, record: RejectedRow) -> Json:
     }
 
 
-def _delivery(_engine: Engine, record: DeliveryRecord) -> Json:
+def _delivery(engine: Engine, record: DeliveryRecord) -> JsonRecord:
     return {
         "number": record.number,
         "seq": record.seq,
         "messageId": record.message_id,
+        "events": list(message_ids(engine, record)),
         "destination": record.destination,
         "run": record.run,
         "attempt": record.attempt,
@@ -121,7 +135,7 @@ def _delivery(_engine: Engine, record: DeliveryRecord) -> Json:
     }
 
 
-def _fate(_engine: Engine, record: FateRecord) -> Json:
+def _fate(_engine: Engine, record: FateRecord) -> JsonRecord:
     return {
         "number": record.seq,
         "messageId": record.message_id,
@@ -135,15 +149,41 @@ def _fate(_engine: Engine, record: FateRecord) -> Json:
         "reason": record.reason,
         "attempts": record.attempts,
         "at": iso(time_of(record.at)),
+        "outcome": record.outcome,
+        "delivery": record.delivery,
+        "place": record.place,
         **(unpack(record.detail) if record.detail else {}),
     }
 
 
+def _violation(_engine: Engine, record: ViolationRecord) -> JsonRecord:
+    return {
+        "number": record.number,
+        "seq": record.seq,
+        "messageId": record.message_id,
+        "source": record.source,
+        "type": record.type,
+        "name": record.name,
+        "run": record.run,
+        "plan": record.plan,
+        "version": record.version,
+        "violation": record.violation,
+        "property": record.property,
+        "path": record.path,
+        "schemaPath": record.schema_path,
+        "message": record.message,
+        "place": record.place,
+        "dropped": bool(record.dropped),
+        "at": iso(time_of(record.at)),
+    }
+
+
 #: kind -> the kind of record, and how it is written as JSON
-KINDS: Mapping[str, tuple[Kind[Any], Callable[[Engine, Any], Json]]] = {
+KINDS: Mapping[str, tuple[Kind[Any], Callable[[Engine, Any], JsonRecord]]] = {
     "events": (EVENTS, _event),
     "rejected": (REJECTED, _refusal),
     "deliveries": (DELIVERIES, _delivery),
+    "violations": (VIOLATIONS, _violation),
     "fates": (FATES, _fate),
     "dead": (FATES, _fate),
 }

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
 from svctoolkit.delivery import HttpRequest
+from svctoolkit.json_types import Json
 from svctoolkit.server.inspect.exchange import request_of, time_of
 from svctoolkit.server.store.blob import unpack
-from svctoolkit.server.store.records import DELIVERIES, DeliveryRecord, EventRecord, FateRecord, Filter, Records
+from svctoolkit.server.store.records import (
+    DELIVERIES,
+    DeliveryRecord,
+    EventRecord,
+    FateRecord,
+    Filter,
+    Records,
+    ViolationRecord,
+    carried_ids,
+)
 from svctoolkit.server.store.schema import RejectedRow
 from svctoolkit.server.worker import Engine
+
+
+def _text_of(record: Any) -> str:
+    """A record as its class would show it, secrets masked."""
+    members = ", ".join(f"{f.name}={getattr(record, f.name)!r}" for f in fields(record) if f.repr)
+    masked: str = record._engine.masker().text(f"{type(record).__name__}({members})")
+    return masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +50,16 @@ class Received:
     run: str
     received_at: datetime
     repeats: int | None
+    _engine: Engine = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return _text_of(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
         from svctoolkit.server.inspect._display import received
 
-        return display.bundle(received(self), repr(self))
+        return display.bundle(received(self, self._engine.masker()), repr(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +76,24 @@ class Rejected:
     source: str
     run: str
     at: datetime
+    _engine: Engine = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return _text_of(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
         from svctoolkit.server.inspect._display import rejected
 
-        return display.bundle(rejected(self), repr(self))
+        return display.bundle(rejected(self, self._engine.masker()), repr(self))
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """One request to a destination with its answer. `attempt` counts from 1; `part` numbers the payloads of an event.
+
+    `events` are the message ids of all events that it carries; `seq` and `message_id` are those of the first. `number`
+    is what fates name it by.
 
     `response` is parsed if it is JSON; of an answer of more than 1,000,000 bytes it is the start, as text. Without an
     answer `error` says why, and `status` is what the service reports. A store in a file has secrets masked here; one in
@@ -85,7 +114,12 @@ class Delivery:
     headers: Mapping[str, str] = field(repr=False)
     error: str
     milliseconds: float
+    number: int
+    events: tuple[str, ...]
     _engine: Engine = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return _text_of(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
@@ -100,8 +134,10 @@ class Fate:
 
     `status` is `delivered`, `filtered` (it was not meant to get there), `dropped` (by the user transformation),
     `failed` (no use in trying again), `dead` (tried too often) or `pending`; `by` is the stage that decided, `reason`
-    says why. `transformed` are the events after the user transformation, None without one. `retry_in` are the seconds
-    from the last attempt to the next one.
+    says why. `outcome` is what the last answer meant for it: `delivered`, `retry`, `throttle` or `abort`; `delivery` is
+    the number of the last request that carried it, and `place` its place among the events of that, from 0.
+    `transformed` are the events after the user transformation, None without one. `retry_in` are the seconds from the
+    last attempt to the next one.
     """
 
     seq: int
@@ -118,7 +154,13 @@ class Fate:
     at: datetime
     transformed: Sequence[Mapping[str, Any]] | None = field(repr=False)
     retry_in: float | None = field(repr=False)
+    outcome: str = field(repr=False)
+    delivery: int | None = field(repr=False)
+    place: int | None = field(repr=False)
     _engine: Engine = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return _text_of(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
@@ -127,15 +169,67 @@ class Fate:
         return display.bundle(of_fate(self, self._engine.masker()), repr(self))
 
     @property
-    def event(self) -> Mapping[str, Any]:
+    def event(self) -> Mapping[str, Json]:
         """The event as it was accepted."""
         return self._engine.events[self.seq]
 
     @property
-    def payloads(self) -> list[Mapping[str, Any]]:
-        """The payloads of the first attempt; later ones only send what is left."""
+    def payloads(self) -> list[Mapping[str, Json]]:
+        """The payloads of the first attempt, shared with other events where these are in the same batch."""
         first = Filter(seq=self.seq, destination=self.destination, attempt=1)
         return [unpack(record.data)["payload"] for record in Records(self._engine.store, DELIVERIES, first).page(0, -1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """One breach of a tracking plan: `violation` is its type, `property` the one that is missing or too much.
+
+    `path` is a JSON pointer into the event, `place` the `file:line:col` of what it breaks. `dropped` says that the
+    event went no further.
+    """
+
+    seq: int
+    message_id: str
+    source: str
+    type: str
+    name: str
+    plan: str
+    version: int
+    violation: str
+    property: str
+    path: str
+    message: str
+    place: str
+    dropped: bool
+    run: str
+    at: datetime
+    _engine: Engine = field(repr=False, compare=False)
+
+    @builtins.property  # there is a member of this name
+    def event(self) -> Mapping[str, Json]:
+        """The event as it was accepted."""
+        return self._engine.events[self.seq]
+
+
+def breach(engine: Engine, record: ViolationRecord) -> Breach:
+    return Breach(
+        record.seq,
+        record.message_id,
+        record.source,
+        record.type,
+        record.name,
+        record.plan,
+        record.version,
+        record.violation,
+        record.property,
+        record.path,
+        record.message,
+        record.place,
+        bool(record.dropped),
+        record.run,
+        time_of(record.at),
+        engine,
+    )
 
 
 def received(engine: Engine, record: EventRecord) -> Received:
@@ -149,12 +243,13 @@ def received(engine: Engine, record: EventRecord) -> Received:
         record.run,
         time_of(record.at),
         record.repeats,
+        engine,
     )
 
 
-def rejected(_engine: Engine, row: RejectedRow) -> Rejected:
+def rejected(engine: Engine, row: RejectedRow) -> Rejected:
     body, at = unpack(row.body), time_of(row.at)
-    return Rejected(row.status, row.reason, body, row.position, row.source, row.run, at)
+    return Rejected(row.status, row.reason, body, row.position, row.source, row.run, at, engine)
 
 
 def delivery(engine: Engine, record: DeliveryRecord) -> Delivery:
@@ -174,8 +269,15 @@ def delivery(engine: Engine, record: DeliveryRecord) -> Delivery:
         data["headers"],
         data["error"],
         data["milliseconds"],
+        record.number,
+        message_ids(engine, record),
         engine,
     )
+
+
+def message_ids(engine: Engine, record: DeliveryRecord) -> tuple[str, ...]:
+    """The message ids of all events that a request carries."""
+    return (record.message_id,) if record.events == 1 else tuple(carried_ids(engine.store, record.number))
 
 
 def fate(engine: Engine, record: FateRecord) -> Fate:
@@ -195,5 +297,8 @@ def fate(engine: Engine, record: FateRecord) -> Fate:
         time_of(record.at),
         detail.get("transformed"),
         detail.get("retry_in"),
+        record.outcome,
+        record.delivery,
+        record.place,
         engine,
     )

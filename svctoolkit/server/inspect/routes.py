@@ -37,7 +37,7 @@ class Page(Struct, frozen=True):
 
 class Counts(Struct, frozen=True):
     """How many there are. `repeated` are events that had come before, by their `messageId`; `delivered` to `dead` count
-    events by destination, and so does `under_way`.
+    events by destination, and so does `under_way`. `checked` events were held against a tracking plan.
     """
 
     received: int
@@ -50,6 +50,9 @@ class Counts(Struct, frozen=True):
     pending: int
     dead: int
     deliveries: int
+    checked: int
+    violated: int
+    dropped_by_plan: int
     under_way: dict[str, int]
 
 
@@ -61,6 +64,7 @@ class Links(Struct, frozen=True):
     rejected: str
     deliveries: str
     fates: str
+    violations: str
     dead: str
     wait: str
     stream: str
@@ -112,14 +116,16 @@ class Inspect:
             return all(now[name] >= number for name, number in least.items())
 
         self._engine.wake()
-        if await self._engine.bell.wait_async(met, timeout):
+        with self._engine.hurry(run):
+            reached = await self._engine.bell.wait_async(met, timeout)
+        if reached:
             return json_response(counts(self._engine, run))
         what = " and ".join(f"{name} >= {number}" for name, number in least.items()) or "nothing under way"
         message = f"not so after {timeout:g} s: {what}; {self._engine.pending.describe(run)}"
         return json_response({"message": message, "counts": counts(self._engine, run)}, 409)
 
     async def stream(self, request: Request) -> Response:
-        """Server-sent events: `received`, `rejected`, `delivery`, `fate`, each with a JSON object."""
+        """Server-sent events: `received`, `rejected`, `delivery`, `fate`, `violation`, each with a JSON object."""
         query = dict(request.query_params)
         query.setdefault("after", request.headers.get("last-event-id", ""))
         after = _number(query, "after", 0) if query["after"] else None
@@ -219,9 +225,9 @@ class Inspect:
 
 
 _STREAM = (
-    "Server-sent events: received, rejected, delivery, fate, each with a JSON object and a number as `id`. A reader "
-    "that is too far behind gets an event `missed` with the number of changes that are gone: `after` is the last one "
-    "that it got, `before` the next that it gets. `/inspect/events` and the other lists still have the records."
+    "Server-sent events: received, rejected, delivery, fate, violation, each with a JSON object and a number as `id`. "
+    "A reader that is too far behind gets an event `missed` with the number of changes that are gone: `after` is the "
+    "last one that it got, `before` the next that it gets. `/inspect/events` and the other lists have the records."
 )
 _AFTER = Parameter(
     "after",
@@ -241,6 +247,10 @@ def _filter(query: dict[str, str]) -> Filter:
     for name, value in members.items():
         if name in ("since", "until"):
             members[name] = _seconds_of(name, value)
+        elif name == "violations":
+            if value not in ("any", "none"):
+                refuse(f"violations must be any or none, not {value[:50]!r}")
+            members[name] = value == "any"
         elif name not in FILTERS:
             names = ", ".join((*FILTERS, "since", "until"))
             refuse(f"there is no filter {name[:50]!r}; the filters are {names}")

@@ -11,7 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from svctoolkit.server.worker import Engine
 
 _ALIVE = 15.0  # seconds without changes after which a reader gets a sign of life
-_PAUSE = 0.02  # seconds, times the number of readers, between two parts: what happens meanwhile is told together
+_PAUSE = 0.05  # seconds, times the number of readers, between two parts: what happens meanwhile is told together
 _LONGEST_PAUSE = 0.25
 _AT_ONCE = 1000  # changes
 _FAREWELL = 1.0  # seconds that a reader has for the last changes when the data plane stops
@@ -70,7 +70,7 @@ class ChangeStream(Response):
         return b"event: missed\ndata: %s\n\n%s" % (msgspec.json.encode(missed), b"".join(reading.frames))
 
     async def _until_closed(self) -> None:
-        await self._bell.wait_async(lambda: False, None)
+        await self._bell.wait_closed()
         await asyncio.sleep(_FAREWELL)
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from svctoolkit.json_types import Json
 from svctoolkit.server.inspect import arrivals, queries, records
 from svctoolkit.server.inspect.arrivals import Arrival
-from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected
+from svctoolkit.server.inspect.records import Breach, Delivery, Fate, Received, Rejected
 from svctoolkit.server.store.records import (
     DELIVERIES,
     EVENTS,
     FATES,
     REJECTED,
+    VIOLATIONS,
     Filter,
     Kind,
     Records,
@@ -31,7 +33,8 @@ _PAGE = 500
 class Rows(Sequence[T], Generic[T]):
     """Records of one kind, oldest first. Always what is there now: it grows while the data plane works."""
 
-    def __init__(self, engine: Engine, kind: Kind[Any], chosen: Filter, build: Callable[[Engine, Any], T]) -> None:
+    # Any: rows of one of several kinds
+    def __init__(self, engine: Engine, kind: Kind[Any], chosen: Filter, build: Callable[[Engine, Json], T]) -> None:
         self._engine, self._build = engine, build
         self._records: Records[Any] = Records(engine.store, kind, chosen)
 
@@ -124,6 +127,21 @@ class View:
         """One record for each event and destination that its source is connected to."""
         return Rows(self._engine, FATES, Filter(run=self._run), records.fate)
 
+    @property
+    def violations(self) -> Rows[Breach]:
+        """One record for each breach of a tracking plan."""
+        return Rows(self._engine, VIOLATIONS, Filter(run=self._run), records.breach)
+
+    @property
+    def conforming(self) -> Rows[Received]:
+        """The accepted events without violations."""
+        return Rows(self._engine, EVENTS, Filter(run=self._run, violations=False), records.received)
+
+    @property
+    def violating(self) -> Rows[Received]:
+        """The accepted events with violations."""
+        return Rows(self._engine, EVENTS, Filter(run=self._run, violations=True), records.received)
+
     def newest(
         self,
         limit: int = 50,
@@ -142,7 +160,7 @@ class View:
         chosen = Selection(self._run, source, type, destination, status, text)
         return arrivals.newest(self._engine, chosen, limit)
 
-    def about(self, seq: int) -> dict[str, list[queries.Json]]:
+    def about(self, seq: int) -> dict[str, list[queries.JsonRecord]]:
         """Everything about one event or refusal as `/inspect` shows it: `events`, `rejected`, `fates`, `deliveries`."""
         return queries.about(self._engine, seq)
 

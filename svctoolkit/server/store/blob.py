@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import Any
 
 import msgspec
+
+from svctoolkit.json_types import Json
 
 _COMPRESSED = 16_384  # bytes
 
 
-def pack(value: Any) -> bytes:
+def pack(value: Json) -> bytes:
     """A JSON value for a `blob` column. Much of it is compressed; for little, that costs more than it saves."""
     try:
         content = msgspec.json.encode(value)
@@ -20,7 +21,7 @@ def pack(value: Any) -> bytes:
     return zlib.compress(content, 1) if len(content) > _COMPRESSED else content
 
 
-def unpack(blob: bytes) -> Any:
+def unpack(blob: bytes) -> Json:
     """What `pack` was given."""
     content = zlib.decompress(blob) if blob[:1] == b"x" else blob  # no JSON starts with an x
     try:

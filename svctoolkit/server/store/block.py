@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.server.store.enrich import enrich, identity, message_id
 from svctoolkit.server.store.head import Head, decode_body, head_of
 from svctoolkit.server.store.schema import BlockRow
@@ -54,7 +55,7 @@ class Block:
         return self.scanned
 
     @cached_property
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[dict[str, Json]]:
         """The events, with everything that the gateway and the processor add."""
         value = decode_body(self.body) if self.parsed is None else self.parsed
         ids, received = iter(self.ids), datetime.fromtimestamp(self.at, UTC)

@@ -7,6 +7,7 @@ survives the end of the process, and after a power failure some deliveries may b
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -19,6 +20,7 @@ from typing import Any, TypeAlias
 from weakref import finalize
 
 from svctoolkit.errors import ConfigError, StoreError, ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.server.store.schema import TABLES, VERSION, BlockRow, RejectedRow, Row, ddl
 
 Write: TypeAlias = Callable[[sqlite3.Connection], None]
@@ -83,7 +85,8 @@ class Store:
             self._queue.put((item, future))
         return future
 
-    def read(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    # Any: whatever columns the statement names
+    def read(self, sql: str, values: Sequence[Json] = ()) -> list[tuple[Any, ...]]:
         """The rows that `sql` gives. For this package; others call what knows the tables. Raises `StoreError`."""
         try:
             with self._reading:
@@ -191,6 +194,10 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _open(path: Path | None, synchronous: str) -> sqlite3.Connection:
+    if path is not None:
+        with suppress(OSError):  # SQLite tells what is wrong
+            # events are kept as they came; SQLite would let everybody read them. Its log gets the rights of the file
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(
         path or ":memory:", isolation_level=None, check_same_thread=False, timeout=30, cached_statements=256
     )

@@ -13,11 +13,13 @@ from typing import Any
 
 import msgspec
 
+from svctoolkit.json_types import Json
+
 _VARIANT = "89ab"
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch  # what `iso` writes
 
 
-def identity(value: Any) -> str:
+def identity(value: Json) -> str:
     """A user id as text, trimmed and without invisible characters: what is no text as its JSON, null as nothing."""
     if value is None:
         return ""
@@ -34,7 +36,7 @@ def _json(value: Any) -> str:
         return json.dumps(value, separators=(",", ":"))
 
 
-def message_id(value: Any) -> str:
+def message_id(value: Json) -> str:
     """The `messageId` of an event as it counts, or an empty text where a new one is needed."""
     return value.strip() if isinstance(value, str) else ""
 
@@ -53,7 +55,7 @@ def iso(moment: datetime) -> str:
     return f"{moment.isoformat(timespec='milliseconds')[:23]}Z"
 
 
-def moment(value: Any) -> datetime | None:
+def moment(value: Json) -> datetime | None:
     """A time in UTC, or None for what is no time. A time without a zone is UTC."""
     if not isinstance(value, str):
         return None
@@ -66,7 +68,9 @@ def moment(value: Any) -> datetime | None:
         return None
 
 
-def enrich(event: dict[str, Any], ids: tuple[str, str], received: datetime, ip: str, new_id: Callable[[], str]) -> None:
+def enrich(
+    event: dict[str, Json], ids: tuple[str, str], received: datetime, ip: str, new_id: Callable[[], str]
+) -> None:
     """Complete `event` in place. `ids` are its `identity` as user and as anonymous; `received` is in UTC.
 
     `messageId` is made where it is blank or no text. `timestamp` stays if it is a time, else it is the time of receipt

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from svctoolkit.json_types import Json
 from svctoolkit.server.store.enrich import identity
 
 _DECODER = msgspec.json.Decoder()
@@ -32,11 +33,11 @@ class Head(msgspec.Struct, gc=False, rename="camel"):
 _MEMBERS = Head.__struct_encode_fields__
 
 
-def head_of(event: dict[str, Any]) -> Head:
+def head_of(event: dict[str, Json]) -> Head:
     return Head(*map(event.get, _MEMBERS))
 
 
-def decode_body(body: bytes) -> Any:
+def decode_body(body: bytes) -> Json:
     """The JSON value of a body. Raises `ValueError` for what is no JSON, or nested too deeply to be held."""
     try:
         return _DECODER.decode(body)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from svctoolkit.server.store.database import Store
-from svctoolkit.server.store.schema import TABLES, DeliveryRow, EventRow, FateRow, RejectedRow, Row, marks
+from svctoolkit.server.store.schema import TABLES, DeliveryRow, EventRow, FateRow, RejectedRow, Row, ViolationRow, marks
 
 _WITHIN = 5000  # events that a selection of the newest looks at: a bound for what one question can cost
 
@@ -38,6 +38,7 @@ class DeliveryRecord(NamedTuple):
     status: int
     at: float
     data: bytes
+    events: int
 
 
 class FateRecord(NamedTuple):
@@ -56,15 +57,41 @@ class FateRecord(NamedTuple):
     run: str
     at: float
     detail: bytes | None
+    outcome: str
+    delivery: int | None
+    place: int | None
 
 
-R = TypeVar("R", bound=EventRecord | DeliveryRecord | FateRecord | RejectedRow)
+class ViolationRecord(NamedTuple):
+    """A `ViolationRow` with what the event is known by."""
+
+    number: int
+    seq: int
+    message_id: str
+    source: str
+    type: str
+    name: str
+    plan: str
+    version: int
+    violation: str
+    property: str
+    path: str
+    schema_path: str
+    message: str
+    place: str
+    dropped: int
+    run: str
+    at: float
+
+
+R = TypeVar("R", bound=EventRecord | DeliveryRecord | FateRecord | RejectedRow | ViolationRecord)
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """Which records: each member that is not None must fit. What a kind of record does not have fits nothing.
 
+    `violations` says whether an event has any, `violation` is the type of one.
     `status` is a fate, or an HTTP status as text; `since` and `until` are seconds since 1970.
     """
 
@@ -82,6 +109,8 @@ class Filter:
     attempt: int | None = None
     succeeded: bool | None = None
     repeated: bool | None = None
+    violations: bool | None = None
+    violation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +142,7 @@ class Kind(Generic[R]):
 EVENTS = Kind(EventRecord, EventRow, "seq", "o.seq")
 REJECTED = Kind(RejectedRow, RejectedRow, "seq", "o.seq")
 DELIVERIES = Kind(DeliveryRecord, DeliveryRow, "number", "o.number", with_events=True)
+VIOLATIONS = Kind(ViolationRecord, ViolationRow, "number", "o.number", with_events=True)
 FATES = Kind(FateRecord, FateRow, "seq", "o.seq, o.destination", with_events=True)
 
 
@@ -165,6 +195,13 @@ def _conditions(kind: Kind[Any], chosen: Filter) -> Iterator[tuple[str, Sequence
             yield _condition(kind, field.name, value)
 
 
+#: A request belongs to each event that it carries.
+_OF_BATCH = {
+    "seq": ("o.seq", "where seq"),
+    "message_id": ("e.id", "join events b using (seq) where b.id"),
+}
+
+
 def _condition(kind: Kind[Any], name: str, value: Any) -> tuple[str, Sequence[Any]]:
     """A condition with its values; one that nothing meets for what the kind does not have."""
     if name in ("since", "until"):
@@ -173,12 +210,32 @@ def _condition(kind: Kind[Any], name: str, value: Any) -> tuple[str, Sequence[An
         return f"({kind.column('user')} = ? or {kind.column('anonymous')} = ?)", (value, value)
     if name == "succeeded" and kind is DELIVERIES:
         return "(o.status between 200 and 299) = ?", (value,)
+    if name in _OF_BATCH and kind is DELIVERIES:
+        own, carried = _OF_BATCH[name]
+        return f"({own} = ? or o.number in (select number from carried {carried} = ?))", (value, value)
     if name == "repeated" and kind.column("repeats"):
         return f"({kind.column('repeats')} is not null) = ?", (value,)
+    if name == "violations" and kind is EVENTS:
+        return "exists (select 1 from violations v where v.seq = o.seq) = ?", (value,)
     column = kind.column(name)
     if not column:
         return "0", ()
     return f"cast({column} as text) = ?" if name == "status" else f"{column} = ?", (value,)
+
+
+class CheckCounts(NamedTuple):
+    """How many events were held against a tracking plan, and how many of those broke it, and were dropped by it."""
+
+    checked: int
+    violated: int
+    dropped: int
+
+
+def check_counts(store: Store, run: str | None = None) -> CheckCounts:
+    """What tracking plans have said, of one run or of all."""
+    where, values = ("", []) if run is None else (" where run = ?", [run])
+    sql = f"select count(*), coalesce(sum(violations > 0), 0), coalesce(sum(dropped), 0) from checks{where}"
+    return CheckCounts(*store.read(sql, values)[0])
 
 
 def fate_counts(store: Store, run: str | None = None) -> dict[tuple[str, str], int]:
@@ -186,6 +243,12 @@ def fate_counts(store: Store, run: str | None = None) -> dict[tuple[str, str], i
     where, values = ("", []) if run is None else (" where run = ?", [run])
     sql = f"select destination, status, count(*) from fates{where} group by 1, 2 order by 1, 2"
     return {(destination, status): number for destination, status, number in store.read(sql, values)}
+
+
+def carried_ids(store: Store, number: int) -> list[str]:
+    """The message ids of the events of a delivery that carries several, in their order."""
+    sql = "select e.id from carried c join events e using (seq) where c.number = ? order by c.place"
+    return [message_id for (message_id,) in store.read(sql, (number,))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Retention:
 class Pruner:
     """Keeps the store within its `Retention`. Events that are pending somewhere stay."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], retention: Retention) -> None:
+    def __init__(self, store: Store, clock: Callable[[], datetime], retention: Callable[[], Retention]) -> None:
         self._store, self._clock, self._retention = store, clock, retention
         self._next = self._done_to = self._times = 0
 
@@ -50,12 +50,13 @@ class Pruner:
         self._times += 1
         if self._times % _ROUND == 0:
             self._done_to = 0
-        limit = self._clock().timestamp() - self._retention.seconds
-        last = max(newest - self._retention.events, to.execute(_AGED, (limit,)).fetchone()[0] or 0)
+        retention = self._retention()
+        limit = self._clock().timestamp() - retention.seconds
+        last = max(newest - retention.events, to.execute(_AGED, (limit,)).fetchone()[0] or 0)
         first = to.execute("select min(seq) from events where seq > ?", (self._done_to,)).fetchone()[0]
         if first is not None and first <= last:
             last = min(last, first + _AT_ONCE)
-            for table in ("deliveries", "fates", "events"):
+            for table in ("carried", "deliveries", "violations", "checks", "fates", "events"):
                 settled = _SETTLED.format(table)
                 to.execute(f"delete from {table} where seq between ? and ? and {settled}", (first, last))
             to.execute(_EMPTY_BLOCKS, (last, last))

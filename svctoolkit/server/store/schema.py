@@ -4,7 +4,10 @@ blocks       the accepted requests as they came. Written before the reply.
 events       one row per event, for looking up. `seq` numbers the events; a block starts with the seq `first`.
 fates        what became of an event at one destination
 deliveries   every request to a destination with its answer
+carried      which events a request carried, for requests of several
 rejected     what was refused, and why
+checks       which events were held against a tracking plan, and what that came to
+violations   what they broke
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
+from svctoolkit.json_types import Json
+
 #: Raised with every change of a table: a store of another version is refused.
-VERSION = 2
+VERSION = 3
 
 
 class BlockRow(NamedTuple):
@@ -49,7 +54,11 @@ class EventRow(NamedTuple):
 
 
 class FateRow(NamedTuple):
-    """What became of one event at one destination. `detail` is packed JSON."""
+    """What became of one event at one destination. `detail` is packed JSON.
+
+    `outcome` is what the last answer meant for it, `delivery` the number of the last request that carried it, and
+    `place` its place in that. `since` is the time of the first attempt. `alone` is 1 if it must share no request.
+    """
 
     seq: int
     destination: str
@@ -60,10 +69,26 @@ class FateRow(NamedTuple):
     attempts: int
     at: float
     detail: bytes | None
+    outcome: str = ""
+    delivery: int | None = None
+    place: int | None = None
+    since: float | None = None
+    alone: int = 0
+
+
+class CarriedRow(NamedTuple):
+    """One event among the several that a request carried."""
+
+    number: int
+    place: int
+    seq: int
 
 
 class DeliveryRow(NamedTuple):
-    """One request to a destination. `data` is packed JSON: payload, request, response, headers, error, milliseconds."""
+    """One request to a destination. `seq` is its first event, `events` how many it carries.
+
+    `data` is packed JSON: payload, request, response, headers, error, milliseconds.
+    """
 
     number: int
     seq: int
@@ -74,6 +99,7 @@ class DeliveryRow(NamedTuple):
     status: int
     at: float
     data: bytes
+    events: int = 1
 
 
 class RejectedRow(NamedTuple):
@@ -89,26 +115,65 @@ class RejectedRow(NamedTuple):
     body: bytes
 
 
-Row: TypeAlias = BlockRow | EventRow | FateRow | DeliveryRow | RejectedRow
+class CheckRow(NamedTuple):
+    """An event that was held against a tracking plan. `mark` is packed JSON: what its context gets, if anything."""
+
+    seq: int
+    run: str
+    plan: str
+    version: int
+    violations: int
+    dropped: int
+    unchecked: str
+    mark: bytes | None
+
+
+class ViolationRow(NamedTuple):
+    """One breach of a tracking plan. `path` and `schema_path` are JSON pointers, `place` is where the rule stands."""
+
+    number: int
+    seq: int
+    run: str
+    plan: str
+    version: int
+    violation: str
+    property: str
+    path: str
+    schema_path: str
+    message: str
+    place: str
+    dropped: int
+    at: float
+
+
+Row: TypeAlias = BlockRow | EventRow | FateRow | DeliveryRow | CarriedRow | RejectedRow | CheckRow | ViolationRow
 TABLES: Mapping[type[Row], str] = {
     BlockRow: "blocks",
     EventRow: "events",
     FateRow: "fates",
     DeliveryRow: "deliveries",
+    CarriedRow: "carried",
     RejectedRow: "rejected",
+    CheckRow: "checks",
+    ViolationRow: "violations",
 }
 _KEYS: Mapping[type[Row], str] = {
     BlockRow: "first",
     EventRow: "seq",
     FateRow: "seq, destination",
     DeliveryRow: "number",
+    CarriedRow: "number, place",
     RejectedRow: "seq",
+    CheckRow: "seq",
+    ViolationRow: "number",
 }
 _INDEXES = """
 create index if not exists unrouted on blocks(first) where routed = 0;
 create index if not exists digests on events(digest);
 create index if not exists pending on fates(destination, seq) where status = 'pending';
 create index if not exists of_event on deliveries(seq);
+create index if not exists carried_event on carried(seq);
+create index if not exists violations_of_event on violations(seq);
 """
 _SQL_TYPES = {int: "integer", float: "real", str: "text", bytes: "blob"}
 
@@ -135,7 +200,7 @@ def columns(row: type[Row], prefix: str = "") -> str:
     return ", ".join(f"{prefix}{name}" for name in row._fields)
 
 
-def marks(values: Iterable[Any]) -> str:
+def marks(values: Iterable[Json]) -> str:
     """As many question marks as there are values."""
     return ",".join("?" for _ in values)
 

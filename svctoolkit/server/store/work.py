@@ -12,7 +12,18 @@ from typing import Any, NamedTuple
 
 from svctoolkit.server.store.block import Block, block_of
 from svctoolkit.server.store.database import Store, insert
-from svctoolkit.server.store.schema import BlockRow, DeliveryRow, EventRow, FateRow, RejectedRow, columns, marks
+from svctoolkit.server.store.schema import (
+    BlockRow,
+    CarriedRow,
+    CheckRow,
+    DeliveryRow,
+    EventRow,
+    FateRow,
+    RejectedRow,
+    ViolationRow,
+    columns,
+    marks,
+)
 
 _CACHED_BLOCKS, _CACHED_BYTES = 16, 8 << 20
 _BLOCKS = f"select {columns(BlockRow)} from blocks"
@@ -30,6 +41,15 @@ class PendingEvent(NamedTuple):
     name: str
     attempts: int
     first_at: float | None
+    alone: int
+    mark: bytes | None
+
+
+class SentRequest(NamedTuple):
+    """A request that was made: its row, without a number yet, and the seqs of the events that it carried."""
+
+    row: DeliveryRow
+    seqs: Sequence[int]
 
 
 class Duplicate(NamedTuple):
@@ -45,6 +65,7 @@ class Work:
     def __init__(self, store: Store) -> None:
         self._store = store
         # Numbered as they are stored, so whoever pages through them by number misses none.
+        self._violation_numbers = count(store.read("select coalesce(max(number), 0) + 1 from violations")[0][0])
         self._delivery_numbers = count(store.read("select coalesce(max(number), 0) + 1 from deliveries")[0][0])
 
     def count_unrouted(self) -> int:
@@ -75,7 +96,12 @@ class Work:
         return known
 
     def save_routes(
-        self, blocks: Sequence[Block], events: Sequence[EventRow], fates: Sequence[FateRow]
+        self,
+        blocks: Sequence[Block],
+        events: Sequence[EventRow],
+        fates: Sequence[FateRow],
+        checks: Sequence[CheckRow] = (),
+        violations: Sequence[ViolationRow] = (),
     ) -> Future[None]:
         """Blocks are routed together with what came of it, or not at all."""
         ends = blocks[0].first, blocks[-1].first
@@ -83,6 +109,8 @@ class Work:
         def save(to: sqlite3.Connection) -> None:
             insert(to, events)
             insert(to, fates)
+            insert(to, checks)
+            insert(to, [row._replace(number=next(self._violation_numbers)) for row in violations])
             to.execute("update blocks set routed = 1 where first between ? and ?", ends)
 
         return self._store.write(save)
@@ -91,14 +119,22 @@ class Work:
         return self._store.write(lambda to: insert(to, [row]))
 
     def save_results(
-        self, fates: Sequence[FateRow], deliveries: Sequence[DeliveryRow], saved: Callable[[list[DeliveryRow]], None]
+        self,
+        fates: Sequence[FateRow],
+        requests: Sequence[SentRequest],
+        saved: Callable[[list[DeliveryRow]], None],
     ) -> Future[None]:
-        """Store what attempts came to. `saved` gets the deliveries with their numbers, within the transaction."""
+        """Store what attempts came to. `saved` gets the deliveries with their numbers, within the transaction.
+
+        The `delivery` of a fate is the place of its request among `requests`; in the store it is the number.
+        """
 
         def save(to: sqlite3.Connection) -> None:
-            insert(to, fates)
-            numbered = [row._replace(number=next(self._delivery_numbers)) for row in deliveries]
+            numbered = [request.row._replace(number=next(self._delivery_numbers)) for request in requests]
             insert(to, numbered)
+            pairs = zip(numbered, requests, strict=True)
+            insert(to, [row for delivery, request in pairs for row in _carried(delivery, request)])
+            insert(to, [_numbered(fate, numbered) for fate in fates])
             saved(numbered)
 
         return self._store.write(save)
@@ -108,15 +144,20 @@ class Work:
         sql = "select destination, run, count(*) from fates where status = 'pending' group by destination, run"
         return Counter({(destination, run): number for destination, run, number in self._store.read(sql)})
 
-    def pending_events(self, destination: str, after: int, most: int) -> list[PendingEvent]:
-        """The events after a seq that are pending at a destination, in order."""
+    def pending_events(self, destination: str, after: int, most: int, owner: str | None) -> list[PendingEvent]:
+        """The events after a seq that are pending at a destination, in order; those of one owner, or of all.
+
+        The owner of an event is its anonymous id, or else its user id.
+        """
+        of_owner = "" if owner is None else "and (e.anonymous = ? or (e.anonymous = '' and e.user = ?)) "
         sql = (
-            "select seq, e.source, e.run, e.user, e.anonymous, e.type, e.name, f.attempts, "
-            "(select min(d.at) from deliveries d where d.seq = f.seq and d.destination = f.destination) "
+            "select seq, e.source, e.run, e.user, e.anonymous, e.type, e.name, f.attempts, f.since, f.alone, "
+            "(select mark from checks c where c.seq = f.seq) "
             "from fates f join events e using (seq) "
-            "where destination = ? and status = 'pending' and seq > ? order by seq limit ?"
+            f"where destination = ? and status = 'pending' and seq > ? {of_owner}order by seq limit ?"
         )
-        return [PendingEvent(*row) for row in self._store.read(sql, (destination, after, most))]
+        owners = () if owner is None else (owner, owner)
+        return [PendingEvent(*row) for row in self._store.read(sql, (destination, after, *owners, most))]
 
     def pending_reason(self, destination: str) -> str:
         """Why some event is still pending at a destination, or an empty text."""
@@ -139,10 +180,40 @@ class Work:
             sql = f"select destination, run, count(*) from fates where {where} group by destination, run"
             for key, of_run, number in to.execute(sql, values):
                 reopened[key, of_run] = number
-            to.execute(f"update fates set status = 'pending', attempts = 0 where {where}", values)
+            to.execute(f"update fates set status = 'pending', attempts = 0, since = null where {where}", values)
 
         self._store.write(save).result()
         return reopened
+
+    def forget(self, run: str | None) -> int:
+        """Delete what is settled, of one run (and of the runs within it) or of all: how many events."""
+        chosen = "(run = :run or instr(run, :run || '/') = 1)" if run is not None else "1"
+        values = {"run": run}
+        events = 0
+
+        def save(to: sqlite3.Connection) -> None:
+            nonlocal events
+            for table in ("deliveries", "violations", "checks", "fates", "events"):
+                settled = f"not exists (select 1 from fates p where p.seq = {table}.seq and p.status = 'pending')"
+                events = to.execute(f"delete from {table} where {chosen} and {settled}", values).rowcount
+            to.execute("delete from carried where number not in (select number from deliveries)")
+            pending = "select 1 from fates where status = 'pending' and seq between first and first + count - 1"
+            to.execute(f"delete from blocks where routed = 1 and {chosen} and not exists ({pending})", values)
+            to.execute(f"delete from rejected where {chosen}", values)
+
+        self._store.write(save).result()
+        return events
+
+
+def _carried(delivery: DeliveryRow, request: SentRequest) -> list[CarriedRow]:
+    """A request of one event needs no rows: it has the event itself."""
+    if len(request.seqs) == 1:
+        return []
+    return [CarriedRow(delivery.number, place, seq) for place, seq in enumerate(request.seqs)]
+
+
+def _numbered(fate: FateRow, deliveries: Sequence[DeliveryRow]) -> FateRow:
+    return fate if fate.delivery is None else fate._replace(delivery=deliveries[fate.delivery].number)
 
 
 class Events:

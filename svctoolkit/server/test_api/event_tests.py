@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import parse_qs, unquote
 
 from svctoolkit import events
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.results import DestinationResult, SourceResult
 from svctoolkit.server.test_api.schemas import TestDestinationRequest, TestSourceRequest, parse_request
@@ -42,8 +43,11 @@ class Tests:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline, self._workspace = pipeline, pipeline.workspace
 
-    def destination(self, id: str, raw: dict[str, Any], size: int, force: Sequence[str]) -> Test:
-        """The test of one destination. `size` is that of the body, in bytes; `force` what the query says of it."""
+    def destination(self, id: str, raw: dict[str, Json], size: int, force: Sequence[str], run_name: str) -> Test:
+        """The test of one destination. `size` is that of the body, in bytes; `force` what the query says of it.
+
+        `run_name` is whose requests these are, for the recorder.
+        """
         destination = _item("Destination", id, self._workspace.destinations)
         events.check(raw.get("message"))
         request = parse_request(raw, TestDestinationRequest)
@@ -55,21 +59,29 @@ class Tests:
             stages=stages,
             config=config or None,
             force=_force(force),
+            run=run_name,
         )
         return Test(run, destination.id, size <= _QUICK_BODY and not config and _quick(stages, [destination]))
 
-    def source(self, id: str, raw: dict[str, Any], size: int, force: Sequence[str]) -> Test:
+    def source(self, id: str, raw: dict[str, Json], size: int, force: Sequence[str], run_name: str) -> Test:
         """The test of every destination of a source."""
         source = _item("Source", id, self._workspace.sources)
         events.check(raw.get("message"))
         request = parse_request(raw, TestSourceRequest)
         stages, connected = request.stage.stages(), self._workspace.destinations_of(source)
-        run = partial(self._pipeline.test_source, source.key, request.message, stages=stages, force=_force(force))
+        run = partial(
+            self._pipeline.test_source,
+            source.key,
+            request.message,
+            stages=stages,
+            force=_force(force),
+            run=run_name,
+        )
         return Test(run, f"source {source.id}", size * len(connected) <= _QUICK_BODY and _quick(stages, connected))
 
 
 def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
-    """What the Test API answers to a POST of `body` to `path`, without HTTP.
+    """What the Test API answers to a POST of `body` to `path`, without HTTP and for no run.
 
     None for what may block, because it runs user code or sends something: that is for the application.
     """
@@ -78,7 +90,7 @@ def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
     tests = Tests(pipeline)
     make = {"testDestination": tests.destination, "testSource": tests.source}[operation]
     try:
-        test = make(unquote(id), decode_object(body), len(body), parse_qs(query).get("force", []))
+        test = make(unquote(id), decode_object(body), len(body), parse_qs(query).get("force", []), "")
         if not test.quick:
             return None
         value, status = test.run().to_dict(), 200

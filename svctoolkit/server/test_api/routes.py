@@ -18,7 +18,7 @@ from svctoolkit.server.test_api.schemas import (
     TestSourceRequest,
 )
 from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
-from svctoolkit.server.web.requests import read_object
+from svctoolkit.server.web.requests import read_object, run_of
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.web.threads import Lanes
 from svctoolkit.workspace import Workspace
@@ -38,10 +38,12 @@ class TestApi:
     async def test_source(self, request: Request) -> Response:
         return await self._test(request, self._tests.source)
 
-    async def _test(self, request: Request, make: Callable[[str, dict[str, Any], int, list[str]], Test]) -> Response:
+    async def _test(
+        self, request: Request, make: Callable[[str, dict[str, Any], int, list[str], str], Test]
+    ) -> Response:
         raw, size = await read_object(request)
         (id,) = request.path_params.values()
-        test = make(id, raw, size, request.query_params.getlist("force"))
+        test = make(id, raw, size, request.query_params.getlist("force"), run_of(request))
         # What cannot block runs right here: a thread would cost more than it.
         result = test.run() if test.quick else await self._lanes.run(test.lane, test.run)
         return json_response(result.to_dict())

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from svctoolkit.errors import did_you_mean
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.server.web.json import refuse
 
@@ -133,7 +134,7 @@ R = TypeVar("R", bound=TestSourceRequest)
 _EXPECTED = {"bool": "a boolean", "object": "an object"}
 
 
-def parse_request(raw: dict[str, Any], kind: type[R]) -> R:
+def parse_request(raw: dict[str, Json], kind: type[R]) -> R:
     """`raw` as a request. Raises `RequestError` (400) that names the member."""
     if kind is TestSourceRequest and "destinationConfig" in raw:
         refuse("destinationConfig is accepted only by testDestination")

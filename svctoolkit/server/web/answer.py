@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
+
+from svctoolkit.json_types import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Answer:
     body: bytes
 
     @property
-    def json(self) -> Any:
+    def json(self) -> Json:
         """The parsed body; None if it is no JSON."""
         try:
             return msgspec.json.decode(self.body)

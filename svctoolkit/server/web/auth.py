@@ -1,4 +1,7 @@
-"""Who is asking: HTTP Basic with an e-mail address and a personal access token (specification, Authentication)."""
+"""Who is asking: HTTP Basic with an e-mail address and a personal access token (specification, Authentication).
+
+The service also takes a service access token with an empty user name: that of a person without an e-mail address.
+"""
 
 from __future__ import annotations
 

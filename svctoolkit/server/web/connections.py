@@ -19,6 +19,7 @@ class TimedProtocol(Protocol):
 
     _late: asyncio.TimerHandle | None = None
 
+    # Any: asyncio's transport, as uvicorn's protocol has it
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         connection = transport.get_extra_info("socket")

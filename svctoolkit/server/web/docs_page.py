@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-Json = Mapping[str, Any]
+JsonDocument = Mapping[str, Any]
 
 
-def page(document: Json, style: str, script: str) -> str:
+def page(document: JsonDocument, style: str, script: str) -> str:
     """The whole page, with nothing to fetch."""
     operations = [
         (path, method, operation)
@@ -42,7 +42,7 @@ def page(document: Json, style: str, script: str) -> str:
 _LOGINS = {"person": "login needed", "key": "write key needed", "none": ""}
 
 
-def _login(operation: Json) -> str:
+def _login(operation: JsonDocument) -> str:
     """Who may use an operation, as `Operation.login` says it."""
     security = operation.get("security")
     if security is None:
@@ -50,7 +50,7 @@ def _login(operation: Json) -> str:
     return "key" if security else "none"
 
 
-def _operation(document: Json, path: str, method: str, operation: Json) -> str:
+def _operation(document: JsonDocument, path: str, method: str, operation: JsonDocument) -> str:
     login = _LOGINS[_login(operation)]
     blocks = [
         f'<h2><b class="{method}">{method.upper()}</b> <code>{escape(path)}</code> '
@@ -74,13 +74,13 @@ def _operation(document: Json, path: str, method: str, operation: Json) -> str:
     return f'<section id="{operation["operationId"]}">{"".join(blocks)}</section>'
 
 
-def _json_content(part: Json) -> Json:
+def _json_content(part: JsonDocument) -> JsonDocument:
     """Schema and example of a body or of an answer; empty where there is none."""
-    content: Json = part.get("content", {}).get("application/json", {})
+    content: JsonDocument = part.get("content", {}).get("application/json", {})
     return content
 
 
-def _try_it(path: str, method: str, operation: Json, example: Any) -> str:
+def _try_it(path: str, method: str, operation: JsonDocument, example: Any) -> str:
     fields = "".join(
         f'<label>{escape(p["name"])} <input name="{escape(p["name"])}" data-in="{p["in"]}" '
         f'value="{escape(str(p.get("example", "")))}"></label>'
@@ -99,20 +99,20 @@ def _try_it(path: str, method: str, operation: Json, example: Any) -> str:
     )
 
 
-def _parameter(parameter: Json) -> tuple[str, str, str]:
+def _parameter(parameter: JsonDocument) -> tuple[str, str, str]:
     schema = parameter["schema"]
     kind = " | ".join(schema["enum"]) if "enum" in schema else schema.get("type", "any")
     needed = "required" if parameter["required"] else "optional"
     return parameter["name"], f"{kind}, in {parameter['in']}, {needed}", parameter["description"]
 
 
-def _answer(document: Json, status: str, answer: Json) -> tuple[str, str, str]:
+def _answer(document: JsonDocument, status: str, answer: JsonDocument) -> tuple[str, str, str]:
     content = _json_content(answer)
     kind = _kind(document, content["schema"]) if content else "no JSON"
     return status, kind, answer["description"]
 
 
-def _members(document: Json, schema: Json, prefix: str = "") -> Iterator[tuple[str, str, str]]:
+def _members(document: JsonDocument, schema: JsonDocument, prefix: str = "") -> Iterator[tuple[str, str, str]]:
     """Every member with its path, its type and what it means; those of inner objects follow theirs."""
     if schema.get("type") == "array":
         schema = schema["items"]
@@ -132,7 +132,7 @@ def _members(document: Json, schema: Json, prefix: str = "") -> Iterator[tuple[s
                     yield from _members(document, items, dots)
 
 
-def _kind(document: Json, schema: Json) -> str:
+def _kind(document: JsonDocument, schema: JsonDocument) -> str:
     """A JSON type in words: `list of Payload or StageError`."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
@@ -145,10 +145,10 @@ def _kind(document: Json, schema: Json) -> str:
     return str(schema.get("type", "any"))
 
 
-def _resolve(document: Json, schema: Json) -> Json:
+def _resolve(document: JsonDocument, schema: JsonDocument) -> JsonDocument:
     if "$ref" not in schema:
         return schema
-    schema_of_name: Json = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    schema_of_name: JsonDocument = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     return schema_of_name
 
 

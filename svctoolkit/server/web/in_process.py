@@ -74,6 +74,7 @@ async def _rest() -> None:
 class Loop:
     """An event loop in a daemon thread of its own, so that it does not matter which loops the caller has."""
 
+    # Any: what a coroutine yields and is sent is between it and the loop
     def __init__(self, main: Callable[[], Coroutine[Any, Any, None]], stop: Callable[[], None]) -> None:
         """Run `main()` in it; `stop` is called, in the loop, to make `main` end."""
         self._loop = asyncio.new_event_loop()
@@ -81,6 +82,7 @@ class Loop:
         self._thread = Thread(target=self._run, name="svctoolkit data plane", daemon=True)
         self._thread.start()
 
+    # Any: what a coroutine yields and is sent is between it and the loop
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run `work` in the loop. Raises `ToolkitError` when that has ended."""
         if self._loop.is_closed():

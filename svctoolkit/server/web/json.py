@@ -16,6 +16,7 @@ import msgspec
 
 from svctoolkit.errors import ConfigError, RequestError, ToolkitError
 from svctoolkit.events import MAX_DEPTH, too_deep
+from svctoolkit.json_types import Json
 
 _MAX_PROBLEMS = 20
 _BOM = b"\xef\xbb\xbf"
@@ -24,7 +25,7 @@ _ENCODER = msgspec.json.Encoder()
 _LONG_NUMBER = re.compile(rb"[0-9]{309}")  # as many as the largest double has; the fast decoder takes more
 
 
-def decode(body: bytes) -> Any:
+def decode(body: bytes) -> Json:
     """The value of a request body. Raises `RequestError` (400), with line and column where the JSON is broken."""
     body = body.removeprefix(_BOM)
     if not body.strip():
@@ -38,7 +39,7 @@ def decode(body: bytes) -> Any:
     return value
 
 
-def decode_object(body: bytes) -> dict[str, Any]:
+def decode_object(body: bytes) -> dict[str, Json]:
     """The JSON object in a request body. Raises `RequestError` (400)."""
     value = decode(body)
     if not isinstance(value, dict):
@@ -47,7 +48,7 @@ def decode_object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def encode(value: Any) -> bytes:
+def encode(value: Json) -> bytes:
     """`value` as JSON in UTF-8. Numbers that JSON cannot write are null, lone surrogates are escaped."""
     try:
         return _ENCODER.encode(value)
@@ -56,7 +57,7 @@ def encode(value: Any) -> bytes:
         return json.dumps(plain, separators=(",", ":")).encode()
 
 
-def refusal(error: ToolkitError) -> tuple[dict[str, Any], int, dict[str, str]]:
+def refusal(error: ToolkitError) -> tuple[dict[str, Json], int, dict[str, str]]:
     """Body, status and headers for an error: those of a `RequestError`; any other is a mistake in the request."""
     if isinstance(error, ConfigError):
         more = len(error.problems) - _MAX_PROBLEMS

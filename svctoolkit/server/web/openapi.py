@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit import __version__
+from svctoolkit.json_types import Json
 from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
 
 _REF = "#/components/schemas/{name}"
@@ -20,7 +21,7 @@ must be in the range of a double.
 """
 
 
-def document(operations: Sequence[Operation]) -> dict[str, Any]:
+def document(operations: Sequence[Operation]) -> dict[str, Json]:
     """The document of these operations, with an example of every request and answer."""
     types = {kind for operation in operations for kind in _types(operation)}
     ordered = sorted(types, key=lambda kind: kind.__name__)

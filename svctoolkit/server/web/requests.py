@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from starlette.requests import Request
 
+from svctoolkit.json_types import Json
 from svctoolkit.server.web.json import decode_object, refuse
 
+#: Says whose a request is: the run of a test.
+RUN_HEADER = "x-svctoolkit-run"
+_MAX_RUN = 200
 #: Bytes of a request body. The service's own gateway has the same limit.
 MAX_BODY = 4_096_000
 
 
-async def read_object(request: Request) -> tuple[dict[str, Any], int]:
+async def read_object(request: Request) -> tuple[dict[str, Json], int]:
     """The JSON object in the request's body, and how many bytes it had. Raises `RequestError`: 400, 413 or 415."""
     body = await _read_body(request)
     _check_content_type(request)
@@ -48,3 +50,13 @@ def _check_content_type(request: Request) -> None:
     charsets = {p.partition("=")[2].strip('" ') for p in parameters if p.startswith("charset")}
     if charsets - {"utf-8", "utf8", "us-ascii"}:
         refuse(f"JSON is UTF-8, and the Content-Type says {', '.join(sorted(charsets))}", status=415)
+
+
+def run_of(request: Request) -> str:
+    """The run that a request names in its header, or an empty text."""
+    return run_name(request.headers.get(RUN_HEADER, ""))
+
+
+def run_name(text: str) -> str:
+    """The name of a run as it is kept: not too long, and without halves of surrogate pairs."""
+    return text[:_MAX_RUN].encode("utf-8", "replace").decode()

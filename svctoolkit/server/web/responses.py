@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.server.web.json import encode, refusal
 
 
@@ -20,7 +21,7 @@ class Refusal(Struct, frozen=True):
     message: str
 
 
-def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(value: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     return Response(encode(value), status, headers, "application/json")
 
 

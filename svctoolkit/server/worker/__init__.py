@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from svctoolkit.server.worker.backoff import PROFILES, Backoff, backoff_of
 from svctoolkit.server.worker.engine import Engine
+from svctoolkit.server.worker.knobs import Knobs
 
-__all__ = ["PROFILES", "Backoff", "Engine", "backoff_of"]
+__all__ = ["PROFILES", "Backoff", "Engine", "Knobs", "backoff_of"]

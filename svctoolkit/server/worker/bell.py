@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from threading import Condition
 from time import monotonic
+from typing import TypeAlias
+
+_Waiting: TypeAlias = dict[asyncio.AbstractEventLoop, set[asyncio.Event]]
 
 
 class Bell:
@@ -15,17 +18,21 @@ class Bell:
     def __init__(self) -> None:
         self._changed = Condition()
         self._rung = 0
-        self._calls: set[Callable[[], None]] = set()
+        self._for_changes: _Waiting = {}
+        self._for_end: _Waiting = {}
+        self._called: set[asyncio.AbstractEventLoop] = set()
         self.closed = False
 
     def ring(self) -> None:
         with self._changed:
             self._rung += 1
             self._changed.notify_all()
-            calls = list(self._calls)
-        for call in calls:
-            with suppress(RuntimeError):  # its loop has ended
-                call()
+            # Calling a loop costs more than all else here: once is enough for all that happens until it looks.
+            loops = [loop for loop in self._for_changes if loop not in self._called]
+            self._called.update(loops)
+        for loop in loops:
+            with suppress(RuntimeError):  # it has ended
+                loop.call_soon_threadsafe(self._wake, loop)
 
     def wait(self, condition: Callable[[], bool], timeout: float) -> bool:
         """Whether `condition` came true within `timeout` seconds. It is asked anew after every change."""
@@ -40,30 +47,52 @@ class Bell:
                 if not self._changed.wait_for(lambda: self._rung != before, max(0.0, deadline - monotonic())):  # noqa: B023
                     return False
 
-    async def wait_async(self, condition: Callable[[], bool], timeout: float | None) -> bool:
-        """As `wait`, for coroutines; without a timeout until the end."""
-        loop, event = asyncio.get_running_loop(), asyncio.Event()
+    async def wait_async(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """As `wait`, for coroutines."""
+        with self._registered(self._for_changes) as event:
+            try:
+                async with asyncio.timeout(timeout):
+                    while not condition():
+                        if self.closed:
+                            return False
+                        await event.wait()
+                        event.clear()
+                return True
+            except TimeoutError:
+                return False
 
-        def call() -> None:
-            loop.call_soon_threadsafe(event.set)
-
-        with self._changed:
-            self._calls.add(call)
-        try:
-            async with asyncio.timeout(timeout):
-                while not condition():
-                    if self.closed:
-                        return False
-                    await event.wait()
-                    event.clear()
-            return True
-        except TimeoutError:
-            return False
-        finally:
-            with self._changed:
-                self._calls.discard(call)
+    async def wait_closed(self) -> None:
+        """Until there are no more changes. Costs nothing meanwhile."""
+        with self._registered(self._for_end) as event:
+            if not self.closed:
+                await event.wait()
 
     def close(self) -> None:
         """Let everybody go: there will be no more changes."""
         self.closed = True
         self.ring()
+        with self._changed:
+            ends = [(loop, event) for loop, events in self._for_end.items() for event in events]
+        for loop, event in ends:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(event.set)
+
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._changed:
+            self._called.discard(loop)
+            events = list(self._for_changes.get(loop, ()))
+        for event in events:
+            event.set()
+
+    @contextmanager
+    def _registered(self, waiting: _Waiting) -> Iterator[asyncio.Event]:
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+        with self._changed:
+            waiting.setdefault(loop, set()).add(event)
+        try:
+            yield event
+        finally:
+            with self._changed:
+                waiting[loop].discard(event)
+                if not waiting[loop]:
+                    del waiting[loop]

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from threading import Lock
 from time import monotonic
 from typing import Any
 
+from svctoolkit.destinations import definitions
 from svctoolkit.errors import StoreError
-from svctoolkit.server.store.blob import pack
+from svctoolkit.plans import mark_event
+from svctoolkit.server.store.blob import pack, unpack
 from svctoolkit.server.store.schema import DeliveryRow, FateRow, storable
-from svctoolkit.server.store.work import Events, Work
-from svctoolkit.server.worker.attempt import Attempts
-from svctoolkit.server.worker.backoff import Backoff
+from svctoolkit.server.store.work import Events, SentRequest, Work
+from svctoolkit.server.worker.attempts import Attempts
 from svctoolkit.server.worker.bell import Bell
 from svctoolkit.server.worker.journal import Journal, SettledFate, delivery_change
+from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.lane import Lane
 from svctoolkit.server.worker.pending import Pending
-from svctoolkit.server.worker.task import Outcome, Result, Task, owner_of
+from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Step, Task, owner_of
+from svctoolkit.server.worker.throttle import Limiter
 from svctoolkit.server.worker.timers import Timers
+from svctoolkit.workspace import Calls, Workspace
 
 _LOG = logging.getLogger("svctoolkit.delivery")
+_ALONE = Calls(jobs=1)
+_ROUTING_SECONDS = 1.0  # that a call waits for the routing of what was accepted before it
 _STORE_PAUSE = 1.0  # seconds until results are given to a store again that did not take them
 
 
@@ -31,6 +38,7 @@ class Deliveries:
 
     def __init__(
         self,
+        workspace: Workspace,
         work: Work,
         events: Events,
         attempts: Attempts,
@@ -38,21 +46,24 @@ class Deliveries:
         journal: Journal,
         bell: Bell,
         clock: Callable[[], datetime],
+        knobs: Knobs,
         *,
-        backoff: Backoff,
-        width: int,
+        still: bool,
     ) -> None:
+        """With `still`, pauses between attempts do not end by themselves, only by `pass_time`."""
+        self._workspace = workspace
         self._work, self._events, self._attempts = work, events, attempts
         self._pending, self._journal, self._bell, self._clock = pending, journal, bell, clock
-        self._backoff, self._width = backoff, width
-        self._timers, self._retries, self._lock = Timers(), Timers(), Lock()
+        self._knobs = knobs
+        self._timers, self._retries, self._lock = Timers(), Timers(lambda: 0.0) if still else Timers(), Lock()
+        self._limiters: dict[str, Limiter] = {}
         self._stopped = False
         # Before anybody adds new events: a lane that is made here knows that older ones are in the store. A lane that
         # is made later starts with the first event that its destination ever had.
         self._lanes = {key: self._new_lane(key, behind=True) for key in pending.destinations()}
 
     def _new_lane(self, key: str, *, behind: bool) -> Lane:
-        return Lane(key, self, self._timers, self._retries, self._backoff, self._width, behind=behind)
+        return Lane(key, self, self._timers, self._retries, self._knobs, behind=behind)
 
     def _lane(self, key: str) -> Lane:
         with self._lock:
@@ -84,12 +95,14 @@ class Deliveries:
             lanes = list(self._lanes.values())
         return (due is None or due > 0) and all(lane.is_quiet() for lane in lanes)
 
-    def move_to_retry(self, most: float) -> float:
-        """Let time pass until the next retry, at most so many seconds: how many they were."""
+    def next_retry(self) -> float | None:
+        """The seconds until the next retry is due; None if there is none."""
         due = self._retries.next_in()
-        seconds = most if due is None else max(0.0, min(due, most))
+        return None if due is None else max(0.0, due)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let retries be due that many seconds earlier."""
         self._retries.move(seconds)
-        return seconds
 
     def stop(self, timeout: float) -> None:
         """End every worker. What is under way gets `timeout` seconds; what waits stays pending in the store."""
@@ -102,27 +115,33 @@ class Deliveries:
         for lane in lanes:
             lane.stop(max(0.0, deadline - monotonic()))
 
-    def attempt(self, task: Task, destination: str) -> Outcome:
+    def attempt(self, tasks: Sequence[Task], destination: str) -> Iterator[Step]:
         started = self._clock().timestamp()
-        task.first_at = started if task.first_at is None else task.first_at
-        outcome = self._attempt(task, destination)
-        task.age = self._clock().timestamp() - task.first_at
-        return outcome
+        events: dict[Task, Mapping[str, Any]] = {}
+        unreadable: list[tuple[Task, Outcome]] = []
+        for task in tasks:
+            if task.jobs is None:
+                try:
+                    events[task] = self._event(task)
+                except Exception as error:  # noqa: BLE001 - one event that cannot be read must not stop those behind it
+                    unreadable.append((task, _unreadable(task, error)))
+        if unreadable:
+            yield Step((), unreadable)
+        readable = [task for task in tasks if task in events or task.jobs is not None]
+        for step in self._attempts(readable, events, destination) if readable else ():
+            ended = self._clock().timestamp()
+            for task, outcome in step.outcomes:
+                if outcome.attempted:
+                    task.first_at = started if task.first_at is None else task.first_at
+                    task.age = ended - task.first_at
+            yield step
 
-    def _attempt(self, task: Task, destination: str) -> Outcome:
+    def _event(self, task: Task) -> Mapping[str, Any]:
         block, task.block = task.block, None
-        try:
-            event = block.events[task.seq - block.first] if block else self._events[task.seq]
-        except KeyError:
-            return Outcome("failed", "store", "the event is not kept any more")
-        except StoreError as error:
-            return Outcome("pending", "store", str(error), again=True)
-        except Exception as error:  # noqa: BLE001 - one event that cannot be read must not stop those behind it
-            _LOG.exception("event %s cannot be read", task.seq)
-            return Outcome("failed", "store", f"the event cannot be read: {error}")
-        return self._attempts(task, event, destination)
+        event = block.events[task.seq - block.first] if block else self._events[task.seq]
+        return mark_event(event, task.mark)
 
-    def pending(self, destination: str, after: int, limit: int) -> list[Task]:
+    def pending(self, destination: str, after: int, limit: int, owner: str | None = None) -> list[Task]:
         return [
             Task(
                 e.seq,
@@ -134,20 +153,55 @@ class Deliveries:
                 e.name,
                 attempts=e.attempts,
                 first_at=e.first_at,
+                alone=bool(e.alone),
+                mark=unpack(e.mark) if e.mark else None,
             )
-            for e in self._work.pending_events(destination, after, limit)
+            for e in self._work.pending_events(destination, after, limit, owner)
         ]
 
     def is_paused(self, destination: str) -> bool:
         return self._pending.is_paused(destination)
 
+    def calls(self) -> Calls:
+        return self._workspace.delivery.batch or _ALONE
+
+    def shares(self, destination: str) -> bool:
+        """By the type that the destination has now: whether its settings are right shows when it is sent to."""
+        target = self._workspace.destinations.get(destination)
+        return (
+            target is not None
+            and self._workspace.delivery.batch is not None
+            and definitions.shares_requests(target.type)
+        )
+
+    def limiter(self, destination: str) -> Limiter | None:
+        target = self._workspace.destinations.get(destination)
+        limits = self._workspace.delivery.throttle
+        throttle = limits.get(destination) or (limits.get(target.type) if target and limits else None)
+        if throttle is None:
+            return None
+        limiter = self._limiters.get(destination)
+        if limiter is None or limiter.throttle != throttle:
+            limiter = self._limiters[destination] = Limiter(throttle, self._clock)
+        return limiter
+
+    def await_routing(self) -> None:
+        mark = self._pending.accepted
+        self._bell.wait(lambda: self._pending.is_routed(mark), _ROUTING_SECONDS)
+
+    def hurried(self) -> AbstractSet[str | None]:
+        return self._pending.hurried()
+
     def rest(self) -> None:
         self._bell.ring()
 
-    def settle(self, destination: str, results: Sequence[Result], done: Callable[[], None]) -> None:
+    def settle(self, destination: str, records: Sequence[Record], done: Callable[[], None]) -> None:
         at = self._clock().timestamp()
-        fates = [_fate_row(result, destination, at) for result in results]
-        drafts = [(row, result.task) for result in results for row in _delivery_rows(result, destination)]
+        results = [result for record in records for result in record.results]
+        exchanges = [exchange for record in records for exchange in record.exchanges]
+        places = {exchange: place for place, exchange in enumerate(exchanges)}
+        fates = [_fate_row(result, destination, at, places) for result in results]
+        requests = [_request(exchange, destination) for exchange in exchanges]
         numbered: list[DeliveryRow] = []
 
         def number(rows: list[DeliveryRow]) -> None:
@@ -157,39 +211,69 @@ class Deliveries:
             if failure is not None:
                 if not self._stopped:
                     _LOG.error("the store cannot take results of %s; trying again: %s", destination, failure)
-                    self._timers.after(_STORE_PAUSE, lambda: self.settle(destination, results, done))
+                    self._timers.after(_STORE_PAUSE, lambda: self.settle(destination, records, done))
                 return
             self._pending.settle(destination, [r.task.run for r in results if r.retry_in is None])
             done()
-            deliveries = [delivery_change(row, task) for row, (_, task) in zip(numbered, drafts, strict=True)]
+            pairs = zip(numbered, exchanges, strict=True)
+            deliveries = [delivery_change(row, exchange.tasks[0]) for row, exchange in pairs]
             tasks = [result.task for result in results]
-            pairs = zip(fates, tasks, strict=True)
-            changes = [SettledFate(row, task.type, task.name, task.user) for row, task in pairs]
+            changes = [SettledFate(row, t.type, t.name, t.user) for row, t in zip(fates, tasks, strict=True)]
             self._journal.deliver(deliveries, changes)
             self._bell.ring()
 
-        saving = self._work.save_results(fates, [row for row, _ in drafts], number)
+        saving = self._work.save_results(fates, requests, number)
         saving.add_done_callback(lambda future: on_saved(future.exception()))
 
 
-def _fate_row(result: Result, destination: str, at: float) -> FateRow:
+def _unreadable(task: Task, error: Exception) -> Outcome:
+    if isinstance(error, KeyError):
+        return Outcome("failed", "store", "the event is not kept any more")
+    if isinstance(error, StoreError):
+        return Outcome("pending", "store", str(error), again=True)
+    _LOG.error("event %s cannot be read", task.seq, exc_info=error)
+    return Outcome("failed", "store", f"the event cannot be read: {error}")
+
+
+def _fate_row(result: Result, destination: str, at: float, places: Mapping[Exchange, int]) -> FateRow:
     task, outcome = result.task, result.outcome
     dead = outcome.again and result.retry_in is None
-    status = "dead" if dead else outcome.status
     detail: dict[str, Any] = {}
     if task.transformed is not None:
         detail["transformed"] = task.transformed
-    if result.retry_in is not None:
+    if result.retry_in is not None and outcome.attempted:
         detail["retry_in"] = round(result.retry_in, 3)
-    blob = pack(detail) if detail else None
-    reason = storable(outcome.reason)
-    return FateRow(task.seq, destination, task.run, status, outcome.by, reason, result.attempt, at, blob)
+    return FateRow(
+        task.seq,
+        destination,
+        task.run,
+        "dead" if dead else outcome.status,
+        outcome.by,
+        storable(outcome.reason),
+        result.attempt,
+        at,
+        pack(detail) if detail else None,
+        outcome.kind,
+        places.get(outcome.exchange) if outcome.exchange else None,
+        outcome.place if outcome.exchange else None,
+        task.first_at,
+        int(any(job.alone for job in task.jobs or ())),
+    )
 
 
-def _delivery_rows(result: Result, destination: str) -> list[DeliveryRow]:
-    """Rows that get their numbers when they are stored."""
-    task = result.task
-    return [
-        DeliveryRow(0, task.seq, destination, task.run, result.attempt, e.part, e.status, e.at, pack(e.data))
-        for e in result.outcome.exchanges
-    ]
+def _request(exchange: Exchange, destination: str) -> SentRequest:
+    """A row that gets its number when it is stored."""
+    first, seqs = exchange.tasks[0], [task.seq for task in exchange.tasks]
+    row = DeliveryRow(
+        0,
+        first.seq,
+        destination,
+        first.run,
+        exchange.attempt,
+        exchange.part,
+        exchange.status,
+        exchange.at,
+        pack(exchange.data),
+        len(seqs),
+    )
+    return SentRequest(row, seqs)

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.secrets import Masker
 from svctoolkit.server.store.blob import pack
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.head import Head
-from svctoolkit.server.store.retention import Pruner, Retention
+from svctoolkit.server.store.retention import Pruner
 from svctoolkit.server.store.schema import BlockRow, RejectedRow, storable
 from svctoolkit.server.store.work import Events, Work
-from svctoolkit.server.worker.attempt import Attempts
-from svctoolkit.server.worker.backoff import Backoff
+from svctoolkit.server.worker.attempts import Attempts
 from svctoolkit.server.worker.bell import Bell
 from svctoolkit.server.worker.deliveries import Deliveries
 from svctoolkit.server.worker.feed import Feed
 from svctoolkit.server.worker.journal import Journal
+from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.router import Router, Routes
 from svctoolkit.workspace import Source
+
+_SECONDS = 5.0  # until everything that came is routed
 
 
 class Engine:
@@ -34,8 +37,7 @@ class Engine:
         accept -> store -> router -> lane of each destination -> attempt -> store
 
     `pending` knows what is under way, `journal` what has happened, `events` the events themselves; `bell` rings after
-    every change. `width` is how many requests a destination gets at a time, `window` how many seconds a `messageId`
-    counts as known.
+    every change. What comes for one of `closed_runs` is refused.
     """
 
     def __init__(
@@ -44,23 +46,31 @@ class Engine:
         store: Store,
         clock: Callable[[], datetime],
         *,
-        backoff: Backoff,
-        width: int,
-        window: float,
-        retention: Retention,
+        knobs: Knobs,
+        pass_by: Callable[[float], None] | None,
     ) -> None:
-        self.workspace, self.store, self.bell = pipeline.workspace, store, Bell()
-        self._moved, self._wall_clock = timedelta(), clock
+        self.workspace, self.store, self.bell, self.knobs = pipeline.workspace, store, Bell(), knobs
+        self._moved, self._wall_clock, self._pass_by = timedelta(), clock, pass_by
+        self.closed_runs: set[str] = set()
         work = Work(store)
         self._work, self.events = work, Events(store)
         self.pending = Pending(work, self.workspace)
-        self.journal = Journal(Feed(self.masker))
-        self._pruner = Pruner(store, self.clock, retention)
+        self.journal = Journal(Feed(self.masker, lambda: knobs.limits.changes))
+        self._pruner = Pruner(store, self.clock, lambda: knobs.retention)
         attempts = Attempts(pipeline, self.clock, masked=store.path is not None)
         self._deliveries = Deliveries(
-            work, self.events, attempts, self.pending, self.journal, self.bell, self.clock, backoff=backoff, width=width
+            self.workspace,
+            work,
+            self.events,
+            attempts,
+            self.pending,
+            self.journal,
+            self.bell,
+            self.clock,
+            knobs,
+            still=pass_by is not None,
         )
-        self._router = Router(work, self.workspace, self._deliver, window)
+        self._router = Router(work, self.workspace, self._deliver, knobs)
         # Only now: what the router finds goes behind what is pending, which the lanes know of since they were made.
         self._router.start()
         self._deliveries.wake()
@@ -79,10 +89,37 @@ class Engine:
         while self.bell.wait(self._is_quiet, max(0.0, deadline - monotonic())):
             if remaining <= 0:
                 return True
-            step = self._deliveries.move_to_retry(remaining)
+            due = self._deliveries.next_retry()
+            step = remaining if due is None else min(due, remaining)
             self._moved += timedelta(seconds=step)
+            self._deliveries.pass_time(step)
             remaining -= step
         return False
+
+    def await_idle(self, run: str | None, timeout: float) -> bool:
+        """Whether nothing of a run (or of all) is under way any more, within so many seconds.
+
+        With `pass_by`, which hears by how much the clock goes on, pauses between attempts are skipped, one retry after
+        the other: what waits at the same time waits together.
+        """
+
+        def is_idle() -> bool:
+            return self.pending.is_idle(run)
+
+        if self._pass_by is None:
+            return self.bell.wait(is_idle, timeout)
+        deadline = monotonic() + timeout
+        while self.bell.wait(lambda: is_idle() or self._is_quiet(), max(0.0, deadline - monotonic())):
+            due = None if is_idle() else self._deliveries.next_retry()
+            if due is None:
+                return self.bell.wait(is_idle, max(0.0, deadline - monotonic()))
+            self._pass_by(due)
+            self._deliveries.pass_time(due)
+        return False
+
+    def rewind(self) -> None:
+        """Have the time of the clock again, after `advance`."""
+        self._moved = timedelta()
 
     def _is_quiet(self) -> bool:
         return self.pending.all_routed() and self._deliveries.is_quiet()
@@ -94,7 +131,7 @@ class Engine:
         *,
         body: bytes,
         heads: Sequence[Head],
-        parsed: Any,
+        parsed: Json,
         kind: str,
         ip: str,
         ids: Iterable[str],
@@ -125,7 +162,7 @@ class Engine:
         else:
             self.pending.refuse()
 
-    def reject(self, source: str, run: str, status: int, reason: str, body: Any, position: int = -1) -> None:
+    def reject(self, source: str, run: str, status: int, reason: str, body: Json, position: int = -1) -> None:
         """Remember what was refused. `position` is the place of the event in its batch, or -1."""
         at, number = self.clock().timestamp(), self.store.numbers(1)
         self._pruner.after(number)
@@ -135,11 +172,16 @@ class Engine:
         self.journal.reject(row)
 
     def _deliver(self, blocks: Sequence[Block], routes: Routes) -> None:
-        """The router has stored where events go: from here on they are their destinations' matter."""
+        """The router has stored where events go: from here on they are their destinations' matter.
+
+        They are told of first: who waits until nothing is under way finds them counted.
+        """
+        self.journal.receive(routes.events, routes.settled, routes.checks, routes.violations)
         self.pending.route(len(blocks), routes.tasks)
         self._deliveries.add(routes.tasks)
+        if self.pending.hurried():
+            self._deliveries.wake()
         self._pruner.after(routes.events[-1].seq)
-        self.journal.receive(routes.events, routes.settled)
         self.bell.ring()
 
     def replay(self, statuses: Sequence[str], destination: str | None = None, run: str | None = None) -> int:
@@ -149,6 +191,18 @@ class Engine:
         self._deliveries.reload({key for key, _ in reopened})
         return reopened.total()
 
+    def forget(self, run: str | None = None) -> int:
+        """Forget everything that is settled, as if it had never come, or that of one run: how many events.
+
+        Without a run the counts begin again, too. What is pending stays.
+        """
+        self.bell.wait(self.pending.all_routed, _SECONDS)
+        count = self._work.forget(run)
+        if run is None:
+            self.journal.start_over()
+        self.bell.ring()
+        return count
+
     def masker(self) -> Masker:
         """Hides every secret of the workspace as it is now."""
         return self.workspace.masker
@@ -156,6 +210,14 @@ class Engine:
     def wake(self) -> None:
         """Look again at who may be sent to: a destination was enabled, the workspace was changed."""
         self._deliveries.wake()
+
+    @contextmanager
+    def hurry(self, run: str | None) -> Iterator[None]:
+        """Somebody waits until nothing of a run, or of all, is under way: what waits for company goes without."""
+        with self.pending.hurry(run):
+            if self.workspace.delivery.batch and self.workspace.delivery.batch.wait:
+                self._deliveries.wake()
+            yield
 
     def close(self) -> None:
         """Let go who waits or looks on: there will be no more changes."""

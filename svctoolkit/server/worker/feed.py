@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 
 Listener: TypeAlias = Callable[[str, list[dict[str, Any]]], None]
 Describe: TypeAlias = Callable[[Any], dict[str, Any]]
-_CAPACITY = 10_000  # changes
 
 
 @dataclass(slots=True)
@@ -58,9 +58,9 @@ class Reading:
 
 
 class Feed:
-    """Keeps the last `capacity` changes. The first change has the number 1."""
+    """Keeps the last `capacity()` changes. The first change has the number 1."""
 
-    def __init__(self, masker: Callable[[], Masker], capacity: int = _CAPACITY) -> None:
+    def __init__(self, masker: Callable[[], Masker], capacity: Callable[[], int]) -> None:
         self._masker, self._capacity = masker, capacity
         self._lock = Lock()
         self._chunks: deque[_Chunk] = deque()
@@ -74,7 +74,7 @@ class Feed:
         """The number of the last change."""
         return self._next - 1
 
-    def tell(self, kind: str, rows: Sequence[Any], describe: Describe) -> None:
+    def tell(self, kind: str, rows: Sequence[Json], describe: Describe) -> None:
         """Add changes. `describe` makes JSON of a row when somebody wants to see it; it must have a `run`."""
         if not rows:
             return
@@ -82,7 +82,7 @@ class Feed:
             self._chunks.append(_Chunk(self._next, kind, rows, describe))
             self._next += len(rows)
             # The newest chunk always stays, whatever its size.
-            while len(self._chunks) > 1 and self._next - self._chunks[0].end >= self._capacity:
+            while len(self._chunks) > 1 and self._next - self._chunks[0].end >= self._capacity():
                 self._chunks.popleft()
         if self._listeners:
             changes = [describe(row) for row in rows]

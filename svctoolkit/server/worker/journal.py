@@ -7,9 +7,20 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
-from svctoolkit.server.store.schema import DeliveryRow, EventRow, FateRow, RejectedRow
+from svctoolkit.server.store.schema import CheckRow, DeliveryRow, EventRow, FateRow, RejectedRow, ViolationRow
 from svctoolkit.server.worker.feed import Feed
 from svctoolkit.server.worker.task import Task
+
+#: of what is counted; each kind with what it is counted by
+_KINDS = {
+    "received": ("source",),
+    "repeated": ("source",),
+    "rejected": ("source", "status"),
+    "deliveries": ("destination", "status"),
+    "fates": ("destination", "status"),
+    "checks": ("plan", "outcome"),
+    "violations": ("source", "type"),
+}
 
 
 class SettledFate(NamedTuple):
@@ -19,6 +30,15 @@ class SettledFate(NamedTuple):
     type: str
     name: str
     user: str
+
+
+class EventViolation(NamedTuple):
+    """A breach of a tracking plan with what its event is known by."""
+
+    violation: ViolationRow
+    source: str
+    type: str
+    name: str
 
 
 class SentDelivery(NamedTuple):
@@ -42,9 +62,9 @@ class Journal:
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
         self._lock = Lock()
-        #: by kind: (source), (source), (source, status), (destination, status) twice
         self._counts: dict[str, Counter[tuple[str, ...]]] = {
-            kind: Counter() for kind in ("received", "repeated", "rejected", "deliveries", "fates")
+            kind: Counter()
+            for kind in ("received", "repeated", "rejected", "deliveries", "fates", "checks", "violations")
         }
 
     def counts(self, kind: str) -> dict[tuple[str, ...], int]:
@@ -52,11 +72,26 @@ class Journal:
         with self._lock:
             return dict(self._counts[kind])
 
-    def receive(self, events: Sequence[EventRow], fates: Sequence[SettledFate]) -> None:
-        """Events were routed; `fates` are those that were settled by that."""
+    def start_over(self) -> None:
+        """Count from zero."""
+        with self._lock:
+            for counter in self._counts.values():
+                counter.clear()
+
+    def receive(
+        self,
+        events: Sequence[EventRow],
+        fates: Sequence[SettledFate],
+        checks: Sequence[CheckRow] = (),
+        violations: Sequence[EventViolation] = (),
+    ) -> None:
+        """Events were routed; `fates` are those that were settled by that, the rest what tracking plans said."""
         self._count("received", ((row.source,) for row in events if row.repeats is None))
         self._count("repeated", ((row.source,) for row in events if row.repeats is not None))
         self.feed.tell("received", events, _event_change)
+        self._count("checks", ((row.plan, _check_outcome(row)) for row in checks))
+        self._count("violations", ((item.source, item.violation.violation) for item in violations))
+        self.feed.tell("violation", violations, _violation_change)
         self._settle(fates)
 
     def reject(self, row: RejectedRow) -> None:
@@ -94,6 +129,23 @@ def _event_change(row: EventRow) -> dict[str, Any]:
         "type": row.type,
         "name": row.name,
         "repeats": row.repeats,
+    }
+
+
+def _check_outcome(row: CheckRow) -> str:
+    if row.unchecked:
+        return "unchecked"
+    return "dropped" if row.dropped else "violated" if row.violations else "conforming"
+
+
+def _violation_change(item: EventViolation) -> dict[str, Any]:
+    names = ("seq", "run", "plan", "version", "violation", "property", "path", "message", "place")
+    members = {name: getattr(item.violation, name) for name in names}
+    return members | {
+        "dropped": bool(item.violation.dropped),
+        "source": item.source,
+        "type": item.type,
+        "name": item.name,
     }
 
 

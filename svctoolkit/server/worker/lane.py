@@ -3,54 +3,73 @@
 from __future__ import annotations
 
 import logging
-from bisect import insort
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
-from threading import Condition, Thread, get_ident
+from threading import Condition, Thread
 from time import monotonic
 from typing import Any, Protocol
 
-from svctoolkit.server.worker.backoff import Backoff
-from svctoolkit.server.worker.task import Outcome, Result, Task
+from svctoolkit.server.worker.knobs import Knobs
+from svctoolkit.server.worker.overflow import Overflow
+from svctoolkit.server.worker.queue import Queue
+from svctoolkit.server.worker.results import Results
+from svctoolkit.server.worker.task import Outcome, Record, Result, Step, Task
+from svctoolkit.server.worker.throttle import Limiter
 from svctoolkit.server.worker.timers import Timers
+from svctoolkit.workspace import Calls
 
-_WINDOW = 2000  # tasks in memory; the rest waits in the store
-_FLUSH = 64  # results
-_FLUSH_SECONDS = 0.05
-_UNSTORED = 2 * _FLUSH  # results: bounds what a kill can make the destination get twice
-_CLOSING = 2.0  # seconds for the store to take the last results
 _LOG = logging.getLogger("svctoolkit.delivery")
 _SLOW = 0.02  # seconds that a task may wait for a worker before there is another one
+_STALLED = 0.25  # the same where the destination was quick: who waits for the processor gains nothing by more threads
+_QUICK = 0.002  # seconds for an event, up to which a worker takes several at once: then nobody waits long for others
 
 
 class Owner(Protocol):
     """What a lane asks of whoever has it."""
 
-    def attempt(self, task: Task, destination: str) -> Outcome: ...
-    def settle(self, destination: str, results: Sequence[Result], done: Callable[[], None]) -> None:
-        """Store results; `done` is called when they are on disk, from any thread."""
+    def settle(self, destination: str, records: Sequence[Record], done: Callable[[], None]) -> None:
+        """Store records; `done` is called when they are on disk, from any thread."""
         ...
 
-    def pending(self, destination: str, after: int, limit: int) -> list[Task]:
-        """The tasks in the store behind the seq `after`, in order. Raises `StoreError`."""
+    def attempt(self, tasks: Sequence[Task], destination: str) -> Iterator[Step]: ...
+    def pending(self, destination: str, after: int, limit: int, owner: str | None = None) -> list[Task]:
+        """The tasks in the store behind the seq `after`, in order, of one owner or of all. Raises `StoreError`."""
         ...
 
     def is_paused(self, destination: str) -> bool: ...
+    def calls(self) -> Calls:
+        """How tasks reach a call."""
+        ...
+
+    def shares(self, destination: str) -> bool:
+        """Whether the tasks of a call may share requests, so that it matters which are together."""
+        ...
+
+    def limiter(self, destination: str) -> Limiter | None: ...
+    def await_routing(self) -> None:
+        """Return when what was accepted before is routed, so that it is in the lanes."""
+        ...
+
+    def hurried(self) -> AbstractSet[str | None]:
+        """The runs that somebody waits for; None for all."""
+        ...
+
     def rest(self) -> None:
         """A worker has left, as there is nothing to do."""
         ...
 
 
 class Lane:
-    """Delivers the events of one destination with at most `width` workers.
+    """Delivers the events of one destination, in calls, with at most `width` workers.
 
-    An event waits for the event before it of the same user, also while that one waits for its next attempt.
+    An event waits for the event before it of the same user, also while that one waits for its next attempt. Where
+    events may share requests, there is one call at a time: which ones are together depends on their order alone.
 
     `timers` are for what happens behind the scenes, `retries` for the pauses between attempts, whose time may be moved.
 
     Order rests on three things. Tasks come in the order of their events, from `add` or from the store, never from both:
-    while the lane is `behind`, new ones stay in the store until it has caught up. Only the first task of an owner is
+    while the lane is `behind`, new ones stay in the store until it has caught up. Only the first tasks of an owner are
     ever ready. And a lane that may have events in the store starts behind.
     """
 
@@ -60,46 +79,45 @@ class Lane:
         owner: Owner,
         timers: Timers,
         retries: Timers,
-        backoff: Backoff,
-        width: int,
+        knobs: Knobs,
         *,
         behind: bool,
     ) -> None:
         self._destination, self._owner, self._timers = destination, owner, timers
-        self._retries, self._backoff, self._width = retries, backoff, width
+        self._retries, self._knobs = retries, knobs
         self._changed = Condition()
-        self._owners: dict[str, deque[Task]] = {}
-        self._ready: deque[str] = deque()
+        self._queue, self._overflow = Queue(), Overflow()
+        self._undecided: dict[str, int] = {}  # by owner: tasks of a call without an outcome
+        self._pauses: dict[str, float] = {}  # by owner: seconds until the next attempt, once the call is over
         self._held: set[int] = set()
         self._loaded_to = 0
         self._behind = behind  # some pending events are in the store only
         self._workers = 0
-        # Results are stored in the order in which the attempts ended, one batch at a time: an old fate never replaces
-        # a newer one, also where the store fails and is tried again.
-        self._results: list[Result] = []
-        self._unstored = 0
-        self._storing = False
-        self._giving: int | None = None  # the thread that gives a batch to the store right now
-        self._flush_watched = False
+        self._results = Results(destination, owner.settle, timers, self._changed, self._forget)
         self._last_taken = 0.0
-        self._watched = False
+        self._watched = self._timed = False
+        self._due = False  # what waits for company has waited long enough
+        self._throttled = False
+        self._pace = 1  # events that a worker takes at once where it does not matter which are together
         self._stopped = False
 
     def add(self, tasks: Sequence[Task]) -> None:
         """New tasks in the order of their events, which are in the store already."""
         with self._changed:
             for task in tasks:
-                if self._behind or len(self._held) >= _WINDOW:
+                if self._behind or len(self._held) >= self._window():
                     self._behind = True
                     break
                 if task.seq > self._loaded_to:
                     self._push(task)
+            self._overflow.forget(self._loaded_to)
             self._staff()
 
     def reload(self) -> None:
         """Look again at everything that is pending in the store."""
         with self._changed:
             self._behind, self._loaded_to = True, 0
+            self._overflow.start_over()
             self._staff()
 
     def wake(self) -> None:
@@ -114,27 +132,32 @@ class Lane:
             self._stopped = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._workers == 0, timeout)
-        self._flush()
-        with self._changed:
-            self._changed.wait_for(lambda: self._unstored == 0, _CLOSING)
+        self._results.close()
 
     def is_quiet(self) -> bool:
         """Whether nothing happens here until somebody comes, or the time of a retry."""
         with self._changed:
             busy = self._has_work() and not self._owner.is_paused(self._destination)
-            return self._workers == 0 and self._unstored == 0 and not busy
+            return self._workers == 0 and self._results.unstored == 0 and not busy
+
+    def _window(self) -> int:
+        """How many tasks are in memory; the rest waits in the store."""
+        return max(self._knobs.limits.waiting, 2 * self._owner.calls().jobs)
 
     def _push(self, task: Task) -> None:
-        self._held.add(task.seq)
         self._loaded_to = max(self._loaded_to, task.seq)
-        waiting = self._owners.get(task.owner)
-        if waiting is None:
-            self._owners[task.owner] = deque([task])
-            self._ready.append(task.owner)
-        elif waiting[-1].seq < task.seq or len(waiting) == 1:
-            waiting.append(task)
-        else:  # an old event that is tried anew; the first one of the queue may be under way
-            insort(waiting, task, lo=1, key=lambda other: other.seq)
+        if self._overflow.keeps(task):
+            return
+        last = self._queue.last(task.owner)
+        if self._is_full() and self._queue.is_under_way(task.owner) and last < task.seq:
+            self._overflow.leave(task.owner, last)
+            return
+        self._held.add(task.seq)
+        self._queue.push(task)
+
+    def _is_full(self) -> bool:
+        """Whether who waits for a failed event should make room for others."""
+        return len(self._held) >= self._window() // 2
 
     def _staff(self) -> None:
         """Have a worker if there is work, and another one if those at hand are slow."""
@@ -143,16 +166,41 @@ class Lane:
         if self._owner.is_paused(self._destination):
             self._watch(0.25)
             return
-        late = monotonic() - self._last_taken >= _SLOW
-        if self._workers == 0 or (late and self._ready and self._workers < self._width):
+        width = 1 if self._owner.shares(self._destination) else self._knobs.width
+        late = monotonic() - self._last_taken >= (_SLOW if self._pace == 1 else _STALLED)
+        if self._workers == 0 or (late and self._queue.ready and self._workers < width):
             self._workers += 1
             self._last_taken = monotonic()
             Thread(target=self._work, name=f"svctoolkit to {self._destination}", daemon=True).start()
-        if self._ready and self._workers < self._width:
+        if self._queue.ready and self._workers < width:
             self._watch(_SLOW)
 
     def _has_work(self) -> bool:
-        return bool(self._ready) or (self._behind and len(self._held) < _WINDOW // 2)
+        if self._throttled:
+            return False
+        may_load = (self._behind and not self._is_full()) or bool(self._overflow.wanted())
+        return may_load or self._runs_due() != frozenset()
+
+    def _runs_due(self) -> AbstractSet[str] | None:
+        """The runs of which a call may be made now; None for any. While there are none, time runs for those at hand."""
+        if not self._queue.ready:
+            return frozenset()
+        calls = self._owner.calls()
+        if not calls.wait or self._due or self._stopped or not self._owner.shares(self._destination):
+            return None
+        hurried = self._owner.hurried()
+        if None in hurried:
+            return None
+        due = {run for run, number in self._queue.ready.items() if number >= calls.jobs or run in hurried}
+        if not due and not self._timed and calls.wait != float("inf"):
+            self._timed = True
+            self._retries.after(calls.wait * self._knobs.backoff.scale, self._end_wait)
+        return due
+
+    def _end_wait(self) -> None:
+        with self._changed:
+            self._timed, self._due = False, True
+            self._staff()
 
     def _watch(self, seconds: float) -> None:
         if not self._watched:
@@ -172,30 +220,57 @@ class Lane:
 
     def _deliver(self) -> None:
         while True:
-            task = self._take()
-            if task is not None:
-                outcome = self._owner.attempt(task, self._destination)
-                self._advance(self._result(task, outcome))
+            shares = self._owner.shares(self._destination)
+            if shares:
+                self._owner.await_routing()
+            call = self._take(whole=shares)
+            if call:
+                self._attempt(call, whole=shares)
                 continue
-            self._flush()
+            self._results.flush()
             if self._leave():
                 self._owner.rest()
                 return
 
-    def _take(self) -> Task | None:
+    def _take(self, *, whole: bool) -> list[Task]:
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or self._unstored < _UNSTORED)
+            self._changed.wait_for(lambda: self._stopped or self._results.have_room())
             if self._stopped or self._owner.is_paused(self._destination):
-                return None
-            if self._behind and len(self._held) < _WINDOW // 2:
+                return []
+            self._load_overflow()
+            if self._behind and not self._is_full():
                 self._refill()
-            if not self._ready:
-                return None
+            runs = self._runs_due()
+            jobs = self._owner.calls().jobs
+            limit = self._allowance(jobs if whole else min(jobs, self._pace))
+            if runs == frozenset() or not limit:
+                return []
             self._last_taken = monotonic()
-            return self._owners[self._ready.popleft()][0]
+            self._results.watch()
+            self._due = False
+            call = self._queue.take(limit, runs)
+            for task in call:
+                self._undecided[task.owner] = self._undecided.get(task.owner, 0) + 1
+            return call
+
+    def _allowance(self, jobs: int) -> int:
+        """How many jobs may go now. If none may, the lane goes on by itself when they may."""
+        limiter = self._owner.limiter(self._destination)
+        if limiter is None:
+            return jobs
+        allowed = limiter.take(min(jobs, self._queue.ready.total()))
+        if not allowed and self._queue.ready:
+            self._throttled = True
+            self._retries.after(limiter.seconds_left() * self._knobs.backoff.scale, self._end_throttle)
+        return allowed
+
+    def _end_throttle(self) -> None:
+        with self._changed:
+            self._throttled = False
+            self._staff()
 
     def _refill(self) -> None:
-        room = _WINDOW - len(self._held)
+        room = self._window() - len(self._held)
         # Those at hand may be pending in the store as well: their results are not there yet.
         limit = room + len(self._held)
         stored = self._owner.pending(self._destination, self._loaded_to, limit)
@@ -206,62 +281,91 @@ class Lane:
         for task in new:
             self._push(task)
 
-    def _result(self, task: Task, outcome: Outcome) -> Result:
+    def _load_overflow(self) -> None:
+        """The next events of users whose later ones were left in the store."""
+        limit = self._window() // 4
+        for owner, last in self._overflow.wanted().items():
+            stored = self._owner.pending(self._destination, last, limit, owner)
+            self._overflow.load(owner, stored[-1].seq if stored else last, is_all=len(stored) < limit)
+            for task in stored:
+                self._held.add(task.seq)
+                self._queue.push(task)
+
+    def _attempt(self, call: Sequence[Task], *, whole: bool) -> None:
+        """Deliver a call. Unless it matters who is together, what a slow destination delays goes back for others."""
+        undecided = dict.fromkeys(call)
+        started = monotonic()
+        for step in self._owner.attempt(call, self._destination):
+            for task, _ in step.outcomes:
+                del undecided[task]
+            self._advance(step)
+            if undecided and (self._stopped or (not whole and monotonic() - started >= _SLOW)):
+                break
+            started = monotonic()
+        if not whole:
+            quick = monotonic() - self._last_taken < _QUICK * len(call) and not undecided
+            self._pace = min(2 * self._pace, self._owner.calls().jobs) if quick else 1
+        if undecided:
+            self._advance(Step((), [(task, Outcome("pending", again=True, attempted=False)) for task in undecided]))
+
+    def _result(self, task: Task, outcome: Outcome, pauses: dict[tuple[int, float | None], float]) -> Result:
+        """The outcome with the pause after it, which is the same for all who failed together: they meet again."""
+        if not outcome.attempted:
+            return Result(task, outcome, task.attempts, 0.0)
         task.attempts += 1
-        if not outcome.again or self._backoff.gives_up(task.attempts, task.age, throttled=outcome.throttled):
+        if not outcome.again or self._knobs.backoff.gives_up(task.attempts, task.age, throttled=outcome.throttled):
             return Result(task, outcome, task.attempts, None)
-        return Result(task, outcome, task.attempts, self._backoff.pause(task.attempts, outcome.wait))
+        key = task.attempts, outcome.wait
+        if key not in pauses:
+            pauses[key] = self._knobs.backoff.pause(*key)
+        return Result(task, outcome, task.attempts, pauses[key])
 
-    def _advance(self, result: Result) -> None:
-        """The user's next event may go, or this one again after its pause. The result is on its way to the store."""
-        owner = result.task.owner
+    def _advance(self, step: Step) -> None:
+        """Users whose events all have outcomes may go on, or again after a pause. The results go to the store."""
+        pauses: dict[tuple[int, float | None], float] = {}
+        results = [self._result(*pair, pauses) for pair in step.outcomes]
+        again: dict[float, list[str]] = {}
+        # An event that only waits has no news for the store, unless a request carried it.
+        news = [result for result in results if result.outcome.attempted or result.outcome.exchange is not None]
         with self._changed:
-            self._results.append(result)
-            self._unstored += 1
-            full, watched = len(self._results) >= _FLUSH, self._flush_watched
-            self._flush_watched = True
-            if result.retry_in is None:
-                waiting = self._owners[owner]
-                waiting.popleft()
-                if waiting:
-                    self._ready.append(owner)
-                else:
-                    del self._owners[owner]
-        if result.retry_in is not None:
-            self._retries.after(result.retry_in, lambda: self._again(owner))
-        if full:
-            self._flush()
-        elif not watched:  # the next attempt may take long
-            self._timers.after(_FLUSH_SECONDS, self._flush)
+            self._results.add(Record(step.exchanges, news))
+            for result in results:
+                owner = result.task.owner
+                if result.retry_in is None:
+                    self._queue.remove(result.task)
+                elif result.outcome.attempted:
+                    self._pauses.setdefault(owner, result.retry_in)
+                self._undecided[owner] -= 1
+                if not self._undecided[owner]:
+                    del self._undecided[owner]
+                    if owner in self._pauses:
+                        again.setdefault(self._pauses.pop(owner), []).append(owner)
+                        self._make_room(owner)
+                    else:
+                        self._queue.release(owner)
+                        if not self._queue.last(owner):
+                            self._overflow.want(owner)
+        for pause, owners in again.items():
+            self._retries.after(pause, partial(self._again, owners))
+        if self._results.are_many():
+            self._results.flush()
 
-    def _again(self, owner: str) -> None:
+    def _make_room(self, owner: str) -> None:
+        """A user waits for the next attempt: if many others may have to wait for that, the later events leave."""
+        if self._is_full() and (gone := self._queue.cut(owner)):
+            self._held -= {task.seq for task in gone}
+            self._overflow.leave(owner, self._queue.last(owner))
+
+    def _again(self, owners: Sequence[str]) -> None:
         with self._changed:
-            self._ready.append(owner)
+            for owner in owners:
+                self._queue.release(owner)
             self._staff()
 
-    def _flush(self) -> None:
-        """Give the results to the store, unless it is busy with others: then they go when it is done with those."""
-        while True:
-            with self._changed:
-                self._flush_watched = False
-                if self._storing or not self._results:
-                    return
-                batch, self._results = self._results, []
-                self._storing, self._giving = True, get_ident()
-            self._owner.settle(self._destination, batch, partial(self._forget, batch))
-            with self._changed:
-                self._giving = None
-
-    def _forget(self, results: list[Result]) -> None:
-        """These results are stored."""
-        with self._changed:
-            at_once, self._storing = self._giving == get_ident(), False
-            self._unstored -= len(results)
-            self._held -= {result.task.seq for result in results if result.retry_in is None}
-            self._changed.notify_all()
-            self._staff()
-        if not at_once:  # else the loop in `_flush` goes on
-            self._flush()
+    def _forget(self, records: Sequence[Record]) -> None:
+        """These results are stored. Called with the lock."""
+        self._held -= {r.task.seq for record in records for r in record.results if r.retry_in is None}
+        self._staff()
 
     def _leave(self) -> bool:
         with self._changed:
@@ -275,5 +379,5 @@ class Lane:
             return True
 
     def __repr__(self) -> str:
-        state: dict[str, Any] = {"held": len(self._held), "ready": len(self._ready), "workers": self._workers}
+        state: dict[str, Any] = {"held": len(self._held), "workers": self._workers, "ready": self._queue.ready.total()}
         return f"<Lane {self._destination} {state}>"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from threading import Lock
 
 from svctoolkit.server.store.work import Work
@@ -22,22 +24,29 @@ class Pending:
         self._work, self._workspace = work, workspace
         self._lock = Lock()
         self._unrouted = work.count_unrouted()
+        #: how many requests were accepted so far
+        self.accepted = self._unrouted
+        self._routed = 0
+        self._waiters: Counter[str | None] = Counter()
         self._events: Counter[tuple[str, str]] = work.pending_counts()
 
     def accept(self) -> None:
         """A request was accepted, and is going to disk."""
         with self._lock:
             self._unrouted += 1
+            self.accepted += 1
 
     def refuse(self) -> None:
         """The disk has not taken it."""
         with self._lock:
             self._unrouted -= 1
+            self._routed += 1
 
     def route(self, blocks: int, tasks: Mapping[str, Sequence[Task]]) -> None:
         """Requests were routed: tasks by destination came of them. Both at once, so that nobody sees neither."""
         with self._lock:
             self._unrouted -= blocks
+            self._routed += blocks
             for key, of_destination in tasks.items():
                 self._events.update((key, task.run) for task in of_destination)
 
@@ -62,6 +71,27 @@ class Pending:
     def all_routed(self) -> bool:
         """Whether every accepted event has its fates, so that reading the store gives all of them."""
         return self._unrouted == 0
+
+    def is_routed(self, accepted: int) -> bool:
+        """Whether the first so many requests that were accepted are routed."""
+        return self._routed >= accepted
+
+    @contextmanager
+    def hurry(self, run: str | None) -> Iterator[None]:
+        """Somebody waits until nothing of a run, or of all, is under way: what waits for company goes without."""
+        with self._lock:
+            self._waiters[run] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiters[run] -= 1
+                self._waiters += Counter()  # without those that are over
+
+    def hurried(self) -> AbstractSet[str | None]:
+        """The runs that somebody waits for, once all that was accepted is routed; None among them for all."""
+        with self._lock:
+            return set() if self._unrouted else set(self._waiters)
 
     def is_paused(self, destination: str) -> bool:
         """Whether events for a destination wait until somebody enables it."""

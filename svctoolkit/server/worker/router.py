@@ -14,16 +14,17 @@ from svctoolkit.errors import StoreError
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.head import Head
-from svctoolkit.server.store.schema import EventRow, FateRow, storable
+from svctoolkit.server.store.schema import CheckRow, EventRow, FateRow, storable
 from svctoolkit.server.store.work import Duplicate, Work
-from svctoolkit.server.worker.journal import SettledFate
+from svctoolkit.server.worker.checks import Check, Checks
+from svctoolkit.server.worker.journal import EventViolation, SettledFate
+from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.rules import filtered, needs_all
 from svctoolkit.server.worker.task import Task, owner_of
 from svctoolkit.workspace import Destination, Source, Workspace
 
 _CHUNK = 2000  # events in one transaction, or one block
 _WINDOW = 20_000  # events in memory; the rest waits in the store
-_WINDOW_BYTES = 16 << 20  # of their requests
 _LOADED_BLOCKS = 100  # at a time from the store
 _HELD = 5_000  # bytes; larger events are read again when their turn comes
 _TEXT = 1000  # characters of an id or a name that are kept for looking up
@@ -38,18 +39,26 @@ class Routes:
     fates: list[FateRow] = field(default_factory=list)
     settled: list[SettledFate] = field(default_factory=list)
     tasks: dict[str, list[Task]] = field(default_factory=dict)
+    checks: list[CheckRow] = field(default_factory=list)
+    violations: list[EventViolation] = field(default_factory=list)
+
+    def add_check(self, check: Check, event: EventRow) -> None:
+        """What a tracking plan has said of an event."""
+        self.checks.append(check.row)
+        self.violations += [EventViolation(row, event.source, event.type, event.name) for row in check.violations]
 
 
 class Router:
     """A thread that routes blocks in the order of their events. `deliver` is called when the result is in the store.
 
-    Of events with the same `messageId`, source and run within `window` seconds only the first is delivered.
+    Of events with the same `messageId`, source and run within the window only the first is delivered.
     """
 
     def __init__(
-        self, work: Work, workspace: Workspace, deliver: Callable[[Sequence[Block], Routes], None], window: float
+        self, work: Work, workspace: Workspace, deliver: Callable[[Sequence[Block], Routes], None], knobs: Knobs
     ) -> None:
-        self._work, self._workspace, self._deliver, self._window = work, workspace, deliver, window
+        self._work, self._workspace, self._deliver, self._knobs = work, workspace, deliver, knobs
+        self._checks = Checks(workspace)
         self._changed = Condition()
         self._blocks: deque[Block] = deque()
         self._waiting_events = self._waiting_bytes = 0
@@ -65,7 +74,7 @@ class Router:
     def add(self, block: Block) -> None:
         """A block that is in the store."""
         with self._changed:
-            if self._behind or self._waiting_events > _WINDOW or self._waiting_bytes > _WINDOW_BYTES:
+            if self._behind or self._waiting_events > _WINDOW or self._waiting_bytes > self._knobs.limits.unrouted:
                 self._behind = True
             elif block.first > self._queued_to:  # else it was loaded before it was added
                 self._queue(block)
@@ -90,10 +99,13 @@ class Router:
     def _route(self, blocks: Sequence[Block]) -> None:
         try:
             routes = self._routes(blocks)
-            self._work.save_routes(blocks, routes.events, routes.fates).result()
+            violations = [item.violation for item in routes.violations]
+            self._work.save_routes(blocks, routes.events, routes.fates, routes.checks, violations).result()
         except StoreError:
-            # Routed together or not at all: the first of them is the next to be read from the store.
+            # Routed together or not at all: the first of them is the next to be read from the store. What is added
+            # from now on is read there, too, or it would be taken for the next.
             with self._changed:
+                self._forget_queue()
                 self._queued_to = blocks[0].first - 1
             raise
         self._deliver(blocks, routes)
@@ -103,10 +115,13 @@ class Router:
         with self._changed:
             if self._blocks:
                 self._queued_to = min(self._queued_to, self._blocks[0].first - 1)
-            self._blocks.clear()
-            self._waiting_events = self._waiting_bytes = 0
-            self._behind = True
+            self._forget_queue()
             self._changed.wait_for(lambda: self._stopped, 1.0)
+
+    def _forget_queue(self) -> None:
+        self._blocks.clear()
+        self._waiting_events = self._waiting_bytes = 0
+        self._behind = True
 
     def _take(self) -> list[Block]:
         with self._changed:
@@ -124,7 +139,7 @@ class Router:
 
     def _load(self) -> None:
         """Read blocks from the store. Whoever adds one meanwhile waits for the lock, and finds it queued."""
-        blocks = self._work.next_blocks(self._queued_to, _LOADED_BLOCKS, _WINDOW_BYTES)
+        blocks = self._work.next_blocks(self._queued_to, _LOADED_BLOCKS, self._knobs.limits.unrouted)
         for block in blocks:
             self._queue(block)
         self._behind = bool(blocks)  # until nothing more is found
@@ -142,19 +157,27 @@ class Router:
         earlier = self._work.duplicates(digests)
         for (block, place, head), digest in zip(numbered, digests, strict=True):
             seq, first = block.first + place, earlier.get(digest)
-            repeats = first.seq if first is not None and block.at - first.at < self._window else None
+            repeats = first.seq if first is not None and block.at - first.at < self._knobs.window else None
             if repeats is None:
                 earlier[digest] = Duplicate(seq, block.at)
             row = _event_row(seq, block, head, digest, repeats)
             routes.events.append(row)
             # The lane need not read small events again.
             own_block = block if len(block.body) < _HELD * block.count else None
-            for key, (status, by, reason) in self._fates(block, place, head, repeats):
+            fates = list(self._fates(block, place, head, repeats))
+            check = None
+            if any(status == "pending" for _, (status, _, _) in fates):  # what goes nowhere is never checked
+                check = self._checks.check(block, place)
+            if check is not None:
+                routes.add_check(check, row)
+                fates = [(key, _after_check(fate, check)) for key, fate in fates]
+            for key, (status, by, reason) in fates:
                 fate = FateRow(seq, key, block.run, status, by, storable(reason), 0, block.at, None)
                 routes.fates.append(fate)
                 if status == "pending":
                     owner, user = owner_of(row.user, row.anonymous), row.user or row.anonymous
                     task = Task(seq, block.source, block.run, owner, user, row.type, row.name, block=own_block)
+                    task.mark = check.mark if check is not None else None
                     routes.tasks.setdefault(key, []).append(task)
                 else:
                     routes.settled.append(SettledFate(fate, row.type, row.name, row.user or row.anonymous))
@@ -186,6 +209,11 @@ def _fate(block: Block, place: int, head: Head, source: Source, destination: Des
         _LOG.exception("routing of event %s to %s", block.first + place, destination.key)
         return "failed", "routing", f"this is a bug in svctoolkit: {type(error).__name__}"
     return ("filtered", "routing", reason) if reason else ("pending", "", "")
+
+
+def _after_check(fate: tuple[str, str, str], check: Check) -> tuple[str, str, str]:
+    """A fate, for an event whose tracking plan may drop it."""
+    return ("dropped", "tracking_plan", check.reason) if check.reason and fate[0] == "pending" else fate
 
 
 def _heads(block: Block) -> Sequence[Head]:
@@ -220,5 +248,7 @@ def _event_row(seq: int, block: Block, head: Head, digest: int, repeats: int | N
 
 def _column(value: Any) -> str:
     """A member of an event for looking it up: the start of its text."""
+    if type(value) is str and len(value) <= _TEXT and value.isascii():
+        return value  # five of them an event, and nearly all are like this
     text = value if isinstance(value, str) else "" if value is None else str(value)
     return storable(text[:_TEXT] if len(text) > _TEXT else text)

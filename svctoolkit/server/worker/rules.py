@@ -8,6 +8,7 @@ from typing import Any
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import UnknownName
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Destination, Source
 
@@ -31,7 +32,7 @@ def needs_all(destination: Destination) -> bool:
     return any(destination.config.get(name) for name in _CONSENT)
 
 
-def filtered(event: Mapping[str, Any], source: Source, destination: Destination) -> str:
+def filtered(event: Mapping[str, Json], source: Source, destination: Destination) -> str:
     """Why the destination does not get the event, or an empty text."""
     if not destination.enabled:
         return "the destination is disabled"

@@ -1,23 +1,38 @@
-"""An event on its way to one destination, and what an attempt to bring it there came to."""
+"""An event on its way to one destination, the jobs that it is there, and what an attempt with them came to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from svctoolkit.destinations import OutcomeKind
 from svctoolkit.server.store.block import Block
 
-Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "dead"]
+Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "dead", "unmapped"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
+class Job:
+    """What the router delivers of an event: an event for it to transform, or a payload that the processor has made.
+
+    `alone`: it must share no request, because a batch with it was refused.
+    """
+
+    task: Task
+    event: Mapping[str, Any]
+    payload: Mapping[str, Any] | None = None
+    alone: bool = False
+
+
+@dataclass(slots=True, eq=False)
 class Task:
     """An event that a destination is to get. Tasks of one `owner` are delivered in the order of their events.
 
-    `unsent` are the payloads that an earlier attempt could not deliver, `failure` is what the destination said of
-    payloads that nobody sends again, `first_at` is the time of the first attempt and `age` how many seconds after that
-    the last one ended, `transformed` are the events after the user transformation.
+    `jobs` are what is still to be delivered of it, None until the user transformation has run; `alone` holds for those.
+    `failure` are stage and reason of jobs that nobody sends again, `first_at` is the time of the first attempt and
+    `age` how many seconds after that the last one ended, `transformed` are the events after the user transformation,
+    `mark` is what a tracking plan adds to the event's context.
     """
 
     seq: int
@@ -31,9 +46,11 @@ class Task:
     first_at: float | None = None
     age: float = 0.0
     block: Block | None = None
-    unsent: list[Mapping[str, Any]] = field(default_factory=list)
-    failure: str = ""
+    alone: bool = False
+    jobs: list[Job] | None = None
+    failure: tuple[str, str] | None = None
     transformed: Sequence[Mapping[str, Any]] | None = None
+    mark: Mapping[str, Any] | None = None
 
 
 def owner_of(user: str, anonymous: str) -> str:
@@ -41,10 +58,16 @@ def owner_of(user: str, anonymous: str) -> str:
     return anonymous or user
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Exchange:
-    """One request of an attempt, as JSON: payload, request, response, headers, error, milliseconds."""
+    """One request with its answer: `data` is JSON of payload, request, response, headers, error, milliseconds.
 
+    `tasks` are those whose events it carried, in the order of the batch; `attempt` is that of the first, and `part`
+    numbers its requests.
+    """
+
+    tasks: Sequence[Task]
+    attempt: int
     part: int
     status: int
     at: float
@@ -53,9 +76,11 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an attempt came to. With `again` another attempt may help; `wait` are the seconds that Retry-After says.
+    """What an attempt came to for one event.
 
-    `throttled`: the destination itself has put it off, with 408 or 429.
+    With `again` another attempt may help; `wait` are the seconds that Retry-After says; `throttled`: the destination
+    itself has put it off. `attempted` is false where the event only waits for an earlier one of its user. `kind` is
+    what the last answer means for it, `exchange` the last request that carried it, and `place` its place in that.
     """
 
     status: Status
@@ -63,8 +88,19 @@ class Outcome:
     reason: str = ""
     again: bool = False
     wait: float | None = None
-    exchanges: Sequence[Exchange] = ()
     throttled: bool = False
+    attempted: bool = True
+    kind: OutcomeKind | Literal[""] = ""
+    exchange: Exchange | None = None
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a call has done at once: requests that were made, and the outcomes that are certain with them."""
+
+    exchanges: Sequence[Exchange] = ()
+    outcomes: Sequence[tuple[Task, Outcome]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +111,11 @@ class Result:
     outcome: Outcome
     attempt: int
     retry_in: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the store is to keep of a step."""
+
+    exchanges: Sequence[Exchange]
+    results: Sequence[Result]

@@ -26,11 +26,13 @@ class Timers:
     def after(self, seconds: float, call: Callable[[], object]) -> None:
         """Call `call()` in `seconds`. It must be short."""
         with self._changed:
-            heapq.heappush(self._due, (self._now() + seconds, next(self._order), call))
+            entry = (self._now() + seconds, next(self._order), call)
+            heapq.heappush(self._due, entry)
             if self._thread is None and not self._stopped:
                 self._thread = Thread(target=self._run, name="svctoolkit timers", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            if self._due[0] is entry:  # else the thread wakes up before it anyway
+                self._changed.notify()
 
     def next_in(self) -> float | None:
         """The seconds until the next call is due; None if there is none."""

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 
 _HEAD = struct.Struct("<II")
+_SMALL = 1 << 14
 
 Read = Callable[[int], bytes]
 Write = Callable[[bytes | memoryview], int]
@@ -42,9 +43,12 @@ def frames(read: Read, write: Write) -> tuple[Receive, Send]:
         return number, content[:1], content[1:]
 
     def send(number: int, content: bytes) -> None:
-        rest = memoryview(pack(len(content), number) + content)
-        while rest:
-            rest = rest[write(rest) :]
+        start = pack(len(content), number)
+        # to copy much costs more than a call
+        for piece in (start + content,) if len(content) < _SMALL else (start, content):
+            rest = memoryview(piece)
+            while rest:
+                rest = rest[write(rest) :]
 
     return receive, send
 

@@ -1,8 +1,9 @@
 """JavaScript in the worker: V8, the glue around the user's code, and the linker.
 
-Each call runs in a realm of its own (see `realms`), which is made when the answer to the call before has been sent. So
-whatever a call has changed stays behind with its realm, and what could still run there has nothing to wait for: there
-are no timers, promises are settled before the answer leaves, and finalizers are never called.
+Each call runs in a realm of its own (see `realms`), which V8's own thread makes when the answer to the call before has
+been sent, while the host reads that answer and may send the next call already. So whatever a call has changed stays
+behind with its realm, and what could still run there has nothing to wait for: there are no timers, promises are settled
+before the answer leaves, and finalizers are never called.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 OUT_OF_MEMORY = 3  # exit status
-_REALMS = 64  # garbage is collected after so many: about 5 MB, in 3 ms
+_REALMS = 128  # garbage is collected after so many: about 10 MB, in 4 ms
+_RESULTS = b'{"results"'
 _IDLE_CPU = 0.1  # seconds of processor time that an idle worker may use between two looks
 _LOOKS = 0.2, 30.0  # seconds until the first and between the last
 
@@ -68,8 +71,9 @@ class Engine:
         if not self._v8.has_realms:
             self._start_isolate()
         self._count += 1
-        if self._count % _REALMS == 0:
+        if self._count > _REALMS:
             self._v8.collect()
+            self._count = 0
         self._v8.call(self._step, b"renew")
 
     def serve(self, receive: Any, send: Any) -> None:
@@ -84,13 +88,57 @@ class Engine:
                 return replies
 
             try:
-                answer = self.load(json.loads(content)) if letter == b"L" else self.run(content, ask)
-                self._v8.call(self._step, b"forget")  # returns when nothing waits to run in that realm any more
+                if letter == b"R":
+                    self._serve_call(number, content, ask, send)
+                    continue
+                answer = self.load(json.loads(content))
+                self._v8.call(self._step, b"forget")
                 send(number, answer)
                 self._renew()
                 send(0, b"{}")  # ready for the next
             except (MemoryError, self._error):
                 os._exit(OUT_OF_MEMORY)
+
+    def _serve_call(self, number: int, content: bytes, ask: Ask, send: Any) -> None:
+        """Answers a call. What needs nothing from the host is answered by V8's thread, which then renews the realm."""
+        unfinished, results = SimpleQueue[Any](), list[bytes]()
+
+        def take(answer: Any) -> None:
+            if self._is_due or not (isinstance(answer, bytes) and answer.startswith(_RESULTS)):
+                unfinished.put(answer)
+                return
+            results.append(answer)
+            self._v8.post(self._step, b"forget", leave)
+
+        # V8 calls it when nothing waits to run in that realm any more
+        def leave(answer: Any) -> None:
+            self._end_if_error(answer)
+            send(number, results[0])
+            self._count += 1
+            self._v8.post(self._step, b"renew", ready)
+            unfinished.put(None)
+
+        def ready(answer: Any) -> None:
+            self._end_if_error(answer)
+            send(0, b"{}")
+
+        self._v8.post(self._step, b"run " + content, take)
+        answer = unfinished.get()
+        if answer is not None:
+            text = self._finish(answer, ask)
+            self._v8.call(self._step, b"forget")
+            send(number, text)
+            self._renew()
+            send(0, b"{}")
+
+    def _end_if_error(self, answer: Any) -> None:
+        if isinstance(answer, self._error):  # of ours; V8 had no memory for it
+            os._exit(OUT_OF_MEMORY)
+
+    @property
+    def _is_due(self) -> bool:
+        """Whether the next realm must not be made before garbage is collected, or cannot be made by V8's thread."""
+        return self._count >= _REALMS or not self._v8.has_realms
 
     def _watch(self) -> None:
         """Waits for the host. Code that found a way to go on after its answer ends with the process."""
@@ -142,23 +190,24 @@ class Engine:
         checked: dict[str, Any] = json.loads(self._v8.call(self._step, b"checked"))
         return checked
 
-    def run(self, content: bytes, ask: Ask) -> bytes:
-        """The results, as JSON text. `content` is a line with the events and one with their metadata.
+    def _finish(self, answer: Any, ask: Ask) -> bytes:
+        """The results of a call, as JSON text, from what came of its first step.
 
         `ask` sends requests to the host and gives its answers.
         """
         try:
-            answer: bytes = self._v8.call(self._step, b"run " + content)
-            while not answer.startswith(b'{"results"'):
+            while isinstance(answer, bytes) and not answer.startswith(_RESULTS):
                 if answer:
                     for reply in ask(answer):
                         self._v8.call(self._step, b"answer " + json.dumps(reply).encode())
                 answer = self._v8.call(self._step, b"state")
         except self._error as error:
-            self._raise_if_memory(error)
-            # the glue catches what is thrown; only a full stack gets past it
-            return json.dumps({"error": {"name": "RangeError", "message": str(error).split("\n")[0]}}).encode()
-        return answer
+            answer = error
+        if isinstance(answer, bytes):
+            return answer
+        self._raise_if_memory(answer)
+        # the glue catches what is thrown; only a full stack gets past it
+        return json.dumps({"error": {"name": "RangeError", "message": str(answer).split("\n")[0]}}).encode()
 
     @staticmethod
     def _raise_if_memory(error: Any) -> None:

@@ -15,7 +15,8 @@ What was weighed (events of 2 KB):
   own clean-up after a fork touches. With one thread there is nothing to clean up;
 - libc's `fork`, with the next child forked ahead (what is here): 1.0 ms for one event, and in batches of 200 between 80
   and 95% of the first way's events, measured side by side. A fork is 0.7 ms for the parent and 0.8 ms for a child that
-  does nothing, a page that is copied 2 to 4 us, and one event needs 320 of them.
+  does nothing, a page that is copied 2 to 4 us, and one event needs 320 of them. What needs no call is therefore done
+  before the fork, events are decoded one after the other, and nothing large is copied.
 
 Where there is no `fork` (Windows), a worker serves one call and ends.
 """
@@ -33,7 +34,6 @@ import random
 import signal
 import sys
 import types
-from collections.abc import Callable
 from typing import Any
 
 import call as calls  # type: ignore[import-not-found]  # these are beside this file, which runs as a script
@@ -67,10 +67,11 @@ class Engine:
                 importlib.import_module(name)
         del sys.modules["ssl"]
         calls.event_loop().close()
-        self._decode = _fast_decoder(config["packages"])
+        self._codec = _codec(config["packages"])
         if hasattr(signal, "SIGUSR1"):  # the host asks where code is that takes too long
             faulthandler.register(signal.SIGUSR1, file=2, all_threads=False, chain=False)
-        self._program: programs.Program | None = None
+        self._call: Any = None
+        self._seconds = 1.0
         self._children: dict[int, int] = {}
 
     def start(self) -> None:
@@ -85,10 +86,13 @@ class Engine:
         """Compiles a program. What the host needs to know about it, or what is wrong with it."""
         message = json.loads(content)
         files = [source["file"] for source in (message["main"], *message["libraries"])]
-        self._program = None
+        if self._call is not None:
+            self._call.close()
+            self._call = None
         try:
             program = programs.Program(message)
             lines = program.lines()
+            self._call, self._seconds = calls.Call(program, self._codec), program.limits["time"]
         except programs.NameClashError as clash:
             return _error({"name": "ImportError", "message": str(clash), "at": [clash.file, 1, 1]})
         except (SyntaxError, ValueError, RecursionError) as error:
@@ -96,7 +100,6 @@ class Engine:
         finally:
             gc.collect()
             gc.freeze()  # children then leave these pages alone
-        self._program = program
         units = [{"file": file, "lines": numbers} for file, numbers in zip(program.files, lines, strict=True)]
         return json.dumps({"units": units}).encode()
 
@@ -119,8 +122,8 @@ class Engine:
             send(number, requests)
             return json.loads(receive()[2])
 
-        call = calls.Call(self._program, ask, self._decode)
-        send(number, call.check() if letter == b"C" else call.run(content))
+        call = self._call  # None only where the host sends a call before a program, which ends this process
+        send(number, call.check(ask) if letter == b"C" else call.run(content, ask))
 
     def serve_with_children(self, control: Any, lock: Any) -> None:
         """Forks a child for each call that the host announces over the socket `control`, until the host is gone.
@@ -146,6 +149,7 @@ class Engine:
             send(number, answer)
 
     def _fork(self, control: Any, descriptors: list[int], lock: Any) -> int:
+        random.seed()  # else each child would have the numbers of the one before
         child = _fork()
         if child < 0:
             os._exit(1)  # the host sees it, and starts another worker
@@ -168,8 +172,7 @@ class Engine:
         os.close(words)
         os.close(control.fileno())
         if lock is not None:
-            lock.close(self._program.limits["time"] if self._program else 1)
-        random.seed()  # a fork would repeat the numbers of the call before
+            lock.close(self._seconds)
         receive, send = channel.of_descriptor(answers)
         send(0, b"{}")  # it is locked; the host may look
         number, letter, content = receive()
@@ -206,7 +209,7 @@ def _own_names() -> list[str]:
             and os.path.dirname(module.__file__ or "") == folder]  # fmt: skip
 
 
-def _fast_decoder(folders: list[str]) -> Callable[[bytes], Any]:
+def _codec(folders: list[str]) -> calls.Codec:
     """JSON at native speed. The module is not left where user code would find it to import."""
     before = set(sys.modules)
     sys.path[:0] = folders
@@ -215,15 +218,7 @@ def _fast_decoder(folders: list[str]) -> Callable[[bytes], Any]:
     del sys.path[: len(folders)]
     for name in set(sys.modules) - before:
         del sys.modules[name]
-    decode = msgspec.json.Decoder().decode
-
-    def decode_text(text: bytes) -> Any:
-        try:
-            return decode(text)
-        except msgspec.DecodeError:  # lone surrogates
-            return json.loads(text)
-
-    return decode_text
+    return calls.Codec(msgspec)
 
 
 _libc = ctypes.PyDLL(None) if sys.platform == "linux" else None

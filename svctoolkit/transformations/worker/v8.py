@@ -7,9 +7,11 @@ call; the library itself needs eight functions. The package is pinned to the min
 from __future__ import annotations
 
 import ctypes
-import threading
-from collections.abc import Collection
+import os
+from collections.abc import Callable, Collection
+from itertools import count
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import realms  # type: ignore[import-not-found]  # beside this file, which runs as a script
@@ -54,9 +56,8 @@ class V8:
         ):
             function = getattr(self._lib, name)
             function.restype, function.argtypes = result, arguments
-        self._answer: Any = None
-        self._answered = threading.Lock()
-        self._answered.acquire()
+        self._tasks = count(1)
+        self._waiting: dict[int, Callable[[Any], None]] = {}  # by task, who is told the handle of its value
         self._callback = _Callback(self._on_answer)
         self._context: int | None = None
         self._realms = realms.Realms(self._lib)
@@ -66,14 +67,15 @@ class V8:
         self._lib.mr_init_v8(flags.encode(), str(Path(folder, "icudtl.dat")).encode())
         self._prepared = not self.has_realms
 
-    # Runs on V8's thread, while the one that has asked waits in `_wait`. The lock is what hands the answer over, so
-    # there is never more than one task under way.
-    def _on_answer(self, _task: int, handle: Any) -> None:
-        if not self._prepared:
-            self._prepared = True
-            self._realms.install()
-        self._answer = handle
-        self._answered.release()
+    # Runs on V8's thread. ctypes would only print what is raised here, and nobody would be told.
+    def _on_answer(self, task: int, handle: Any) -> None:
+        try:
+            if not self._prepared:
+                self._prepared = True
+                self._realms.install()
+            self._waiting.pop(task)(handle)
+        except BaseException:  # noqa: BLE001 - the host sees that the process has ended
+            os._exit(1)
 
     def renew(self, memory: int) -> None:
         """A fresh isolate whose heap may take `memory` bytes."""
@@ -98,31 +100,64 @@ class V8:
     def eval(self, code: str) -> Any:
         """The handle of a script's value. Raises `JavaScriptError`."""
         source = self.text(code.encode())
-        self._lib.mr_eval(self._context, source, 1)
-        handle = self._wait()
+        handle = self._await(lambda task: self._lib.mr_eval(self._context, source, task))
         self.free(source)
+        if error := _error_of(handle):
+            self.free(handle)
+            raise error
         return handle
 
     def call(self, function: Any, text: bytes) -> bytes:
         """What a function returns with `text` (UTF-8) as its `this`; anything but a text gives an empty one.
 
-        An argument would cost a second way to V8's thread and back.
+        An argument would cost a second way to V8's thread and back. Raises `JavaScriptError`.
         """
         this = self.text(text)
-        self._lib.mr_call_function(self._context, function, this, self.nothing, 1)
-        handle = self._wait()
+        handle = self._await(lambda task: self._start(function, this, task))
         self.free(this)
-        returned = handle.contents
-        answer = ctypes.string_at(returned.value, returned.length) if returned.type == _TEXT else b""
+        answer = _answer_of(handle)
         self.free(handle)
+        if isinstance(answer, JavaScriptError):
+            raise answer
         return answer
 
-    def _wait(self) -> Any:
-        self._answered.acquire()
-        handle = self._answer
-        kind = handle.contents.type
-        if kind < _FIRST_ERROR:
-            return handle
-        message = ctypes.string_at(handle.contents.value, min(handle.contents.length, 20_000))
-        self.free(handle)
-        raise JavaScriptError(_ERRORS.get(kind, "exception"), message.decode("utf-8", "replace"))
+    def post(self, function: Any, text: bytes, then: Callable[[bytes | JavaScriptError], None]) -> None:
+        """As `call`, without waiting: V8's thread calls `then` with the answer or the error.
+
+        What is posted in `then` runs as soon as that returns. To wake another thread costs as much as a small call.
+        """
+        this = self.text(text)
+
+        def answer(handle: Any) -> None:
+            then(_answer_of(handle))
+            self.free(this)
+            self.free(handle)
+
+        self._start(function, this, self._task(answer))
+
+    def _start(self, function: Any, this: Any, task: int) -> None:
+        self._lib.mr_call_function(self._context, function, this, self.nothing, task)
+
+    def _task(self, then: Callable[[Any], None]) -> int:
+        task = next(self._tasks)
+        self._waiting[task] = then
+        return task
+
+    def _await(self, start: Callable[[int], None]) -> Any:
+        """The handle of the value of a task."""
+        answered = SimpleQueue[Any]()
+        start(self._task(answered.put))
+        return answered.get()
+
+
+def _answer_of(handle: Any) -> bytes | JavaScriptError:
+    value = handle.contents
+    return _error_of(handle) or (ctypes.string_at(value.value, value.length) if value.type == _TEXT else b"")
+
+
+def _error_of(handle: Any) -> JavaScriptError | None:
+    value = handle.contents
+    if value.type < _FIRST_ERROR:
+        return None
+    message = ctypes.string_at(value.value, min(value.length, 20_000))
+    return JavaScriptError(_ERRORS.get(value.type, "exception"), message.decode("utf-8", "replace"))

@@ -10,6 +10,7 @@ from typing import Any
 import ipywidgets
 
 from svctoolkit import display
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import MASK, Secret
 from svctoolkit.widgets._base.style import STYLE
 from svctoolkit.widgets._base.work import Painter, Work, failure
@@ -46,7 +47,7 @@ class Explorer:
     `__repr__`. `close()` ends what it runs (`closing`) and closes its widgets.
     """
 
-    def __init__(self, children: Iterable[Any], *, closing: Sequence[Callable[[], Any]] = ()) -> None:
+    def __init__(self, children: Iterable[Json], *, closing: Sequence[Callable[[], Json]] = ()) -> None:
         self.root = ipywidgets.VBox([html(f"<style>{STYLE}</style>"), *children])
         self.root.add_class("svc-explorer")
         self._closing = closing
@@ -77,6 +78,7 @@ def _close(widget: Any) -> None:
 class Field:
     """A control with a line below it: what it is for, and what is wrong with its value. `box` holds both."""
 
+    # Any: widgets, which have no types
     def __init__(self, control: Any, help: str = "") -> None:
         self.control = control
         self._help = help
@@ -93,17 +95,17 @@ class Field:
             self._note.value = f'<div class="svc-help">{escape(self._help)}</div>' if self._help else ""
 
 
-def html(value: str = "") -> Any:
+def html(value: str = "") -> Json:
     """A place for HTML: set `value` to a `display.page`."""
     return ipywidgets.HTML(value)
 
 
-def text(label: str, value: str = "", *, placeholder: str = "") -> Any:
+def text(label: str, value: str = "", *, placeholder: str = "") -> Json:
     """One line. `value` changes with Enter, or when the field is left."""
     return _with_label(ipywidgets.Text, label, value=value, placeholder=placeholder, continuous_update=False)
 
 
-def area(label: str, value: str = "", *, rows: int = 6, placeholder: str = "") -> Any:
+def area(label: str, value: str = "", *, rows: int = 6, placeholder: str = "") -> Json:
     """Several lines in code type. `value` changes when the field is left."""
     widget = _with_label(
         ipywidgets.Textarea, label, value=value, placeholder=placeholder, rows=rows, continuous_update=False
@@ -112,11 +114,11 @@ def area(label: str, value: str = "", *, rows: int = 6, placeholder: str = "") -
     return widget
 
 
-def number(label: str, value: int, *, low: int = 0, high: int = 1_000_000) -> Any:
+def number(label: str, value: int, *, low: int = 0, high: int = 1_000_000) -> Json:
     return _with_label(ipywidgets.BoundedIntText, label, value=value, min=low, max=high)
 
 
-def choice(label: str, options: Sequence[Any], value: Any = None) -> Any:
+def choice(label: str, options: Sequence[Json], value: Json = None) -> Json:
     """One of several: texts, or pairs of label and value. Without a value the first."""
     widget = _with_label(ipywidgets.Dropdown, label, options=options)
     if value is not None:
@@ -124,28 +126,28 @@ def choice(label: str, options: Sequence[Any], value: Any = None) -> Any:
     return widget
 
 
-def choices(label: str, options: Sequence[str], value: Sequence[str] = ()) -> Any:
+def choices(label: str, options: Sequence[str], value: Sequence[str] = ()) -> Json:
     """Several of several."""
     return _with_label(ipywidgets.SelectMultiple, label, options=options, value=tuple(value), rows=min(6, len(options)))
 
 
-def listing(label: str, options: Sequence[Any], *, rows: int = 6) -> Any:
+def listing(label: str, options: Sequence[Json], *, rows: int = 6) -> Json:
     """One of several that are all in sight, or none; the list can be long."""
     return _with_label(ipywidgets.Select, label, options=options, value=None, rows=rows)
 
 
-def clock(label: str, value: time | None = None) -> Any:
+def clock(label: str, value: time | None = None) -> Json:
     return _with_label(ipywidgets.TimePicker, label, value=value)
 
 
-def checkbox(label: str, value: bool = False) -> Any:
+def checkbox(label: str, value: bool = False) -> Json:
     """Yes or no. (A toggle button would not tell a screen reader whether it is pressed.)"""
     widget = ipywidgets.Checkbox(value=value, description=label, indent=False, layout={"width": "auto"})
     widget.add_class("svc-check")
     return widget
 
 
-def secret(label: str, keep: Callable[[Secret], None], *, is_set: bool = False) -> Any:
+def secret(label: str, keep: Callable[[Secret], None], *, is_set: bool = False) -> Json:
     """A password field that is empty again as soon as `keep` has the secret: a saved notebook never has it.
 
     `kept` says that there is a secret already; it is not sent to the browser.
@@ -166,7 +168,7 @@ def _placeholder(is_set: bool) -> str:
     return f"{MASK} is set; type to replace it" if is_set else "is not saved with the notebook"
 
 
-def button(label: str, call: Callable[[], Any], *, icon: str = "", primary: bool = False) -> Any:
+def button(label: str, call: Callable[[], Json], *, icon: str = "", primary: bool = False) -> Json:
     widget = ipywidgets.Button(
         description=label, icon=icon, button_style="primary" if primary else "", layout={"width": "auto"}
     )
@@ -174,6 +176,7 @@ def button(label: str, call: Callable[[], Any], *, icon: str = "", primary: bool
     return widget
 
 
+# Any: widgets, which have no types
 def bar(*children: Any) -> Any:
     """Parts beside each other, on more lines where it is too narrow."""
     widget = ipywidgets.HBox(children)
@@ -181,6 +184,7 @@ def bar(*children: Any) -> Any:
     return widget
 
 
+# Any: widgets, which have no types
 def card(title: str, *children: Any) -> Any:
     """Parts below each other in a frame with a heading."""
     widget = ipywidgets.VBox([html(f'<h4 class="svc-title">{escape(title)}</h4>'), *children])
@@ -188,6 +192,7 @@ def card(title: str, *children: Any) -> Any:
     return widget
 
 
+# Any: widgets, which have no types
 def group(title: str, *children: Any) -> Any:
     """Controls that belong together, below what they are about."""
     widget = ipywidgets.VBox([html(f'<div class="svc-legend">{escape(title)}</div>'), *children])
@@ -195,12 +200,14 @@ def group(title: str, *children: Any) -> Any:
     return widget
 
 
+# Any: widgets, which have no types
 def grid(*children: Any, least: str = "320px") -> Any:
     """Parts beside each other, each at least that wide, else below each other."""
     columns = f"repeat(auto-fit, minmax(min({least}, 100%), 1fr))"
     return ipywidgets.GridBox(children, layout={"grid_template_columns": columns, "grid_gap": "12px", "width": "100%"})
 
 
+# Any: widgets, which have no types
 def tabs(**pages: Any) -> Any:
     """One of the parts at a time; the name of a part is its tab's title, with `_` as a space."""
     return ipywidgets.Tab(list(pages.values()), titles=[name.replace("_", " ") for name in pages])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 
 
-def json_object(text: str, what: str) -> dict[str, Any]:
+def json_object(text: str, what: str) -> dict[str, Json]:
     """The object in `text`. Raises `ConfigError`, which names `what` it is and the place of the mistake."""
     try:
         value = json.loads(text)

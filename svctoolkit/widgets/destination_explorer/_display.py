@@ -7,6 +7,7 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.delivery import curl
 from svctoolkit.display import Html
+from svctoolkit.json_types import Json
 from svctoolkit.results import DestinationResult, blocks
 
 _CELL = 80  # characters
@@ -19,7 +20,7 @@ def strips(result: DestinationResult) -> Html:
     return display.page(*(blocks.strip(result, entry) for entry in result.data))
 
 
-def values_by_name(result: DestinationResult) -> dict[str, Any]:
+def values_by_name(result: DestinationResult) -> dict[str, Json]:
     """Everything that went in and came out, by name; of several events each has a number."""
     all_values: dict[str, Any] = {}
     for number, entry in enumerate(result.data, 1):
@@ -34,7 +35,7 @@ def payloads(result: DestinationResult) -> Html:
     return display.page(display.columns(*trees)) if trees else _nothing("no stage has run")
 
 
-def diff(values: dict[str, Any], left: str, right: str) -> Html:
+def diff(values: dict[str, Json], left: str, right: str) -> Html:
     """Two of them side by side."""
     if left not in values or right not in values:
         return _nothing("Run, then choose two stages")

@@ -11,6 +11,7 @@ import msgspec
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.destinations.definitions import Variable
 from svctoolkit.errors import InvalidConfig, UnknownName
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import Secret
 
 _REFERENCE = re.compile(r"\$\(env:\w+\)")
@@ -33,7 +34,7 @@ def label(name: str, variable: Variable) -> str:
     return variable.label or words[:1].upper() + words[1:]
 
 
-def starting(type: str) -> dict[str, Any]:
+def starting(type: str) -> dict[str, Json]:
     """What the form of the service would save of a new destination, where that is not what the mapping assumes."""
     if type not in CATALOGUE:
         return {}
@@ -42,7 +43,7 @@ def starting(type: str) -> dict[str, Any]:
     return {name: value for name, value in defaults.items() if name in assumed and assumed[name] != value}
 
 
-def problems(type: str, config: Mapping[str, Any]) -> dict[str, str]:
+def problems(type: str, config: Mapping[str, Json]) -> dict[str, str]:
     """What is wrong, by variable; what belongs to no variable stands under an empty name."""
     messages: dict[str, str] = {}
     for name, said in _said(type, config):
@@ -82,7 +83,7 @@ def secret(type: str, value: str, *path: object) -> Secret:
     return Secret(value, origin=f"$(env:{environment_name(type, *path)})")
 
 
-def protect(type: str, config: Mapping[str, Any]) -> dict[str, Any]:
+def protect(type: str, config: Mapping[str, Json]) -> dict[str, Json]:
     """The configuration with everything that the type's definition calls secret as `Secret`, each with an `origin`."""
     paths = [key.split(".") for key in definitions.secret_keys(type)]
     return {name: _protect(type, value, [p[1:] for p in paths if p[0] == name], name) for name, value in config.items()}
@@ -102,7 +103,7 @@ def _protect(type: str, value: Any, below: list[list[str]], *path: object) -> An
     return value
 
 
-def with_masks(value: Any) -> Any:
+def with_masks(value: Json) -> Json:
     """The value with every `Secret` as its mask: what an editor of JSON shows."""
     if isinstance(value, Secret):
         return str(value)
@@ -111,7 +112,7 @@ def with_masks(value: Any) -> Any:
     return [with_masks(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def without_masks(value: Any, before: Any) -> Any:
+def without_masks(value: Json, before: Json) -> Json:
     """An edited value with each mask replaced by the `Secret` that stood there before."""
     if isinstance(before, Secret) and value == str(before):
         return before

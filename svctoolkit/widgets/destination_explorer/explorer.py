@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from svctoolkit import display
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.results import DestinationResult
 from svctoolkit.widgets._base import controls
 from svctoolkit.widgets.destination_explorer import _display as _destination_view
@@ -41,7 +42,7 @@ class DestinationExplorer(controls.Explorer):
         workspace: Workspace | None = None,
         destination: str = "",
         *,
-        event: Mapping[str, Any] | None = None,
+        event: Mapping[str, Json] | None = None,
     ) -> None:
         self.state = DestinationState(workspace)
         self.result: DestinationResult | None = None

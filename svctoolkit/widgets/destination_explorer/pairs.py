@@ -8,6 +8,7 @@ from typing import Any
 import ipywidgets
 
 from svctoolkit.destinations.definitions import Variable
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import Secret
 from svctoolkit.widgets._base import controls
 
@@ -21,8 +22,8 @@ class Pairs:
     def __init__(
         self,
         variable: Variable,
-        rows: Sequence[Mapping[str, Any]],
-        keep: Callable[[list[dict[str, Any]]], None],
+        rows: Sequence[Mapping[str, Json]],
+        keep: Callable[[list[dict[str, Json]]], None],
         secret: Callable[..., Secret],
     ) -> None:
         self._count_missing, self._right = variable.key_left or "from", variable.key_right or "to"

@@ -11,8 +11,10 @@ from typing import Any
 from svctoolkit import events
 from svctoolkit.destinations import CATALOGUE, definitions, examples
 from svctoolkit.errors import ToolkitError, UnknownName
-from svctoolkit.pipeline import Pipeline, Stages
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Pipeline, Stages, check_runs
 from svctoolkit.secrets import Secret
+from svctoolkit.warehouse import is_warehouse
 from svctoolkit.widgets._base.json_text import json_object
 from svctoolkit.widgets.destination_explorer import configuration
 from svctoolkit.widgets.destination_explorer.request import TestRequest
@@ -69,7 +71,9 @@ class DestinationState:
         own = [(f"{d.name} ({d.key}), {d.type}, of the workspace", d.key) for d in self.workspace.destinations.values()]
         types = {d.name: d.display_name for d in definitions.all()}
         ready = [(f"{title} ({name})", name) for name, title in types.items() if name in CATALOGUE]
-        others = [(f"{title} ({name}), cannot be run", name) for name, title in types.items() if name not in CATALOGUE]
+        others = [
+            (f"{title} ({name}), no mapping here", name) for name, title in types.items() if name not in CATALOGUE
+        ]
         entries = [*own, *sorted(ready, key=_title), *sorted(others, key=_title)]
         words = search.lower().split()
         return [entry for entry in entries if all(word in entry[0].lower() for word in words)]
@@ -79,14 +83,14 @@ class DestinationState:
         return CATALOGUE[self.type].quirks if self.type in CATALOGUE else ()
 
     def refusal(self) -> str:
-        """Why events of this type cannot run here; empty if they can."""
+        """Why events of this type cannot run here, or make no requests; empty if they do."""
         try:
-            definitions.check_supported(self.type)
+            check_runs(self.type)
         except ToolkitError as error:
             return str(error)
-        return ""
+        return "" if is_warehouse(self.type) else definitions.reason_unmapped(self.type)
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: Json) -> None:
         """Set a configuration variable; None or an empty value takes it away."""
         if value in (None, "", [], {}):
             self.config.pop(name, None)
@@ -115,14 +119,14 @@ class DestinationState:
             self.config = configuration.protect(self.type, sample.config)
 
     @property
-    def event(self) -> dict[str, Any]:
+    def event(self) -> dict[str, Json]:
         """The event. Raises `ConfigError` with the place of what is wrong, `InvalidMessageType`."""
         event = json_object(self.event_text, "event")
         events.check(event)
         return event
 
     @property
-    def override(self) -> dict[str, Any]:
+    def override(self) -> dict[str, Json]:
         """The `destinationConfig` of the request. Raises `ConfigError`."""
         return json_object(self.override_text, "override") if self.override_text.strip() else {}
 
@@ -132,7 +136,7 @@ class DestinationState:
             getattr(self, name.removesuffix("_text"))
         except ToolkitError as error:
             return str(error)
-        return ""
+        return definitions.reason_unmapped(self.type)
 
     def request(self) -> TestRequest:
         """The request as it stands. Raises what `event` and `override` raise."""

@@ -9,10 +9,19 @@ from typing import Any, NamedTuple
 from svctoolkit import display
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.display import Html
+from svctoolkit.json_types import Json
 from svctoolkit.server.inspect.arrivals import Arrival
 
 _SPACE = "\N{NO-BREAK SPACE}"  # a list's options lose other spaces at their ends
-_SIGNS = {"delivered": "✓", "pending": "…", "filtered": "–", "dropped": "⊘", "failed": "✗", "dead": "✗"}
+_SIGNS = {
+    "delivered": "✓",
+    "pending": "…",
+    "filtered": "–",
+    "unmapped": "○",
+    "dropped": "⊘",
+    "failed": "✗",
+    "dead": "✗",
+}
 _KINDS: dict[str, display.Kind] = {
     "delivered": "ok",
     "pending": "info",
@@ -73,7 +82,7 @@ def kind(status: str) -> display.Kind:
     return _KINDS.get(status, "plain")
 
 
-def details(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> Html:
+def details(sections: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
     """All about one event or refusal, as `DataPlane.about` gives it: what it is, its fates, its deliveries."""
     for event in sections["events"]:
         return _of_event(event, sections["fates"], sections["deliveries"])

@@ -17,7 +17,7 @@ from svctoolkit.widgets._base import controls
 from svctoolkit.widgets.live_events import _display
 from svctoolkit.widgets.live_events.state import SECONDS, Live, Sight
 
-_STATUSES = ("delivered", "pending", "filtered", "dropped", "failed", "dead")
+_STATUSES = ("delivered", "pending", "filtered", "dropped", "failed", "dead", "unmapped")
 _HEIGHT = 20  # of the plot, in its own units
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.sdk import Stats
 from svctoolkit.server import DataPlane
 from svctoolkit.widgets._base import controls
@@ -36,7 +37,7 @@ class SdkPlayground(controls.Explorer):
         plane: DataPlane | None = None,
         *,
         source: str = "",
-        configuration: Mapping[str, Any] | None = None,
+        configuration: Mapping[str, Json] | None = None,
     ) -> None:
         self._painter = controls.Painter(self._paint, fail=self._fail)
         self._stats, self._queue, self._code = controls.html(), controls.html(), controls.html()

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from svctoolkit.errors import ConfigError, DeliveryError
+from svctoolkit.json_types import Json
 from svctoolkit.sdk import Request, Response, ServiceClient, Stats
 from svctoolkit.server import DataPlane
 from svctoolkit.widgets._base.json_text import json_object
@@ -36,7 +37,7 @@ class Call:
     content: str = ""
     content_sample: str = ""
 
-    def arguments(self, text: str, content: str) -> list[Any]:
+    def arguments(self, text: str, content: str) -> list[Json]:
         """The arguments as typed. Raises `ConfigError` for a text that is no JSON object."""
         if not self.content or not content.strip():
             return [text]
@@ -93,7 +94,7 @@ class Playground:
     """
 
     def __init__(
-        self, plane: DataPlane | None, source: str, configuration: Mapping[str, Any], changed: Callable[[], None]
+        self, plane: DataPlane | None, source: str, configuration: Mapping[str, Json], changed: Callable[[], None]
     ) -> None:
         if "transport" in configuration:
             raise ConfigError("the playground's client sends to its data plane: `transport` cannot be set")
@@ -117,7 +118,7 @@ class Playground:
         self.client.initialize(self._key)
         self._change()
 
-    def call(self, method: str, *arguments: Any, options: Mapping[str, Any] | None = None) -> None:
+    def call(self, method: str, *arguments: Json, options: Mapping[str, Json] | None = None) -> None:
         """Call the client. Raises `InvalidCall` for what it does not take."""
         texts = [*map(repr, arguments), *([f"options={options!r}"] if options else [])]
         named = {"options": options} if options else {}

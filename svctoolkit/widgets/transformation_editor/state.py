@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.events import samples
+from svctoolkit.json_types import Json
 from svctoolkit.runner import write
 from svctoolkit.widgets.transformation_editor.trial import Bench, Trials
 from svctoolkit.workspace import Transformation, Workspace
@@ -32,7 +33,7 @@ class Captured(Protocol):
     """What was captured; `svctoolkit.server`'s `Received` is one."""
 
     @property
-    def event(self) -> Mapping[str, Any]: ...
+    def event(self) -> Mapping[str, Json]: ...
 
 
 @runtime_checkable

@@ -29,6 +29,7 @@ from svctoolkit.display import (
     tree,
 )
 from svctoolkit.errors import TransformationError
+from svctoolkit.json_types import Json
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change, changes
 from svctoolkit.secrets import Masker
@@ -187,7 +188,7 @@ class Bench:
         self._code = UserCode(workspace, Recorder())
 
     def run(
-        self, transformation: Transformation, events: Mapping[str, Mapping[str, Any]], *, offset: int = 0
+        self, transformation: Transformation, events: Mapping[str, Mapping[str, Json]], *, offset: int = 0
     ) -> Trials:
         """What `transformation` makes of `events` (by name), in one call. `offset`: see `Trials`. Never raises."""
         began = perf_counter()

@@ -29,6 +29,10 @@ def _no_problem(_operand: Any) -> str:
     return ""
 
 
+def _not_hollow(_operand: Any, _actual: Any) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Matcher:
     """One `$operator`.
@@ -39,6 +43,7 @@ class Matcher:
     - `nested`: whether there may be expectations inside the operand
     - `goes_with`: the matcher that this one only goes with, whose operand is in `comparison.siblings`
     - `about`: the types of values that it says anything about, where `$not` of it must not pass for others
+    - `hollow(operand, actual)`: why it says nothing about a value of such a type, for the same; or an empty text
     """
 
     differences: Differences
@@ -46,3 +51,4 @@ class Matcher:
     nested: bool = False
     goes_with: str = ""
     about: tuple[type, ...] = (object,)
+    hollow: Callable[[Any, Any], str] = _not_hollow

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.outcome import Finished, Outcome
 from svctoolkit.runner.coverage.collector import Coverage
 from svctoolkit.runner.report.text import explanation, first_wrong_stage
@@ -16,7 +17,7 @@ from svctoolkit.runner.suite.model import Step
 _INPUT = ("destination", "source", "transformation", "event", "send", "calls", "request", "stages", "destinationConfig")
 
 
-def outcome(notice: Outcome) -> dict[str, Any]:
+def outcome(notice: Outcome) -> dict[str, Json]:
     """One outcome. `differences` have `step` (from 1), `where` (file:line:col), `path`, `expected`, `got`.
 
     `causes` say of a step that differs what became of the events: `destination`, `fate`, `stage`, `reason`, `text`.
@@ -60,14 +61,14 @@ def outcome(notice: Outcome) -> dict[str, Any]:
     return masked
 
 
-def input_values(step: Step) -> dict[str, Any]:
+def input_values(step: Step) -> dict[str, Json]:
     """What goes in."""
     values = {name: getattr(step.spec, name) for name in _INPUT}
     plain: dict[str, Any] = msgspec.to_builtins({k: v for k, v in values.items() if v is not UNSET})
     return plain
 
 
-def summary(notice: Finished) -> dict[str, Any]:
+def summary(notice: Finished) -> dict[str, Json]:
     """The summary of a run."""
     return {
         "counts": dict(notice.counts),
@@ -77,7 +78,7 @@ def summary(notice: Finished) -> dict[str, Any]:
     }
 
 
-def coverage(notice: Coverage) -> dict[str, Any]:
+def coverage(notice: Coverage) -> dict[str, Json]:
     """Coverage: percent, and by group what is covered and what is missing."""
     return {
         "percent": round(notice.percent, 2),

@@ -1,0 +1,1 @@
+"""What `svctoolkit plan` can do: one file for each."""

@@ -1,0 +1,70 @@
+"""What these commands are given: a plan, and files of events."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from svctoolkit.errors import UsageError
+from svctoolkit.json_types import Json
+from svctoolkit.plans import FORWARDING, Plan, Settings
+from svctoolkit.replay.records.record import Reject
+
+
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """The options that say which plan."""
+    group = parser.add_argument_group("plan")
+    group.add_argument("--plan", metavar="PATH", help="a file, a folder of schemas, or a rudder-cli project")
+    group.add_argument("--id", metavar="ID", help="the plan that is meant, where there are several")
+    add_format(group)
+    group.add_argument("--workspace", metavar="FILE", help="take plan and settings from a workspace file")
+    group.add_argument("--source", metavar="KEY", help="of this source in it")
+
+
+# Any: argparse's parser or a group of it
+def add_format(parser: Any) -> None:
+    """How a plan is read."""
+    parser.add_argument("--format", metavar="NAME", help="its format, where that is not to be found out")
+    parser.add_argument(
+        "--lenient", action="store_true", help="take schemas that the service refuses: their events pass unchecked"
+    )
+
+
+def plan_of(args: argparse.Namespace) -> tuple[Plan, Settings]:
+    """The plan that the options name, with its settings. Raises `UsageError`."""
+    if (args.plan is None) == (args.workspace is None and args.source is None):
+        raise UsageError("say which plan: --plan PATH, or --source KEY (and --workspace FILE)")
+    if args.plan is not None:
+        return load(args.plan, args.id, args), FORWARDING
+    from svctoolkit.workspace import Workspace
+
+    workspace = Workspace.load(Path(args.workspace or "workspace.yaml"))
+    if args.source is None:
+        raise UsageError(f"say which source: --source {' or '.join(workspace.sources)}")
+    link = workspace.plan_link(workspace.source(args.source))
+    if link is None or link.plan is None:
+        raise UsageError(f"the source {args.source!r} has no tracking plan")
+    return link.plan, link.settings
+
+
+def load(path: str, id: str | None, args: argparse.Namespace) -> Plan:
+    """The plan in a file or folder."""
+    from svctoolkit import plans
+
+    return plans.load(path, format=args.format, strict=not args.lenient).plan(id)
+
+
+def events(paths: Sequence[str], rejects: list[Reject]) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    """Every event with its place, `file:line`; what is none is put into `rejects`. Raises `ConfigError`."""
+    from svctoolkit.replay.inputs import Files, records
+    from svctoolkit.replay.records.columns import Columns
+
+    columns = Columns()
+    for chunk in Files(list(paths)).chunks():
+        for record in [chunk] if isinstance(chunk, Reject) else records(chunk, columns):
+            if isinstance(record, Reject):
+                rejects.append(record)
+            else:
+                yield record.place, record.event

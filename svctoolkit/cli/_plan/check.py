@@ -1,0 +1,69 @@
+"""`svctoolkit plan check`: events against a tracking plan."""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+
+from svctoolkit.cli import _reports, _terminal
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._plan import _inputs
+from svctoolkit.plans.survey import Survey
+from svctoolkit.replay.records.record import Reject
+
+_MOST_REJECTS = 10
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("events", nargs="+", metavar="EVENTS", help="files or folders of events, as for `replay`")
+    _inputs.add_plan(parser)
+    how = parser.add_argument_group("how")
+    how.add_argument("--max-violations", type=int, default=0, metavar="N", help="this many events may have violations")
+    how.add_argument(
+        "--report", action="append", default=[], metavar="NAME[=FILE]", help="junit, html, github, frame...; see `run`"
+    )
+
+
+def _run(args: argparse.Namespace) -> int:
+    plan, settings = _inputs.plan_of(args)
+    survey, rejects, started = Survey(plan, settings), list[Reject](), perf_counter()
+    for place, event in _inputs.events(args.events, rejects):
+        survey.add(event, place)
+    from svctoolkit.cli._plan._outcomes import notices
+
+    with _reports.open_reporters(args.report) as reporters:
+        for notice in notices(survey, args.events[0], perf_counter() - started):
+            for reporter in reporters:
+                reporter(notice)
+    _tell(survey, rejects)
+    if not survey.checked:
+        return Exit.NOTHING
+    return Exit.FAILED if survey.violated > args.max_violations or rejects else Exit.OK
+
+
+def _tell(survey: Survey, rejects: list[Reject]) -> None:
+    dropped = f", {survey.dropped} would be dropped" if survey.dropped else ""
+    _terminal.err(f"{_terminal.quantity(survey.checked, 'event')}, {survey.violated} with violations{dropped}")
+    for reason, count in survey.unchecked.items():
+        _terminal.err(f"{_terminal.quantity(count, 'event')} not checked: {reason}")
+    if survey.absent:
+        _terminal.err(f"planned, and never sent: {', '.join(survey.absent)}")
+    for reject in rejects[:_MOST_REJECTS]:
+        _terminal.err(f"{reject.place}: {reject.reason}")
+
+
+command = Command(
+    help="check events against a tracking plan",
+    description="""
+        Checks every event of the files as the service would, and reports what each planned or unplanned event breaks:
+        how many events, the first one's line, the line of the rule, the nearest planned name. The reporters are those
+        of `svctoolkit run`. The exit code is 1 if more than --max-violations events have violations.
+    """,
+    examples=(
+        "svctoolkit plan check events.ndjson --plan tracking",
+        "svctoolkit plan check events.ndjson --source web --report junit=plan.xml",
+        "svctoolkit plan check july/ --plan protocols.json --format segment --max-violations 10",
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+)

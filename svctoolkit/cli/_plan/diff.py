@@ -1,0 +1,66 @@
+"""`svctoolkit plan diff`: what changes from one plan to another."""
+
+from __future__ import annotations
+
+import argparse
+
+from svctoolkit.cli import _terminal
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._plan import _inputs
+from svctoolkit.plans import Plan
+from svctoolkit.replay.records.record import Reject
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", metavar="OLD", help="a plan: a file, a folder of schemas, or a rudder-cli project")
+    parser.add_argument("new", metavar="NEW", help="another one, or another version of it")
+    parser.add_argument("--events", action="append", default=[], metavar="PATH", help="events to hold against both")
+    parser.add_argument("--id", metavar="ID", help="the plan that is meant, where there are several")
+    _inputs.add_format(parser)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.plans.compare import changes
+
+    old, new = (_inputs.load(path, args.id, args) for path in (args.old, args.new))
+    found = changes(old, new)
+    for change in found:
+        where = f"{change.where}: " if change.where else ""
+        _terminal.out(_terminal.plain(f"{where}{change}"))
+    if args.events:
+        return _tell_impact(old, new, args.events)
+    breaking = sum(change.breaking for change in found)
+    _terminal.err(f"{_terminal.quantity(len(found), 'change')}, {breaking} breaking")
+    return Exit.FAILED if breaking else Exit.OK
+
+
+def _tell_impact(old: Plan, new: Plan, paths: list[str]) -> int:
+    """What would become a violation. The exit code speaks of these events alone."""
+    from svctoolkit.plans.compare import impact
+
+    rejects: list[Reject] = []
+    result = impact(old, new, _inputs.events(paths, rejects))
+    for key, more in sorted(result.newly.items(), key=lambda item: -item[1]):
+        finding = result.new.findings[key]
+        text = f"{finding.place}: {finding.event}: {finding}, {more} of them new"
+        _terminal.out(_terminal.plain(text))
+    before, after = result.old.violated, result.new.violated
+    events = _terminal.quantity(result.new.checked, "event")
+    _terminal.err(f"{events}: {before} with violations by the old plan, {after} by the new one")
+    return Exit.FAILED if result.newly or rejects else Exit.OK
+
+
+command = Command(
+    help="compare two tracking plans",
+    description="""
+        Lists what changes from one plan to another, and whether events that were fine may break it: a property that is
+        required now, a narrower type, fewer values, an event that is gone. With --events it tells what of these events
+        would become a violation. The exit code is 1 if there is a breaking change, or with --events a new violation.
+    """,
+    examples=(
+        "svctoolkit plan diff tracking-old tracking",
+        "svctoolkit plan diff tracking-old tracking --events events.ndjson",
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,61 @@
+"""`svctoolkit plan infer`: a draft of a plan from events."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from svctoolkit.cli import _terminal
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._plan import _inputs
+from svctoolkit.errors import UsageError
+from svctoolkit.replay.records.record import Reject
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("events", nargs="+", metavar="EVENTS", help="files or folders of events, as for `replay`")
+    parser.add_argument("-o", "--output", metavar="FOLDER", help="write the project there (default: standard output)")
+    parser.add_argument("--name", default="draft", help="what the plan is called (default: draft)")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.plans.infer import LEAST_EVENTS, infer
+
+    rejects: list[Reject] = []
+    draft = infer((event for _, event in _inputs.events(args.events, rejects)), args.name)
+    for name, count in draft.skipped.items():
+        few = _terminal.quantity(count, "event")
+        _terminal.err(f"left out: {_terminal.plain(name)!r} has {few}, {LEAST_EVENTS} are needed to guess from")
+    if args.output:
+        _write(Path(args.output), draft.files)
+    else:
+        _terminal.out("\n".join(f"# {name}\n{text}" for name, text in draft.files.items()))
+    return Exit.OK
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    from svctoolkit import runner
+
+    there = [name for name in files if (folder / name).exists()]
+    if there:
+        raise UsageError(f"{folder / there[0]} is there already: a draft replaces nothing")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make {folder}: {error.strerror}") from error
+    for name, text in files.items():
+        runner.write(folder / name, text)
+    _terminal.err(f"wrote {', '.join(files)} to {folder}")
+
+
+command = Command(
+    help="draft a tracking plan from events",
+    description="""
+        Writes a project of rudder-cli (events.yaml, properties.yaml, plan.yaml) from real events: types, what is
+        required, values where there are few, formats, nested objects; each with how many events speak for it,
+        as a comment.
+    """,
+    examples=("svctoolkit plan infer events.ndjson", "svctoolkit plan infer events.ndjson -o tracking --name Shop"),
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,57 @@
+"""`svctoolkit plan show`: what a plan says."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from svctoolkit.cli import _terminal
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._plan import _inputs
+from svctoolkit.errors import UnknownName
+from svctoolkit.plans import Plan, Rule
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("plan", metavar="PLAN", help="a file, a folder of schemas, or a rudder-cli project")
+    parser.add_argument("event", nargs="?", metavar="EVENT", help="one of its events: Order Done, identify...")
+    parser.add_argument("--id", metavar="ID", help="the plan that is meant, where there are several")
+    _inputs.add_format(parser)
+    parser.add_argument("--schema", action="store_true", help="as JSON Schema")
+
+
+def _run(args: argparse.Namespace) -> int:
+    plan = _inputs.load(args.plan, args.id, args)
+    rules = list(plan) if args.event is None else [_rule(plan, args.event)]
+    if args.schema:
+        schemas = {rule.name or rule.type: rule.schema for rule in rules}
+        data = schemas if args.event is None else next(iter(schemas.values()))
+        _terminal.out(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        from svctoolkit.plans.text import rule_lines
+
+        head = f"{plan.name or plan.id}, version {plan.version}: {_terminal.quantity(len(plan.rules), 'event')}"
+        lines = [head] if args.event is None else []
+        for rule in rules:
+            lines += rule_lines(rule)
+        _terminal.out("\n".join(map(_terminal.plain, lines)))
+    return Exit.OK
+
+
+def _rule(plan: Plan, name: str) -> Rule:
+    rule = plan.rule_by_name(name)
+    if rule is None:
+        raise UnknownName("planned event", name, plan.names)
+    return rule
+
+
+command = Command(
+    help="show what a tracking plan says",
+    description="""
+        Lists the events of a plan with their properties: type, whether it is required, values, format, and the line
+        that plans it; or prints their JSON Schemas.
+    """,
+    examples=("svctoolkit plan show tracking", 'svctoolkit plan show tracking "Order Done" --schema'),
+    add_arguments=_add_arguments,
+    run=_run,
+)

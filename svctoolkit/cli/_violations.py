@@ -1,0 +1,40 @@
+"""`--plan`: what an event breaks of a tracking plan, shown beside the stages. Nothing of a test depends on it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from svctoolkit.cli import _terminal
+from svctoolkit.json_types import Json
+from svctoolkit.plans import Verdict
+
+
+# Any: argparse's parser or a group of it
+def add_option(parser: Any) -> None:
+    parser.add_argument("--plan", metavar="PATH", help="also show what the event breaks of this tracking plan")
+
+
+def show(args: argparse.Namespace, event: Mapping[str, Json]) -> None:
+    """The violations of an event, if the plan was asked for. Raises `InvalidPlan`."""
+    if args.plan is None:
+        return
+    from svctoolkit import plans
+
+    _terminal.out("\n".join(_lines(plans.load(args.plan).plan().check(event))))
+
+
+def _lines(verdict: Verdict) -> Iterator[str]:
+    from svctoolkit.plans.survey import hint
+
+    head = _terminal.style("tracking plan", "bold")
+    if verdict.unchecked:
+        yield f"{head}  not checked: {_terminal.plain(verdict.unchecked)}"
+    elif not verdict.violations:
+        yield f"{head}  conforms"
+    else:
+        yield f"{head}  {_terminal.quantity(len(verdict.violations), 'violation')}"
+        for breach in verdict.violations:
+            text = f"{breach.path or '/'}: {breach.type}: {breach.message} {hint(verdict, breach)}"
+            yield f"  {_terminal.plain(text.strip())}"

@@ -1,0 +1,69 @@
+"""`svctoolkit import`: a team's own workspace, as the service exports it, becomes a project."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.errors import UsageError
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="workspaceConfig.json, or the folder of a Rudder CLI project")
+    parser.add_argument("-o", "--output", metavar="DIR", default=".", help="where to write (default: here)")
+    parser.add_argument("--workspace-id", metavar="ID", default="", help="which one, of a file with several workspaces")
+    parser.add_argument(
+        "--code",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="a file or folder with code of transformations and libraries (default: beside FILE); may be repeated",
+    )
+    parser.add_argument("--no-suites", action="store_true", help="write no first suites")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _terminal
+    from svctoolkit.project import import_workspace
+
+    path, folder = Path(args.file), Path(args.output)
+    if not path.exists():
+        raise UsageError(f"{args.file}: there is no such file or folder")
+    report = import_workspace(
+        path,
+        folder,
+        workspace_id=args.workspace_id,
+        code_paths=[Path(code) for code in args.code],
+        with_suites=not args.no_suites,
+        strict=args.strict,
+    )
+    enter = "" if folder == Path() else f"cd {args.output} && "
+    suites = _terminal.quantity(report.scenarios, "scenario")
+    following = "svctoolkit run" if report.scenarios else "svctoolkit test destination KEY --sample track"
+    written = f"wrote {_terminal.quantity(len(report.files), 'file')} to {folder}, {suites} in suites"
+    text = "\n".join(map(_terminal.plain, report.text().splitlines()))
+    _terminal.out(f"{text}\n\n{written}\nnext: {enter}{following}")
+    return Exit.OK
+
+
+command = Command(
+    help="make a project of a workspace that the service exported",
+    description="""
+        Takes the service's workspace configuration (one workspace, or several by their ids), or a Rudder CLI project,
+        and writes a project: workspace.yaml with references in place of secrets (values in .env, names in
+        .env.example), the code of transformations and libraries, and a first suite for each destination that runs,
+        with snapshots of what sample events become today. It says what runs here, what does not, and why.
+
+        Code is looked for beside the file, or where --code says: files named by the id or version of a transformation,
+        rudder/v1 files, JSON with `versionId` and `code` as the service gives it. Files that are there already are
+        never overwritten: then nothing is written at all.
+    """,
+    examples=(
+        "svctoolkit import workspaceConfig.json -o shop",
+        "svctoolkit import namespace.json --workspace-id 2RdemoWorkspace --code exports/ -o shop",
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+    runs_code=True,
+)

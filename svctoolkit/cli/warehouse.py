@@ -1,0 +1,69 @@
+"""`svctoolkit warehouse`: what recorded events become in a workspace's warehouses, as a database for dbt."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from svctoolkit.cli._command import Command, Exit
+
+if TYPE_CHECKING:
+    from svctoolkit.replay import Replayed
+    from svctoolkit.warehouse import Warehouse
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("export", "show"), help="export: write a database and dbt's files; or show")
+    parser.add_argument("folder", nargs="?", default="warehouse", metavar="DIR", help="of export (default: warehouse)")
+    parser.add_argument(
+        "--events", action="append", default=[], metavar="FILE", help="events, or a data plane's store; may be repeated"
+    )
+    parser.add_argument("--workspace", metavar="FILE", help="the workspace (default: workspace.yaml)")
+    parser.add_argument("--destination", action="append", metavar="ID", help="only this warehouse; may be repeated")
+    parser.add_argument("--source", default="", metavar="ID", help="the source that the events come from")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _terminal
+    from svctoolkit.errors import UsageError
+    from svctoolkit.replay import replay
+    from svctoolkit.warehouse import is_warehouse
+    from svctoolkit.warehouse.dbt import export
+    from svctoolkit.workspace import Workspace
+
+    if not args.events:
+        raise UsageError("which events? --events events.ndjson, or the --store of a data plane")
+    workspace = Workspace.load(args.workspace or "workspace.yaml")
+    keys = [workspace.destination(name).key for name in args.destination or ()] or [
+        key for key, destination in workspace.destinations.items() if is_warehouse(destination.type)
+    ]
+    if not keys:
+        raise UsageError(f"workspace {workspace.name!r} has no warehouse destination")
+    result = replay(args.events, workspace, destinations=keys, source=args.source or None)
+    warehouses = {key: result.warehouse(key) for key in keys}
+    for key, warehouse in warehouses.items():
+        _terminal.out("\n".join(_lines(key, warehouse, result)))
+    if args.action == "export":
+        for path in export(warehouses, args.folder):
+            _terminal.out(f"written: {path}")
+        _terminal.out(f"then: cd {args.folder} && dbt build --profiles-dir .")
+    return Exit.OK
+
+
+def _lines(key: str, warehouse: Warehouse, result: Replayed) -> list[str]:
+    tables = warehouse.tables()
+    rows = ", ".join(f"{table} {count:,}" for table, count in zip(tables["table"], tables["rows"], strict=True))
+    losses = warehouse.losses()
+    lines = [f"{key} ({warehouse.provider.label}), {result.events:,} events: {rows}"]
+    for (table, column, kind), of_column in losses.groupby(["table", "column", "kind"], sort=True):
+        first = of_column.iloc[0]
+        lines.append(f"  warning: {table}.{column}: {len(of_column):,} {kind}; {first.path}: {first.text}")
+    return lines
+
+
+command = Command(
+    help="what events become in warehouses: tables for SQL and dbt",
+    run=_run,
+    add_arguments=_add_arguments,
+    examples=("svctoolkit warehouse export dbt/ --events events.ndjson --workspace shop.yaml",),
+)

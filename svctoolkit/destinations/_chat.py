@@ -1,0 +1,98 @@
+"""Messages for chats: templates of Handlebars, rows that choose one by an event's name, and how a person is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from svctoolkit.destinations._settings import Tags
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import in_words, javascript_text, path, text
+
+_PLACE = re.compile(r"\{\{\{\s*(?P<plain>[^{}]+?)\s*\}\}\}|\{\{\s*(?P<escaped>[^{}]+?)\s*\}\}")
+_ESCAPED = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;"}
+)
+_SPECIAL = re.compile("[&<>\"'`=]")
+
+
+class _Row(Protocol):
+    @property
+    def event_name(self) -> str: ...
+    @property
+    def event_regex(self) -> bool: ...
+
+
+Row = TypeVar("Row", bound=_Row)
+
+
+class TemplateRow(msgspec.Struct, frozen=True, rename="camel"):
+    """What the events of a name say."""
+
+    event_name: str = ""
+    event_regex: bool = False
+    event_template: str = ""
+
+
+def fitting_row(rows: Iterable[Row], name: str) -> Row | None:
+    """The first row whose `eventName` is this name, or with `eventRegex` matches a part of it."""
+    for row in rows:
+        try:
+            if row.event_name and (re.search(row.event_name, name) if row.event_regex else row.event_name == name):
+                return row
+        except re.error as error:
+            raise MappingError(f"eventName: {row.event_name!r} is no regular expression: {error}") from error
+    return None
+
+
+def person_values(event: Event, listed: Tags, template: str) -> dict[str, Json]:
+    """What a template may say of the person; the lines of the traits only for one that has a place for them."""
+    traits = event.traits
+    person = {"name": person_name(event), "traitsList": traits}
+    if "traits" in template:
+        person["traits"] = listing({key: value for key, value in traits.items() if not listed or key in listed})
+    return person
+
+
+def person_name(event: Event) -> str:
+    traits, user, anonymous = event.traits, event.raw.get("userId"), event.raw.get("anonymousId")
+    first, last = traits.get("firstName"), traits.get("lastName")
+    full = _plain(first) + _plain(last) if first else ""
+    name = traits.get("name") or full or traits.get("username") or event.properties.get("email") or traits.get("email")
+    if name:
+        return _plain(name)
+    return f"User {text(user)}" if user else f"Anonymous user {text(anonymous or '')}".strip()
+
+
+def listing(members: Mapping[str, Json]) -> str:
+    return "".join(f"{key}: {javascript_text(value)} " for key, value in members.items())
+
+
+def render(template: str, values: Mapping[str, Json]) -> str:
+    """A Handlebars template of plain places: two braces escape for HTML, three do not, `newline` is one."""
+
+    def place(match: re.Match[str]) -> str:
+        name = match["plain"] or match["escaped"]
+        if name[0] in "#/>^!":
+            raise MappingError(f"the template has {match[0]!r}; only places such as {{{{name}}}} are known here")
+        if name == "newline":
+            return "\n"
+        single = "traitsList" + name.removeprefix("traits") if name.startswith("traits.") else name
+        value = values[name] if name in values else path(single)(values)
+        return escape(value) if match["escaped"] else _plain(value)
+
+    return _PLACE.sub(place, template)
+
+
+def _plain(value: Any) -> str:
+    return "" if value is None else in_words(value)
+
+
+def escape(value: Json) -> str:
+    plain = _plain(value)
+    return plain.translate(_ESCAPED) if _SPECIAL.search(plain) else plain

@@ -1,0 +1,54 @@
+"""The JSON Schema of a type's configuration, in the service's form (draft 07)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.json_types import Json
+
+if TYPE_CHECKING:
+    from svctoolkit.destinations._definition import Variable
+
+#: What stands for a value that the service fills in later, in place of any text.
+_TEMPLATES = r"(^\{\{.*\|\|(.*)\}\}$)|(^env[.].+)"
+
+
+def config_schema(variables: Mapping[str, Variable]) -> dict[str, Json]:
+    """What a configuration looks like: the JSON type of each variable, its options, and which cannot be left out.
+
+    Texts may be templates wherever they stand. Of members that are not named anything is allowed.
+    """
+    schema: dict[str, Any] = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "required": [name for name, variable in variables.items() if _is_required(variable)],
+        "properties": {name: _property(variable) for name, variable in variables.items()},
+    }
+    return schema if schema["required"] else {key: value for key, value in schema.items() if key != "required"}
+
+
+def _is_required(variable: Variable) -> bool:
+    """Whether the form asks for a text that it does not fill in itself."""
+    return variable.required and variable.kind == "text" and variable.default is None
+
+
+def _property(variable: Variable) -> dict[str, Any]:
+    if variable.kind == "choices":
+        schema: dict[str, Any] = {"type": "array", "items": _text(variable.options)}
+    elif variable.type == "array":
+        names = [name for name in (variable.key_left, variable.key_right, variable.tag_key) if name]
+        rows = {"type": "object", "properties": {name: _text() for name in names}}
+        schema = {"type": "array", "items": rows}
+    elif variable.type == "string":
+        schema = _text(variable.options, required=variable.required)
+    else:
+        schema = {"type": variable.type} if variable.type else {}
+    return schema if variable.default is None else {**schema, "default": variable.default}
+
+
+def _text(options: list[str] | None = None, *, required: bool = False) -> dict[str, Any]:
+    """A text: one of the options, or any (of one character at least, where it is required)."""
+    values = "|".join(re.escape(option) for option in options or ()) or (".{1,}" if required else ".*")
+    return {"type": "string", "pattern": f"{_TEMPLATES}|^({values})$"}

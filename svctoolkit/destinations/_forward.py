@@ -1,0 +1,60 @@
+"""Events that are sent on whole, and may steer their own request: Webhook and the types made like it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from svctoolkit.destinations._payload import Method, Payload
+from svctoolkit.destinations._settings import SecretRows
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import flatten, text
+
+_STEERING = frozenset({"appendPath", "fullPath", "header"})
+
+
+def forward_event(event: Event, url: str, method: Method, rows: Iterable[SecretRows], *, tidy: bool = False) -> Payload:
+    """The event as it is, or for GET and DELETE its properties (of identify: its traits) as parameters.
+
+    `fullPath` of the event replaces the URL, `appendPath` is added to it, the members of `header` become headers; none
+    of them is sent. A `tidy` type leaves out what is null in the event itself, and writes what is no text in `header`
+    as JSON text, where the others leave it out. Raises `MappingError` for a path that is no text.
+    """
+    endpoint = _endpoint(event, url)
+    has_body = method not in ("GET", "DELETE")
+    headers = {"content-type": "application/json"} if has_body else {}
+    headers.update((row.from_.lower(), row.to.reveal()) for row in rows if row.from_)
+    _add_own(event, headers, tidy)
+    if not has_body:
+        details = event.traits if event.type == "identify" else event.properties
+        return Payload(endpoint=endpoint, method=method, headers=headers, params=flatten(details))
+    return Payload(endpoint=endpoint, method=method, headers=headers, json=_body(event, tidy))
+
+
+def _body(event: Event, tidy: bool) -> dict[str, Any]:
+    body = {key: value for key, value in event.raw.items() if key not in _STEERING and not (tidy and value is None)}
+    context, ip = body.get("context") or {}, event.raw.get("request_ip")
+    if ip and isinstance(context, dict) and not context.get("ip"):
+        body["context"] = {**context, "ip": ip}
+    return body
+
+
+def _endpoint(event: Event, url: str) -> str:
+    path = event.raw.get("fullPath")
+    base = url if path is None else _url_part("fullPath", path)
+    return base + _url_part("appendPath", event.raw.get("appendPath") or "")
+
+
+def _url_part(name: str, value: Any) -> str:
+    if isinstance(value, dict | list):
+        raise MappingError(f"{name}: expected a text, got {text(value)}", field=name)
+    return text(value)
+
+
+def _add_own(event: Event, headers: dict[str, str], tidy: bool) -> None:
+    own = event.raw.get("header")
+    for name, value in own.items() if isinstance(own, dict) else ():
+        if tidy or isinstance(value, str):
+            headers.pop(name.lower(), None)
+            headers[name] = text(value)

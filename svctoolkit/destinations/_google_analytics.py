@@ -1,0 +1,270 @@
+"""What both versions of Google Analytics 4 share: requests of the Measurement Protocol, and what answers mean.
+
+https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Literal
+
+from svctoolkit.destinations._answers import Answer
+from svctoolkit.destinations._context import Context
+from svctoolkit.destinations._outcomes import Delivery, Outcome
+from svctoolkit.destinations._payload import Payload
+from svctoolkit.destinations._settings import Settings, Tags
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    TIME,
+    USER_ID,
+    Table,
+    as_object,
+    check_age,
+    compact,
+    converter,
+    first,
+    flatten,
+    moment,
+    required,
+    string,
+    text,
+    trait,
+)
+from svctoolkit.mapping.table import getter
+from svctoolkit.mapping.times import microseconds
+from svctoolkit.secrets import Secret
+
+_HOST = "www.google-analytics.com"
+EVENT_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+USER_PROPERTY = re.compile(r"[A-Za-z]\w{0,23}", re.ASCII)
+RESERVED_PREFIX = re.compile(r"_|firebase_|ga_|google_|gtag\.")
+RESERVED_EVENTS = frozenset({
+    "ad_activeview", "ad_click", "ad_exposure", "ad_impression", "ad_query", "ad_reward", "adunit_exposure",
+    "app_background", "app_clear_data", "app_exception", "app_install", "app_remove", "app_store_refund",
+    "app_store_subscription_cancel", "app_store_subscription_convert", "app_store_subscription_renew", "app_update",
+    "app_upgrade", "dynamic_link_app_open", "dynamic_link_app_update", "dynamic_link_first_open", "error",
+    "firebase_campaign", "first_open", "first_visit", "in_app_purchase", "notification_dismiss",
+    "notification_foreground", "notification_open", "notification_receive", "notification_send", "os_update",
+    "screen_view", "session_start", "session_start_with_rollout", "user_engagement",
+})  # fmt: skip
+RESERVED_USER_PROPERTIES = frozenset({
+    "first_open_time", "first_visit_time", "first_open_after_install", "last_deep_link_referrer", "user_id",
+})  # fmt: skip
+
+
+class MeasurementSettings(Settings, frozen=True, kw_only=True):
+    api_secret: Secret
+    types_of_client: Literal["gtag", "firebase"]
+    measurement_id: str = ""
+    firebase_app_id: str = ""
+    debug_mode: bool = False
+    connection_mode: str | dict[str, str] = ""
+    pii_properties_to_ignore: Tags = Tags()
+
+    def __post_init__(self) -> None:
+        if self.types_of_client == "gtag" and not self.measurement_id:
+            raise ValueError("measurementId: is required, because typesOfClient is gtag")
+        if self.types_of_client == "firebase" and not self.firebase_app_id:
+            raise ValueError("firebaseAppId: is required, because typesOfClient is firebase")
+
+
+@converter
+def scalar(value: Json) -> Json:
+    """Google takes texts, numbers and booleans; lists and objects are left out."""
+    return None if isinstance(value, list | dict) else value
+
+
+ANSWERS = [  # 2xx whatever the body holds; only the validation server (debugMode) names mistakes, in its 200
+    Answer("success", 200, {"validationMessages": []}, at="/debug/"),
+    Answer("success", 204, ""),
+    Answer(
+        "invalid field",
+        200,
+        {
+            "validationMessages": [
+                {
+                    "fieldPath": "events",
+                    "description": "Event at index: [0] has invalid name [_e].",
+                    "validationCode": "NAME_INVALID",
+                }
+            ]
+        },
+        at="/debug/",
+    ),
+    Answer("invalid field", 204, ""),
+    Answer("bad key", 204, ""),
+]
+
+
+def judge(delivery: Delivery) -> Outcome | None:
+    """Validation messages abort; none, and the status decides."""
+    body = delivery.reply.body
+    messages = body.get("validationMessages") if delivery.reply.successful and isinstance(body, dict) else None
+    if not messages:
+        return None
+    first = messages[0] if isinstance(messages, list) and isinstance(messages[0], dict) else {}
+    said = (first.get("fieldPath"), first.get("validationCode"), first.get("description"))
+    return Outcome("abort", " | ".join(str(member) for member in said if member))
+
+
+@converter
+def _without_personal_ads(tracked: Any) -> bool | None:
+    """Who limits advertising on the device gets no personalised advertising; None where that is not known."""
+    return {"true": False, "false": True}.get(str(tracked).lower()) if isinstance(tracked, bool | str) else None
+
+
+BODY = Table(
+    {
+        "user_id": string(USER_ID),
+        "non_personalized_ads": _without_personal_ads("context.device.adTrackingEnabled"),
+    }
+)
+WEB = Table({"client_id": required(first("context.externalId.ga4ClientId", "anonymousId", "rudderId"))})
+APP = Table({"app_instance_id": required("context.externalId.ga4AppInstanceId")})
+PAGE = Table(
+    {
+        "page_location": scalar("context.page.url"),
+        "page_referrer": scalar("context.page.referrer"),
+        "page_title": scalar("context.page.title"),
+    }
+)
+ENGAGEMENT = Table(
+    {
+        "engagement_time_msec": first("properties.engagementTimeMsec", "properties.engagement_time_msec"),
+        "session_id": first("properties.sessionId", "properties.session_id", "context.sessionId"),
+        "session_number": first("properties.sessionNumber", "properties.session_number"),
+    }
+)
+GROUP = Table(
+    {
+        "group_id": first("groupId", trait("groupId")),
+        "engagement_time_msec": first(trait("engagementTimeMsec"), trait("engagement_time_msec")),
+        "session_id": first(trait("sessionId"), trait("session_id"), "context.sessionId"),
+        "session_number": trait("sessionNumber", "session_number"),
+    }
+)
+_CONSENTS = ("ad_user_data", "ad_personalization")
+_NOT_PARAMETERS = frozenset({
+    "engagementTimeMsec", "engagement_time_msec", "groupId", "sessionId", "session_id", "user_properties",
+})  # fmt: skip
+_PAST, _FUTURE = timedelta(hours=72), timedelta(minutes=15)
+_time = getter(TIME)
+
+
+def custom_parameters(event: Event) -> dict[str, Json]:
+    """Parameters of an event that is none of Google's."""
+    return {**own_parameters(event.properties), **PAGE(event), **ENGAGEMENT(event)}
+
+
+def group_parameters(event: Event) -> dict[str, Json]:
+    """Parameters of `join_group`."""
+    traits = {**as_object(event.raw.get("traits")), **as_object(event.context.get("traits"))}
+    return {**own_parameters(traits), **GROUP(event)}
+
+
+def own_parameters(members: Mapping[str, Json]) -> dict[str, Json]:
+    """Parameters of the user's own, without the names that Google keeps."""
+    members = flat({key: value for key, value in members.items() if key not in _NOT_PARAMETERS})
+    return {key: value for key, value in members.items() if not RESERVED_PREFIX.match(key)}
+
+
+def flat(members: Mapping[str, Json]) -> dict[str, Json]:
+    """Members of one level, without empty ones."""
+    return compact(flatten(members, "_", brackets=False))
+
+
+def check_name(name: str) -> str:
+    """The name of a custom event. Raises `MappingError` for one that Google does not take."""
+    if name in RESERVED_EVENTS or RESERVED_PREFIX.match(name):
+        raise MappingError(f"event: Google keeps the name {name!r}; give the event another one", field="event")
+    if not EVENT_NAME.fullmatch(name):
+        raise MappingError(f"event: {name!r} needs a letter, then letters, digits and underscores alone", field="event")
+    return name
+
+
+def event_payload(
+    event: Event,
+    settings: MeasurementSettings,
+    context: Context,
+    options: Mapping[str, Json],
+    name: str,
+    params: dict[str, Json],
+) -> Payload:
+    """The request of one event; `options` are those of the event for the type that sends it."""
+    params |= session_parameters(settings, options)
+    params.setdefault("engagement_time_msec", 1)  # without it the user does not count as active
+    body = {
+        **person(event, settings, context, options),
+        "user_properties": _user_properties(event, settings),
+        "consent": consent(options),
+        "events": [{"name": name, "params": params}],
+    }
+    return send_body(settings, body)
+
+
+def session_parameters(settings: MeasurementSettings, options: Mapping[str, Json]) -> dict[str, Json]:
+    """The session that the browser knows."""
+    session = {"session_id": options.get("sessionId")} if _is_hybrid(settings) else {}
+    session["session_number"] = options.get("sessionNumber")
+    return {key: value for key, value in session.items() if value}
+
+
+def person(
+    event: Event, settings: MeasurementSettings, context: Context, options: Mapping[str, Json]
+) -> dict[str, Json]:
+    """Who it was, and when."""
+    web, session = settings.types_of_client == "gtag", options if _is_hybrid(settings) else {}
+    client = {"client_id": session["clientId"]} if web and session.get("clientId") else (WEB if web else APP)(event)
+    return {**client, **BODY(event), "timestamp_micros": _timestamp(event, context)}
+
+
+def consent(options: Mapping[str, Json]) -> dict[str, Json]:
+    """What the person consents to."""
+    consents = as_object(options.get("consents"))
+    return {key: consents[key] for key in _CONSENTS if consents.get(key) in ("GRANTED", "DENIED")}
+
+
+def send_body(settings: MeasurementSettings, body: dict[str, Json]) -> Payload:
+    """A request to the data stream of the configuration."""
+    web = settings.types_of_client == "gtag"
+    stream = {"measurement_id": settings.measurement_id} if web else {"firebase_app_id": settings.firebase_app_id}
+    return Payload(
+        endpoint=f"https://{_HOST}{'/debug' if settings.debug_mode else ''}/mp/collect",
+        headers={"HOST": _HOST, "Content-Type": "application/json"},
+        params={"api_secret": settings.api_secret.reveal(), **stream},
+        json=compact(body),
+    )
+
+
+def _is_hybrid(settings: MeasurementSettings) -> bool:
+    mode = settings.connection_mode
+    return "hybrid" in (mode.values() if isinstance(mode, dict) else (mode,))
+
+
+def _timestamp(event: Event, context: Context) -> int | None:
+    """In microseconds; None for a time that is none."""
+    when = moment(_time(event.raw))
+    if when is None:
+        return None
+    check_age(when, context.clock(), by="Google", past=_PAST, future=_FUTURE)
+    return microseconds(when)
+
+
+def _user_properties(event: Event, settings: MeasurementSettings) -> dict[str, Any]:
+    """Plain values within Google's limits (24 characters a name, 36 a value), without what the configuration bars."""
+    barred = RESERVED_USER_PROPERTIES.union(settings.pii_properties_to_ignore)
+    traits = as_object(event.context.get("traits"))
+    found = {**traits, **as_object(event.properties.get("user_properties"))}
+    return {
+        key: {"value": value}
+        for key, value in found.items()
+        if key not in barred
+        and USER_PROPERTY.fullmatch(key)
+        and not RESERVED_PREFIX.match(key)
+        and isinstance(value, str | int | float)
+        and 0 < len(text(value)) <= 36
+    }

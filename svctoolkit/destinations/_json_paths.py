@@ -1,0 +1,218 @@
+"""The two columns of a mapping that users write: where a value comes from, and where it goes.
+
+A path is the part of JSONPath that names places: `$.a.b`, `$['a b']`, `$.'a-b'`, `$.a[0]`, and `[*]` for every
+element. Where both columns have `[*]`, elements keep their places:
+`$.properties.products[*].sku` -> `$.items[*].id`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from svctoolkit.destinations._settings import Parsed
+from svctoolkit.errors import MappingError
+from svctoolkit.json_types import Json
+
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_STEP = re.compile(
+    rf"""\.(?P<quoted>{_QUOTED})|\.(?P<name>[^.\[\]'"*\s][^.\[\]'"*]*)|(?P<each>\[\*\]|\.\*)"""
+    rf"""|\[(?P<key>{_QUOTED})\]|\[(?P<index>\d{{1,3}})\]"""
+)
+_CONSTANT = re.compile(_QUOTED)
+_KNOWN = "$.a.b, $['a b'], $.a[0], $.a[*].b"
+
+
+class Each:
+    """`[*]`: every element."""
+
+
+EACH: Final = Each()
+Step: TypeAlias = "str | int | Each"
+
+
+class _Nothing:
+    """No value there, which is not the same as null."""
+
+
+NOTHING: Final = _Nothing()
+
+
+class Many(list[Any]):
+    """What `[*]` found, one entry for each element, `NOTHING` where an element has no such value."""
+
+
+class Value(Parsed):
+    """A path into the event, or a constant: quoted text, a number, true, false, null, any other text as it is."""
+
+    def __init__(self, written: str) -> None:
+        super().__init__(written := written.strip())
+        self.steps: tuple[Step, ...] | None = None
+        self.constant: Any = None
+        if re.match(r"\$($|[.\[A-Za-z_])", written):
+            self.steps = _steps(written)
+        elif written.startswith("$"):
+            raise ValueError(f"{written!r} starts with $ but is no path; as a constant it is written '{written}'")
+        else:
+            self.constant = _constant(written)
+
+    def of(self, event: Json) -> Json:
+        """The value in `event`: `NOTHING` if it is not there, a `Many` for a path with `[*]`."""
+        return self.constant if self.steps is None else _select(event, self.steps)
+
+
+class Name(Parsed):
+    """Where a header or a query parameter goes: a path, or simply its name."""
+
+    def __init__(self, written: str) -> None:
+        super().__init__(written := written.strip())
+        self.steps: tuple[Step, ...] = _steps(written) if written.startswith("$") else (written,)
+
+    def put(self, body: dict[str, Json], value: Json) -> None:
+        """Put `value` there, without one only the objects around it.
+
+        Raises `MappingError` where something else is in the way.
+        """
+        if not _has_value(value):
+            *around, _ = self.steps or ("",)
+            if not around or not all(isinstance(step, str) for step in around):
+                return
+            node: Any = body
+            for step in around:
+                node = node.setdefault(step, {}) if isinstance(node, dict) else {}
+            return
+        if not self.steps:
+            if not isinstance(value, dict):
+                raise MappingError("only an object can be the whole body ($)")
+            body.update(_copy(value))
+            return
+        try:
+            _put(body, self.steps, value)
+        except _InTheWayError:
+            raise MappingError(f"{self.written}: a value that is already there is in the way") from None
+
+
+class Place(Name):
+    """Where a value goes in the body: a path."""
+
+    def __init__(self, written: str) -> None:
+        super().__init__(written)
+        if self.written and not self.written.startswith("$"):
+            raise ValueError(f"expected a path such as $.{self.written}, got {self.written!r}")
+
+
+class _InTheWayError(Exception):
+    pass
+
+
+def _steps(written: str) -> tuple[Step, ...]:
+    rest = written[1:] if written[1:2] in ("", ".", "[") else f".{written[1:]}"
+    steps: list[Step] = []
+    at = 0
+    while at < len(rest):
+        match = _STEP.match(rest, at)
+        if match is None:
+            raise ValueError(f"{written!r} cannot be read from {rest[at:]!r} on; the paths known here are {_KNOWN}")
+        steps.append(_step(str(match.lastgroup), match[str(match.lastgroup)]))
+        at = match.end()
+    return tuple(steps)
+
+
+def _step(kind: str, written: str) -> Step:
+    if kind == "each":
+        return EACH
+    if kind == "index":
+        return int(written)
+    return written if kind == "name" else _unquote(written)
+
+
+def _unquote(written: str) -> str:
+    return re.sub(r"\\(.)", r"\1", written[1:-1])
+
+
+def _constant(written: str) -> Any:
+    if _CONSTANT.fullmatch(written):
+        return _unquote(written)
+    try:
+        value = json.loads(written)
+    except ValueError:
+        return written
+    return value if isinstance(value, int | float | None) else written
+
+
+def _select(node: Any, steps: tuple[Step, ...]) -> Any:
+    for at, step in enumerate(steps):
+        if isinstance(step, Each):
+            if isinstance(node, dict):
+                node = list(node.values())
+            return Many(_select(item, steps[at + 1 :]) for item in node) if isinstance(node, list) else NOTHING
+        if isinstance(step, int):
+            node = node[step] if isinstance(node, list) and step < len(node) else NOTHING
+        else:
+            node = node.get(step, NOTHING) if isinstance(node, dict) else NOTHING
+    return node
+
+
+def _has_value(value: Any) -> bool:
+    return any(map(_has_value, value)) if isinstance(value, Many) else value is not NOTHING
+
+
+def _put(node: Any, steps: tuple[Step, ...], value: Any) -> None:
+    step, rest = steps[0], steps[1:]
+    if not isinstance(step, Each):
+        _put_at(node, step, rest, value)
+    elif not isinstance(node, list):
+        raise _InTheWayError
+    elif isinstance(value, Many):
+        for index, item in enumerate(value):
+            if _has_value(item):
+                _put_at(node, index, rest, item)
+    else:
+        for index in range(len(node) or 1):
+            _put_at(node, index, rest, value)
+
+
+def _put_at(node: Any, key: str | int, rest: tuple[Step, ...], value: Any) -> None:
+    if isinstance(key, int):
+        if not isinstance(node, list):
+            raise _InTheWayError
+        node.extend([None] * (key + 1 - len(node)))
+        child = node[key]
+    elif isinstance(node, dict):
+        child = node.get(key)
+    else:
+        raise _InTheWayError
+    if not rest:
+        node[key] = _copy(value)
+        return
+    if child is None:
+        child = node[key] = {} if isinstance(rest[0], str) else []
+    _put(child, rest, value)
+
+
+def _copy(value: Any) -> Any:
+    """A copy, so that a later row cannot reach into the event."""
+    if isinstance(value, Many):
+        return [_copy(item) for item in _flat(value)]
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    return [_copy(item) for item in value] if isinstance(value, list) else value
+
+
+def _flat(values: Many) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, Many):
+            yield from _flat(value)
+        elif value is not NOTHING:
+            yield value
+
+
+class BodyRow(msgspec.Struct, frozen=True, rename={"from_": "from"}):
+    """A value of the body."""
+
+    from_: Value = Value("")
+    to: Place = Place("")

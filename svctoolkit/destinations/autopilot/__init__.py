@@ -1,0 +1,88 @@
+"""Autopilot: contacts, and the journeys that events start for them.
+
+identify writes the contact; track starts the journey of the destination's trigger, with the event's properties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    Table,
+    as_it_is,
+    as_object,
+    in_words,
+    not_null,
+    trait,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+
+class AutopilotSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret = Secret("")
+    trigger_id: str = ""
+
+
+destination = DestinationType(
+    "Autopilot",
+    AutopilotSettings,
+    docs="https://autopilot.docs.apiary.io/#reference/api-methods/addupdate-contact",
+    quirks=["Track events start one journey, whatever their name is."],
+    answers=[
+        Answer("success", 200, {"contact_id": "person_1"}),
+        Answer("bad key", 401, {"error": "Unauthorized", "message": "No autopilotapikey header provided."}),
+        Answer("rate limit", 429, {"error": "Too Many Requests", "message": "Rate limit is exceeded"}),
+        Answer("invalid field", 400, {"error": "Bad Request", "message": "Contact must have an Email address."}),
+    ],
+)
+
+CONTACT = Table(
+    {
+        "Email": as_it_is(trait("email")),
+        "FirstName": as_it_is(FIRST_NAME),
+        "LastName": as_it_is(LAST_NAME),
+        "Phone": as_it_is(trait("phone")),
+        "Company": as_it_is(trait("company.name")),
+    }
+)
+ADDRESS = not_null(EMAIL)
+_NOT_CUSTOM = frozenset({"company", "email", "firstName", "firstname", "lastName", "lastname", "phone"})
+
+
+@destination.on("identify")
+def send_contact(event: Event, settings: AutopilotSettings) -> Payload:
+    """The contact, made or updated; traits without a field of their own are custom ones."""
+    traits = as_object(event.raw.get("traits") or event.context.get("traits"))
+    contact = CONTACT(event)
+    custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM}
+    if custom:
+        contact["custom"] = custom
+    return _send(settings, "contact", {"contact": contact})
+
+
+@destination.on("track")
+def send_trigger(event: Event, settings: AutopilotSettings) -> Payload:
+    """The journey starts for the contact with this e-mail address."""
+    email = value_of(event, ADDRESS)
+    if not email:
+        raise MappingError(f"needs a value at {' or '.join(ADDRESS.paths)}", field=ADDRESS.paths[0])
+    properties = event.raw.get("properties")
+    body = {"property": properties} if isinstance(properties, dict) else {}
+    return _send(settings, f"trigger/{settings.trigger_id}/contact/{in_words(email)}", body)
+
+
+def _send(settings: AutopilotSettings, path: str, body: Mapping[str, Any]) -> Payload:
+    headers = {
+        "autopilotapikey": settings.api_key.reveal(),
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+    }
+    return Payload(endpoint=f"https://api2.autopilothq.com/v1/{path}", headers=headers, json=body)

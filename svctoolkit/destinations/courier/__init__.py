@@ -1,0 +1,41 @@
+"""Courier: events as they are, to its address for them. Courier starts messages by them."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.secrets import Secret
+
+
+class CourierSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+
+
+destination = DestinationType(
+    "Courier",
+    CourierSettings,
+    docs="https://www.courier.com/docs/api-reference/inbound/courier-track-event",
+    quirks=["An identify event without traits has those of its context."],
+    answers=[
+        Answer("success", 202, {"messageId": "1-65f24"}),
+        Answer("bad key", 401, {"message": "Unauthorized", "type": "authentication_error"}),
+        Answer("rate limit", 429, {"message": "Too many requests", "type": "rate_limit_error"}),
+        Answer("invalid field", 400, {"message": "The request is invalid", "type": "invalid_request_error"}),
+    ],
+)
+
+
+@destination.on("identify", "track")
+def send_event(event: Event, settings: CourierSettings) -> Payload:
+    """The event itself."""
+    body = {key: value for key, value in event.raw.items() if value is not None}
+    if event.type == "identify":
+        body["traits"] = body.get("traits") or event.context.get("traits")
+        if not body["traits"]:
+            raise MappingError("traits: an identify event needs traits", field="traits")
+    return Payload(
+        endpoint="https://api.courier.com/inbound/rudderstack",
+        headers={"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"},
+        json=body,
+    )

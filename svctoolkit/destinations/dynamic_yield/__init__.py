@@ -1,0 +1,128 @@
+"""Dynamic Yield: who users are, and what they do in a shop.
+
+identify tells the e-mail address, or else the user ID. track sends an event; those of carts, wishlists and orders in
+the form that Dynamic Yield has for them, with the products as a cart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    ANY_ID,
+    EMAIL_OR_EXTERNAL_ID,
+    Table,
+    as_it_is,
+    event_key,
+    event_name,
+    in_words,
+    leading_number,
+    not_null,
+    objects,
+    required,
+    sha256,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+
+class DynamicYieldSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    hash_email: bool = False
+
+
+destination = DestinationType(
+    "Dynamic Yield",
+    DynamicYieldSettings,
+    docs="https://dy.dev/reference/events",
+    quirks=[
+        "E-mail addresses stand in `hashedEmail`, although they are hashed only where the setting says so.",
+        "A cart with one product is that product, not a list.",
+    ],
+    answers=[
+        Answer("success", 204),
+        Answer("bad key", 403, {"message": "Forbidden"}),
+        Answer("rate limit", 429, {"message": "Too Many Requests"}),
+        Answer("invalid field", 422, {"warnings": [{"code": "1", "message": "Invalid event"}]}),
+    ],
+)
+
+VISIT = Table({"user": {"id": required(not_null(ANY_ID))}, "context": {"device": {"ip": required("context.ip")}}})
+EMAIL = as_it_is(EMAIL_OR_EXTERNAL_ID)
+_SHOP = {
+    "product_added": ("Add to Cart", "add-to-cart-v1"),
+    "product_removed": ("Remove from Cart", "remove-from-cart-v1"),
+    "product_added_to_wishlist": ("Add to Wishlist", "add-to-wishlist-v1"),
+    "order_completed": ("Purchase", "purchase-v1"),
+}
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: DynamicYieldSettings) -> Payload:
+    """Who the user is."""
+    visit, email = VISIT(event), value_of(event, EMAIL)
+    who = {"cuid": visit["user"]["id"], "cuidType": "userId"}
+    if email is not None:
+        who = {"hashedEmail": sha256(in_words(email)) if settings.hash_email else email}
+    return _send(event, settings, visit, "Identify User", {"dyType": "identify-v1", **who})
+
+
+@destination.on("track")
+def send_event(event: Event, settings: DynamicYieldSettings) -> Payload:
+    """What the user did."""
+    name, properties = event_name(event), event.properties
+    title, kind = _SHOP.get(event_key(event), (name, ""))
+    if kind:
+        properties = _activity(event.properties, kind)
+    return _send(event, settings, VISIT(event), title, properties)
+
+
+def _activity(properties: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """The event in Dynamic Yield's own form."""
+    value: Any = properties.get("value") or properties.get("revenue")
+    cart = [_line(product, properties) for product in objects(properties.get("products"))]
+    out: dict[str, Any] = {"dyType": kind}
+    if kind == "purchase-v1":
+        value = value or properties.get("price")
+        out |= {"value": value} if value else {}
+        names = {"order_id": "uniqueTransactionId", "currency": "currency"}
+    else:
+        out["value"] = value or leading_number(properties.get("price"))
+        names = {"currency": "currency"}
+        if not isinstance(properties.get("products"), list):
+            names["quantity"] = "quantity"
+            names["sku" if properties.get("sku") else "product_id"] = "productId"
+    out |= {name: properties[key] for key, name in names.items() if key in properties}
+    if cart:
+        out["cart"] = cart if len(cart) > 1 else cart[0]
+    return out
+
+
+def _line(product: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+    """A product of the cart; what it does not tell is that of the event."""
+    sku, quantity, price = (
+        properties.get(key) if product.get(key) is None else product[key] for key in ("sku", "quantity", "price")
+    )
+    numbers = {"quantity": leading_number(quantity), "itemPrice": leading_number(price)}
+    return numbers if sku is None else {"productId": sku, **numbers}
+
+
+def _send(
+    event: Event, settings: DynamicYieldSettings, visit: dict[str, Any], name: str, properties: Mapping[str, Any]
+) -> Payload:
+    session = event.raw.get("session_id")
+    session = event.context.get("sessionId") if session is None else session
+    if session == "":
+        raise MappingError("context.sessionId: a session has an ID", field="context.sessionId")
+    if session is not None:
+        visit["session"] = {"custom": in_words(session)}
+    action = {"name": name, **({"properties": properties} if properties else {})}
+    return Payload(
+        endpoint="https://dy-api.com/v2/collect/user/event",
+        headers={"Content-Type": "application/json", "DY-API-Key": settings.api_key.reveal()},
+        json={**visit, "events": [action]},
+    )

@@ -1,0 +1,68 @@
+"""Freshmarketer: contacts, their companies, activities and stages.
+
+identify writes the contact of an e-mail address. A group of the type `accounts` is a company, into which the contact
+of an e-mail address is put. A track event logs an activity (`sales_activity`) or moves the contact to a stage
+(`lifecycle_stage`).
+
+Decisions. A group of the type `marketing_lists` is refused: what the service sends for it is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from svctoolkit.destinations import Context, DestinationType, Payload, Rows
+from svctoolkit.destinations._freshworks import (
+    ADDRESS,
+    ANSWERS,
+    Crm,
+    FreshworksSettings,
+    account_shape,
+    action_payloads,
+    contact_shape,
+)
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import EMAIL_OR_EXTERNAL_ID, Table, number, value_of
+
+
+class FreshmarketerSettings(FreshworksSettings, frozen=True, kw_only=True):
+    rudder_events_to_freshmarketer_events: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "Freshmarketer",
+    FreshmarketerSettings,
+    docs="https://developers.freshworks.com/crm/api/",
+    quirks=["The name of the campaign stands in for its ID: an event with one that is no number is refused."],
+    answers=ANSWERS,
+)
+
+CONTACT = Table({**contact_shape(number), "address": ADDRESS})
+ACCOUNT = Table({**account_shape(number), "address": ADDRESS})
+
+
+@destination.on("identify")
+def send_contact(event: Event, settings: FreshmarketerSettings, context: Context) -> Payload:
+    """The contact, made or updated."""
+    contact = CONTACT(event)
+    body = {"contact": contact, "unique_identifier": {"emails": contact["emails"]}}
+    return Crm(settings, context).send("contacts/upsert", body)
+
+
+@destination.on("track")
+def send_action(event: Event, settings: FreshmarketerSettings, context: Context) -> Iterator[Payload]:
+    """Activities and stages of the contact: an event may be mapped to both."""
+    return action_payloads(event, settings.rudder_events_to_freshmarketer_events, Crm(settings, context))
+
+
+@destination.on("group")
+def send_account(event: Event, settings: FreshmarketerSettings, context: Context) -> Payload:
+    """The company; or, with an e-mail address, the contact with a further company."""
+    kind = event.traits.get("groupType")
+    if not isinstance(kind, str) or kind.lower() != "accounts":
+        raise MappingError("traits.groupType: a group needs the type accounts", field="traits.groupType")
+    account = ACCOUNT(event)
+    body = {"unique_identifier": {"name": account["name"]}, "sales_account": account}
+    crm, email = Crm(settings, context), value_of(event, EMAIL_OR_EXTERNAL_ID)
+    return crm.send("sales_accounts/upsert", body) if email is None else crm.join_account(email, body)

@@ -1,0 +1,161 @@
+"""Google Analytics 4, second version: the account connects the property, and events may be mapped in the configuration.
+
+A track event that the configuration maps (`eventsMapping`) is sent once for each of its mappings, with exactly the
+values that those name by JSON paths. All other events are sent as by the first version, but the names of the shop's
+events are not translated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import force_setattr, replace
+
+from svctoolkit.destinations import Context, DestinationType, Payload
+from svctoolkit.destinations._google_analytics import (
+    ANSWERS,
+    MeasurementSettings,
+    check_name,
+    consent,
+    custom_parameters,
+    event_payload,
+    group_parameters,
+    judge,
+    person,
+    send_body,
+    session_parameters,
+)
+from svctoolkit.destinations._json_paths import EACH, NOTHING, BodyRow, Many, Place
+from svctoolkit.events import Event
+from svctoolkit.mapping import as_object, compact, event_name, text, without_nulls
+from svctoolkit.secrets import Secret
+
+
+class EventRow(msgspec.Struct, frozen=True, rename="camel"):
+    """An event, the name that it is sent with, and its values."""
+
+    rs_event_name: str = ""
+    dest_event_name: str = ""
+    event_properties: tuple[BodyRow, ...] = ()
+
+
+class GoogleAnalyticsV2Settings(MeasurementSettings, frozen=True, kw_only=True):
+    """What was chosen in Google's account is the JSON text `configData`; it goes before variables of its own."""
+
+    api_secret: Secret = Secret("")
+    types_of_client: Literal["gtag", "firebase"] = "gtag"
+    config_data: Secret = Secret("")
+    events_mapping: tuple[EventRow, ...] = ()
+
+    def __post_init__(self) -> None:
+        chosen = _chosen(self.config_data.reveal())
+        stream, secret = as_object(chosen.get("DATA_STREAM")), as_object(chosen.get("MEASUREMENT_PROTOCOL_SECRET"))
+        if stream.get("type") in ("gtag", "firebase"):
+            force_setattr(self, "types_of_client", stream["type"])
+            of_stream = "measurement_id" if stream["type"] == "gtag" else "firebase_app_id"
+            force_setattr(self, of_stream, text(stream.get("value") or ""))
+        if secret.get("value"):
+            force_setattr(self, "api_secret", Secret(text(secret["value"])))
+        super().__post_init__()
+        if not self.api_secret:
+            raise ValueError("apiSecret: is required, or a configData with MEASUREMENT_PROTOCOL_SECRET")
+
+
+def _chosen(written: str) -> Mapping[str, Any]:
+    try:
+        return as_object(msgspec.json.decode(written)) if written else {}
+    except msgspec.DecodeError as error:
+        raise ValueError(f"configData: expected a JSON object: {error}") from error
+
+
+destination = DestinationType(
+    "Google Analytics 4 (GA4) V2",
+    GoogleAnalyticsV2Settings,
+    docs="https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference",
+    names=("GA4_V2",),
+    earlier=("apiSecret", "typesOfClient", "measurementId", "firebaseAppId", "connectionMode"),
+    quirks=[
+        "Names of the shop's events are not translated into Google's: Order Completed is sent as Order_Completed.",
+        "Times are sent in whole seconds.",
+        "Mappings of page and group events have no effect.",
+        "A mapped event has no user properties and no engagement time unless its mapping has them.",
+    ],
+    answers=ANSWERS,
+)
+destination.judge(judge)
+
+
+@destination.on("track")
+def send_event(event: Event, settings: GoogleAnalyticsV2Settings, context: Context) -> list[Payload]:
+    """The event by each of its mappings; without one, as a custom event."""
+    name = event_name(event)
+    rows = [row for row in settings.events_mapping if row.rs_event_name == name and row.dest_event_name]
+    if rows:
+        return [_mapped(event, settings, context, row) for row in rows]
+    return [_send(event, settings, context, check_name("_".join(name.split())), custom_parameters(event))]
+
+
+@destination.on("page")
+def send_page(event: Event, settings: GoogleAnalyticsV2Settings, context: Context) -> Payload:
+    """A view of a page."""
+    return _send(event, settings, context, "page_view", custom_parameters(event))
+
+
+@destination.on("group")
+def send_group(event: Event, settings: GoogleAnalyticsV2Settings, context: Context) -> Payload:
+    """Somebody joins a group."""
+    return _send(event, settings, context, "join_group", group_parameters(event))
+
+
+def _send(
+    event: Event, settings: GoogleAnalyticsV2Settings, context: Context, name: str, params: dict[str, Any]
+) -> Payload:
+    payload = event_payload(event, settings, context, destination.options(event), name, params)
+    return replace(payload, json=_in_seconds(payload.json or {}))
+
+
+def _mapped(event: Event, settings: GoogleAnalyticsV2Settings, context: Context, row: EventRow) -> Payload:
+    options = destination.options(event)
+    body: dict[str, Any] = _in_seconds(compact(person(event, settings, context, options)))
+    body["events"] = [{"params": {}}]
+    for value in row.event_properties:
+        if value.from_.written and value.to.written:
+            _put(body, value, event)
+    sent = as_object(_at(body, ("events", 0)))
+    params = {**as_object(sent.get("params")), **session_parameters(settings, options)}
+    body["events"] = [{**sent, "name": row.dest_event_name, "params": params}]
+    return send_body(settings, {**without_nulls(body), "consent": consent(options)})
+
+
+def _put(body: dict[str, Any], row: BodyRow, event: Event) -> None:
+    """The value in its place; without one only the objects around it.
+
+    A list without elements stays one: nothing is put into its elements.
+    """
+    value, steps = row.from_.of(event.raw), row.to.steps
+    if EACH in steps:
+        around = steps[: steps.index(EACH)]
+        if value == Many() or (value is NOTHING and EACH in (row.from_.steps or ())):
+            if _at(body, around) is None:
+                Place(row.to.written.partition("[*]")[0]).put(body, [])
+            return
+        if _at(body, around) == []:
+            return
+    row.to.put(body, NOTHING if value is None else value)
+
+
+def _at(node: Any, steps: Sequence[Any]) -> Any:
+    for step in steps:
+        if isinstance(node, dict):
+            node = node.get(step)
+        else:
+            node = node[step] if isinstance(node, list) and isinstance(step, int) and step < len(node) else None
+    return node
+
+
+def _in_seconds(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body with its time in whole seconds."""
+    when = body.get("timestamp_micros")
+    return {**body, **({"timestamp_micros": when - when % 1_000_000} if when is not None else {})}

@@ -1,0 +1,217 @@
+"""Gainsight: people, their companies, and events of its rules.
+
+identify writes a person. group finds the company by its name, writes it, and makes the person one of its people.
+track sends an event that the settings name, with its version, to a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    FIRST_NAME,
+    LAST_NAME,
+    Source,
+    Table,
+    as_object,
+    converter,
+    event_name,
+    json_text,
+    leading_number,
+    required,
+    text,
+    trait,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+
+class GainsightSettings(Settings, frozen=True, kw_only=True):
+    domain: str
+    access_key: Secret = Secret("")
+    shared_secret: Secret = Secret("")
+    tenant_id: str = ""
+    topic_name: str = ""
+    contract_id: str = ""
+    person_map: tuple[Rows, ...] = ()
+    company_map: tuple[Rows, ...] = ()
+    event_name_map: tuple[Rows, ...] = ()
+    event_version_map: tuple[Rows, ...] = ()
+
+    @cached_property
+    def person_fields(self) -> list[tuple[str, Source]]:
+        """The fields of a person that stand for traits of the user's."""
+        return _fields(self.person_map)
+
+    @cached_property
+    def company_fields(self) -> list[tuple[str, Source]]:
+        """The fields of a company that stand for traits of the user's."""
+        return _fields(self.company_map)
+
+
+destination = DestinationType(
+    "Gainsight",
+    GainsightSettings,
+    docs="https://support.gainsight.com/gainsight_nxt/API_and_Developer_Docs/Person_API/People_API_Documentation",
+    quirks=["group writes the company while the event is mapped: its payload is the person's."],
+    answers=[
+        Answer("success", 200, {"result": True, "errorCode": None, "requestId": "r1", "data": {"count": 1}}),
+        Answer("bad key", 401, {"result": False, "errorCode": "GSOBJ_1006", "errorDesc": "Invalid access key"}),
+        Answer("rate limit", 429, {"result": False, "errorCode": "GSOBJ_1005", "errorDesc": "Too many requests"}),
+        Answer("invalid field", 400, {"result": False, "errorCode": "GSOBJ_1009", "errorDesc": "Field is not valid"}),
+    ],
+)
+
+
+@converter
+def as_text(value: Json) -> str:
+    """A text; everything else as its JSON text."""
+    return text(value)
+
+
+@converter
+def number_or_none(value: Json) -> int | float | None:
+    """A number, or a text that begins with one; nothing else is sent."""
+    return leading_number(value)
+
+
+PERSON = Table(
+    {
+        "Email": required(trait("email")),
+        "Name": trait("name"),
+        "FirstName": FIRST_NAME,
+        "MiddleName": trait("middleName", "middle_name"),
+        "LastName": LAST_NAME,
+        "LinkedinUrl": trait("linkedinUrl"),
+        "Location": as_text(trait("location")),
+        "Timezone": trait("timezone"),
+        "Comments": as_text(trait("comments")),
+        "EmailOptOut": trait("emailOptOut"),
+        "DynamicResolutionKey": as_text(trait("dynamicResolutionKey")),
+        "ExternalRecordID__gc": as_text(trait("externalRecordId")),
+        "MasterRecordID": as_text(trait("masterRecordID")),
+        "MasterAvatarTypeCode": number_or_none(trait("masterAvatarTypeCode")),
+    }
+)
+COMPANY = Table(
+    {
+        "Name": required("traits.name"),
+        "Employees": number_or_none("traits.employees"),
+        "Arr": "traits.arr",
+        "BillingAddress": "traits.billingAddress",
+        "Summary": "traits.summary",
+        "CompanyType": "traits.companyType",
+        "Csm": "traits.csm",
+        "CustomerLifetimeInMonths": number_or_none("traits.customerLifetimeInMonths"),
+        "Industry": "traits.industry",
+        "IndustryNew": "traits.industryNew",
+        "LifecycleInWeeks": number_or_none("traits.lifecycleInWeeks"),
+        "ManagedAs": "traits.managedAs",
+        "Mrr": "traits.mrr",
+        "OriginalContractDate": "traits.originalContractDate",
+        "ParentCompany": "traits.parentCompany",
+        "RenewalDate": "traits.renewalDate",
+        "SfdcAccountId": "traits.sfdcAccountId",
+        "Stage": "traits.stage",
+        "Status": "traits.status",
+        "Tags": "traits.tags",
+        "TickerSymbol": "traits.tickerSymbol",
+        "Users": number_or_none("traits.users"),
+    }
+)
+MEMBER = Table({"Email": required(trait("email"))})
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: GainsightSettings) -> Payload:
+    """The person."""
+    person = PERSON(event)
+    if "Name" not in person:
+        names = [text(person[key]) for key in ("FirstName", "MiddleName", "LastName") if key in person]
+        person |= {"Name": " ".join(names)} if names else {}
+    return _send_person(settings, {**person, **_own(event, settings.person_fields)})
+
+
+@destination.on("group")
+def send_member(event: Event, settings: GainsightSettings, context: Context) -> Payload:
+    """The company, made or updated; then the person as one of its people."""
+    company, member = {**COMPANY(event), **_own(event, settings.company_fields)}, MEMBER(event)
+    ids = _write_company(company, settings, context)
+    return _send_person(settings, {**member, "companies": [{"Company_ID": ids.get("Gsid")}]})
+
+
+@destination.on("track")
+def send_event(event: Event, settings: GainsightSettings) -> Payload:
+    """The event under its name of the settings, and its version."""
+    name = event_name(event)
+    headers = {
+        "Accesskey": settings.access_key.reveal(),
+        "sharedSecret": _demand(settings.shared_secret.reveal(), "sharedSecret"),
+        "tenantId": _demand(settings.tenant_id, "tenantId"),
+        "topicName": _demand(settings.topic_name, "topicName"),
+        "eventName": _look_up(settings.event_name_map, name, "eventNameMap"),
+        "eventVersion": _look_up(settings.event_version_map, name, "eventVersionMap"),
+        "contractId": settings.contract_id,
+        "Content-Type": "application/json",
+    }
+    return Payload(
+        endpoint=f"https://{settings.domain}/v1.0/api/eventManager/event",
+        headers={key: value for key, value in headers.items() if value},
+        json=event.properties,
+    )
+
+
+def _write_company(company: Mapping[str, Any], settings: GainsightSettings, context: Context) -> Mapping[str, Any]:
+    """What Gainsight says of the company after it has been written."""
+    url, headers = f"https://{settings.domain}/v1/data/objects", _headers(settings)
+    condition = {"name": "Name", "alias": "A", "value": [company["Name"]], "operator": "EQ"}
+    query = {"select": ["Name"], "where": {"conditions": [condition], "expression": "A"}}
+    request = {"method": "POST", "url": f"{url}/query/Company", "headers": headers, "body": json_text(query)}
+    exists = bool(_records(context.ask(request)))
+    request |= {"url": f"{url}/Company", "body": json_text({"records": [company]})}
+    if exists:
+        request |= {"method": "PUT", "params": {"keys": "Name"}}
+    records = _records(context.ask(request))
+    return as_object(records[0] if records else None)
+
+
+def _records(answer: Any) -> list[Any]:
+    records = as_object(as_object(answer).get("data")).get("records")
+    return records if isinstance(records, list) else []
+
+
+def _fields(rows: tuple[Rows, ...]) -> list[tuple[str, Source]]:
+    """The fields that the settings give traits of the user's, and where these stand."""
+    return [(row.to, trait(row.from_)) for row in rows if row.from_ and row.to]
+
+
+def _own(event: Event, fields: list[tuple[str, Source]]) -> dict[str, Any]:
+    values = ((field, value_of(event, source)) for field, source in fields)
+    return {field: value for field, value in values if value is not None}
+
+
+def _look_up(rows: tuple[Rows, ...], name: str, setting: str) -> str:
+    value = next((row.to for row in rows if row.from_ == name), "")
+    return _demand(value, f"entry of {setting} for {name!r}")
+
+
+def _demand(value: str, what: str) -> str:
+    if not value:
+        raise MappingError(f"the settings have no {what}, which Gainsight's events need")
+    return value
+
+
+def _headers(settings: GainsightSettings) -> dict[str, str]:
+    key = _demand(settings.access_key.reveal(), "accessKey")
+    return {"Accesskey": key, "Content-Type": "application/json"}
+
+
+def _send_person(settings: GainsightSettings, person: Mapping[str, Any]) -> Payload:
+    endpoint = f"https://{settings.domain}/v1.0/api/people"
+    return Payload(endpoint=endpoint, method="PUT", headers=_headers(settings), json=person)

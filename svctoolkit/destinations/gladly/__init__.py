@@ -1,0 +1,110 @@
+"""Gladly: customer profiles.
+
+identify looks for the profile by e-mail address, else telephone number, else external ID, and updates the first that
+Gladly knows; without one it makes a profile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    Table,
+    as_it_is,
+    as_object,
+    basic_auth,
+    in_url,
+    json_text,
+    pick,
+    text,
+    trait,
+    warehouse_id,
+)
+from svctoolkit.secrets import Secret
+
+
+class GladlySettings(Settings, frozen=True, kw_only=True):
+    api_token: Secret
+    domain: str
+    user_name: str
+
+
+destination = DestinationType(
+    "Gladly",
+    GladlySettings,
+    docs="https://developer.gladly.com/rest/#tag/Customers",
+    quirks=[
+        "E-mail addresses, telephone numbers and custom attributes are taken from the context's traits only.",
+        "Reverse ETL sends no custom attributes.",
+    ],
+    answers=[
+        Answer("success", 204),
+        Answer("bad key", 401, {"errors": [{"attr": "authorization", "code": "unauthorized", "detail": "..."}]}),
+        Answer("rate limit", 429, {"errors": [{"attr": "", "code": "rate_limit", "detail": "Too many requests"}]}),
+        Answer("invalid field", 400, {"errors": [{"attr": "emails", "code": "invalid", "detail": "invalid email"}]}),
+    ],
+)
+
+PROFILE = Table({"name": trait("name"), "image": trait("avatar"), "address": as_it_is(trait("address"))})
+#: What travels in fields of its own, if there is anything in it.
+_NOT_CUSTOM = frozenset({"address", "avatar", "email", "firstName", "lastName", "name", "phone", "userId"})
+
+
+@destination.on("identify")
+def send_profile(event: Event, settings: GladlySettings, context: Context) -> Payload:
+    """The profile that is there, with new values; or a new profile."""
+    body = _profile(event)
+    url = f"https://{settings.domain}/api/v1/customer-profiles"
+    headers = {
+        "Content-Type": "application/json",
+        "Authorization": basic_auth(settings.user_name, settings.api_token.reveal()),
+    }
+    request = {"method": "GET", "url": f"{url}?{_query(body)}", "headers": headers}
+    profiles = context.ask(request, may_miss=True)
+    if not profiles:
+        return Payload(endpoint=url, headers=headers, json=body)
+    body.pop("id", None)
+    profile_id = as_object(profiles[0] if isinstance(profiles, list) else None).get("id")
+    if not profile_id:
+        raise MappingError("the profile that Gladly knows of this customer has no ID")
+    return Payload(endpoint=f"{url}/{text(profile_id)}", method="PATCH", headers=headers, json=body)
+
+
+def _profile(event: Event) -> dict[str, Any]:
+    body = PROFILE(event)
+    if isinstance(body.get("address"), list | dict):
+        body["address"] = json_text(body["address"])
+    traits = as_object(event.context.get("traits"))
+    if event.context.get("mappedToDestination"):
+        traits = {**as_object(event.raw.get("traits")), **warehouse_id(event)}
+        body |= _contacts(traits.get("emails"), traits.get("phones")) | pick(traits, ("externalCustomerId", "id"))
+        return body
+    body |= _contacts(traits.get("email"), traits.get("phone"))
+    custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM or not value}
+    if custom:
+        body["customAttributes"] = custom
+    if event.raw.get("userId") is not None:
+        body["externalCustomerId"] = event.raw["userId"]
+    return body
+
+
+def _contacts(emails: Any, phones: Any) -> dict[str, list[dict[str, Any]]]:
+    """As Gladly holds them: `[{"original": "a@mail.example"}]`."""
+    return {
+        key: [{"original": item} for item in (value if isinstance(value, list) else [value])]
+        for key, value in (("emails", emails), ("phones", phones))
+        if value
+    }
+
+
+def _query(body: dict[str, Any]) -> str:
+    """The question for the profile: by the first address, number or ID that the event has."""
+    for key, name in (("emails", "email"), ("phones", "phoneNumber")):
+        if key in body:
+            return f"{name}={in_url(body[key][0]['original'])}"
+    if body.get("externalCustomerId"):
+        return f"externalCustomerId={in_url(body['externalCustomerId'])}"
+    raise MappingError("needs an e-mail address, a telephone number or a user ID", field="userId")

@@ -1,0 +1,133 @@
+"""Kissmetrics: people, what they do and what they buy, each a request with everything in its URL.
+
+Properties may be named after the event that they belong to (`prefixProperties`). Each product of a track event is a
+request of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import TIME, Table, as_object, converter, event_name, in_words, required, whole_second
+
+
+class KissmetricsSettings(Settings, frozen=True, kw_only=True):
+    api_key: str = ""
+    prefix_properties: bool = False
+
+
+destination = DestinationType(
+    "Kiss Metrics",
+    KissmetricsSettings,
+    docs="https://support.kissmetrics.io/reference/api-specs",
+    answers=[Answer("success", 200, "GIF89a")],
+    quirks=[
+        "Lists are texts with commas; a list with an object in it is left out.",
+        "The properties of a screen are never named after it, and with a category it is called a page.",
+    ],
+)
+
+
+@converter
+def second_text(value: Json) -> str:
+    """Whole seconds since 1970, as a text; a number is milliseconds."""
+    second = whole_second(value)
+    if second is None:
+        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+    return str(second)
+
+
+MOMENT = Table({"_t": required(second_text(TIME))})
+_REVENUE = "revenue"
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: KissmetricsSettings) -> Payload:
+    return _send("s", {**_flatten(event.traits), **_person(event), **_when(event)}, settings)
+
+
+@destination.on("track")
+def send_action(event: Event, settings: KissmetricsSettings) -> list[Payload]:
+    name = event_name(event)
+    return _send_event(event, name, name if settings.prefix_properties else "", settings)
+
+
+@destination.on("page")
+def send_page(event: Event, settings: KissmetricsSettings) -> list[Payload]:
+    name = _view_name(event, "Page")
+    return _send_event(event, name, "Page" if settings.prefix_properties else "", settings)
+
+
+@destination.on("screen")
+def send_screen(event: Event, settings: KissmetricsSettings) -> list[Payload]:
+    return _send_event(event, _view_name(event, "Screen"), "", settings)
+
+
+@destination.on("alias")
+def send_alias(event: Event, settings: KissmetricsSettings) -> Payload:
+    names = {"previousId": "_p", "userId": "_n"}
+    return _send("a", {name: event.raw[key] for key, name in names.items() if key in event.raw}, settings)
+
+
+def _view_name(event: Event, kind: str) -> str:
+    name, category = event.raw.get("name"), event.properties.get("category")
+    if not name:
+        return f"Loaded a {kind}"
+    last = "page" if category else kind.lower()
+    return " ".join(["Viewed", *(in_words(word) for word in (category, name) if word), last])
+
+
+def _send_event(event: Event, name: str, prefix: str, settings: KissmetricsSettings) -> list[Payload]:
+    members = dict(event.properties)
+    products = members.pop("products", None) or []
+    if not isinstance(products, list):
+        raise MappingError("properties.products: expected a list of products", field="properties.products")
+    person = _person(event)
+    # what Kissmetrics takes for itself goes last: no property may stand in its place
+    properties = {**_prefix(_flatten(members), prefix), **person, "_n": name, **_when(event)}
+    bought = products if event.type == "track" else []
+    items = [{**_prefix(_flatten(as_object(product)), prefix), **person} for product in bought]
+    return [_send("e", properties, settings), *(_send("s", item, settings) for item in items)]
+
+
+def _person(event: Event) -> dict[str, Any]:
+    key = "userId" if event.raw.get("userId") else "anonymousId"
+    return {"_p": event.raw[key]} if key in event.raw else {}
+
+
+def _when(event: Event) -> dict[str, Any]:
+    """The time, and that it is the client's and not that of the request."""
+    return {**MOMENT(event), "_d": 1}
+
+
+def _prefix(properties: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    if not prefix:
+        return dict(properties)
+    out = {f"{prefix} - {key}" if key == _REVENUE else f"{prefix}-{key}": value for key, value in properties.items()}
+    if _REVENUE in properties:
+        out["Billing Amount"] = properties[_REVENUE]
+    return out
+
+
+def _flatten(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of objects as `a.b`, one level deep."""
+    out: dict[str, Any] = {}
+    for key, value in members.items():
+        inside = {f"{key}.{name}": item for name, item in value.items()} if isinstance(value, dict) else {key: value}
+        for name, item in inside.items():
+            if isinstance(item, list):
+                if not any(isinstance(element, dict) for element in item):
+                    out[name] = in_words(item)
+            elif item is not None:
+                out[name] = item
+    return out
+
+
+def _send(path: str, params: Mapping[str, Any], settings: KissmetricsSettings) -> Payload:
+    params = {**params, "_k": settings.api_key}
+    return Payload(endpoint=f"https://trk.kissmetrics.com/{path}", method="GET", params=params)

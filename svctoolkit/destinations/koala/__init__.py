@@ -1,0 +1,57 @@
+"""Koala: visitors of a website, known by their e-mail address or a Koala profile ID, and what they do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import EMAIL, IP, TIME, Table, as_it_is, first, trait, without
+
+
+class KoalaSettings(Settings, frozen=True, kw_only=True):
+    public_key: str
+
+
+destination = DestinationType(
+    "Koala",
+    KoalaSettings,
+    docs="https://getkoala.com/docs/api",
+    answers=[Answer("success", 200, {"success": True})],
+)
+VISITOR = Table({"email": as_it_is(EMAIL), "profile_id": first(trait("ko_profile_id"), "properties.ko_profile_id")})
+ACTION = Table({"ip": IP})
+SENT = Table({"sent_at": as_it_is(TIME)})
+_PROFILE_ID = "ko_profile_id"
+EVENT = Table({"event": "event", "message_id": "messageId"})
+
+
+@destination.on("identify")
+def send_visitor(event: Event, settings: KoalaSettings) -> Payload:
+    body = _visitor(event)
+    item = {"type": "identify", **SENT(event), "traits": without(event.traits, [_PROFILE_ID])}
+    item["source"] = "rudderstack-cloud"
+    return _send({**body, "identifies": [item]}, settings)
+
+
+@destination.on("track")
+def send_action(event: Event, settings: KoalaSettings) -> Payload:
+    body = {**ACTION(event), **_visitor(event)}
+    item = {"type": "track", **EVENT(event), **SENT(event)}
+    item["properties"] = without(event.properties, [_PROFILE_ID])
+    if "context" in event.raw:
+        item["context"] = event.raw["context"]
+    return _send({**body, "events": [item]}, settings)
+
+
+def _visitor(event: Event) -> dict[str, Any]:
+    visitor = VISITOR(event)
+    if not any(visitor.values()):
+        raise MappingError("needs a value at traits.email or traits.ko_profile_id", field="traits.email")
+    return visitor
+
+
+def _send(body: dict[str, Any], settings: KoalaSettings) -> Payload:
+    endpoint = f"https://api2.getkoala.com/web/projects/{settings.public_key}/batch"
+    return Payload(endpoint=endpoint, headers={"content-type": "application/json"}, json=body)

@@ -1,0 +1,88 @@
+"""Lemnisk: people, pages and actions of the web platform.
+
+Decisions. The server platform takes track events in a form that no public documentation shows: they are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import ANY_ID, TIME, Source, Table, first, required
+from svctoolkit.secrets import Secret
+
+
+class LemniskSettings(Settings, frozen=True, kw_only=True):
+    cloud_mode: Literal["web", "server", "device"] = "web"
+    pl: str = ""
+    pl_write_key: Secret = Secret("")
+
+
+destination = DestinationType(
+    "Lemnisk Marketing Automation",
+    LemniskSettings,
+    docs="https://www.rudderstack.com/docs/destinations/streaming-destinations/lemnisk/",
+    answers=[Answer("success", 200, {"status": "success"})],
+)
+COMMON: dict[str, Source | str] = {
+    "type": "type",
+    "messageId": required("messageId"),
+    "originalTimestamp": required(TIME),
+}
+PERSON = Table(
+    {
+        **COMMON,
+        "id": required(ANY_ID),
+        "userId": ANY_ID,
+        "customerProperties": required(first("traits", "context.traits")),
+        "context": required("context"),
+    }
+)
+ACTION = Table(
+    {
+        **COMMON,
+        "id": required(first("userId", "anonymousId")),
+        "userId": ANY_ID,
+        "event": required("event"),
+        "properties": required("properties"),
+    }
+)
+PAGE = Table(
+    {
+        **COMMON,
+        "id": required(first("userId", "anonymousId")),
+        "userId": ANY_ID,
+        "name": required("name"),
+        "properties": required("properties"),
+        "context": required("context"),
+    }
+)
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: LemniskSettings) -> Payload:
+    return _send(event, PERSON, settings)
+
+
+@destination.on("track")
+def send_action(event: Event, settings: LemniskSettings) -> Payload:
+    return _send(event, ACTION, settings)
+
+
+@destination.on("page")
+def send_page(event: Event, settings: LemniskSettings) -> Payload:
+    return _send(event, PAGE, settings)
+
+
+def _send(event: Event, table: Table, settings: LemniskSettings) -> Payload:
+    if settings.cloud_mode != "web":
+        raise MappingError(f"cloudMode: {event.type} events of {settings.cloud_mode} mode are not mapped; only web is")
+    if not settings.pl or not settings.pl_write_key:
+        raise MappingError("pl, plWriteKey: web mode needs the region's URL and a write key")
+    context = dict(event.context)
+    agent = context.pop("userAgent", None)
+    body = {**table(event), "context": {**context, "userAgent": {"ua": agent} if agent else {}}}
+    body["writeKey"] = settings.pl_write_key.reveal()
+    return Payload(endpoint=settings.pl, headers={"Content-Type": "application/json"}, json=body)

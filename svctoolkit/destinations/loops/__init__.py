@@ -1,0 +1,71 @@
+"""Loops: contacts, and the events that start their e-mails.
+
+identify updates a contact by its e-mail address; track sends an event, with the contact's properties beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Method, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import EMAIL, USER_ID, Table, as_it_is, as_object, event_name
+from svctoolkit.secrets import Secret
+
+
+class LoopsSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+
+
+destination = DestinationType(
+    "Loops",
+    LoopsSettings,
+    docs="https://loops.so/docs/api-reference/update-contact",
+    quirks=["A contact has the traits of the event, or those of its context; they are not put together."],
+    answers=[
+        Answer("success", 200, {"success": True, "id": "c1"}),
+        Answer("bad key", 401, {"success": False, "message": "Invalid API key"}),
+        Answer("rate limit", 429, {"success": False, "message": "Rate limit exceeded"}),
+        Answer("invalid field", 400, {"success": False, "message": "Invalid email address"}),
+    ],
+)
+
+CONTACT = Table({"email": as_it_is(EMAIL), "userId": as_it_is(USER_ID)})
+
+
+@destination.on("identify")
+def send_contact(event: Event, settings: LoopsSettings) -> Payload:
+    """The contact, made or updated."""
+    contact = _contact(event)
+    if not contact.get("email"):
+        raise MappingError("needs a value at traits.email or context.traits.email", field="traits.email")
+    return _send(settings, "contacts/update", contact, method="PUT")
+
+
+@destination.on("track")
+def send_event(event: Event, settings: LoopsSettings) -> Payload:
+    """The event and its properties."""
+    name = event_name(event)
+    contact = _contact(event)
+    if not (contact.get("email") or contact.get("userId")):
+        raise MappingError("needs an e-mail address or a user ID", field="userId")
+    body = {**contact, "eventName": name}
+    if isinstance(event.raw.get("properties"), dict):
+        body["eventProperties"] = event.properties
+    return _send(settings, "events/send", body)
+
+
+def _contact(event: Event) -> dict[str, Any]:
+    """The traits, and who it is over them. What is null is left out."""
+    traits = as_object(event.raw.get("traits") or event.context.get("traits"))
+    return {key: value for key, value in traits.items() if value is not None} | CONTACT(event)
+
+
+def _send(settings: LoopsSettings, path: str, body: dict[str, Any], *, method: Method = "POST") -> Payload:
+    return Payload(
+        endpoint=f"https://app.loops.so/api/v1/{path}",
+        method=method,
+        headers={"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"},
+        json=body,
+    )

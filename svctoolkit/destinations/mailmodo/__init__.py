@@ -1,0 +1,135 @@
+"""Mailmodo: contacts of a list, and events.
+
+identify adds the contact to the list of the settings, many in a request; track sends an event of a contact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    CITY,
+    COUNTRY,
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    STATE,
+    Table,
+    custom_traits,
+    first,
+    in_words,
+    required,
+    trait,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+
+class MailmodoSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    list_name: str = ""
+
+
+destination = DestinationType(
+    "Mailmodo",
+    MailmodoSettings,
+    docs="https://www.mailmodo.com/developers/",
+    quirks=[
+        "Traits without a field of their own come from the event's context before those of the event itself.",
+        "An address of more than 150 characters is cut into two fields, and the character at the cut is lost.",
+    ],
+    answers=[
+        Answer("success", 200, {"listId": "l1", "message": "Contacts added successfully", "ref": "r1"}),
+        Answer("bad key", 401, {"message": "Invalid API key"}),
+        Answer("rate limit", 429, {"message": "Too many requests"}),
+        Answer("invalid field", 400, {"message": "Invalid email"}),
+    ],
+    merges=[Merge("values", limit=100)],
+)
+
+CONTACT = Table({"email": required(EMAIL)})
+_POSTAL_CODES = ("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode")
+_POSTAL_CODES_IN_ADDRESS = (
+    "address.zip", "address.zipcode", "address.zip_code", "address.zipCode", "address.postalcode",
+    "address.postal_code", "address.postalCode",
+)  # fmt: skip
+DATA = Table(
+    {
+        "first_name": FIRST_NAME,
+        "last_name": LAST_NAME,
+        "name": trait("name"),
+        "gender": trait("gender"),
+        "age": trait("age"),
+        "birthday": first(
+            trait("birthday"),
+            trait("dateOfBirth"),
+            trait("dateofbirth"),
+            "context.dateofbirth",
+            trait("DOB"),
+            trait("dob"),
+        ),
+        "phone": trait("phone"),
+        "city": CITY,
+        "state": STATE,
+        "country": COUNTRY,
+        "postal_code": trait(*_POSTAL_CODES, *_POSTAL_CODES_IN_ADDRESS),
+        "designation": trait("designation"),
+        "company": trait("company"),
+        "industry": trait("industry"),
+        "description": trait("description"),
+        "anniversary_date": first(trait("anniversaryDate"), trait("anniversary_date")),
+    }
+)
+ACTION = Table({"event_name": required("event"), "email": required(EMAIL)})
+ADDRESS = trait("address")
+_NOT_CUSTOM = frozenset({
+    "address", "age", "anniversaryDate", "anniversary_date", "birthday", "city", "company", "country", "description",
+    "designation", "email", "firstName", "first_name", "firstname", "gender", "industry", "lastName", "last_name",
+    "lastname", "name", "phone", "state", *_POSTAL_CODES,
+})  # fmt: skip
+_ADDRESS_LENGTH = 150
+
+
+@destination.on("identify")
+def send_contact(event: Event, settings: MailmodoSettings) -> Payload:
+    """The contact with its data, in the list."""
+    contact = CONTACT(event)
+    data = {**(custom_traits(event, _NOT_CUSTOM) or {}), **DATA(event), **_address(event)}
+    if data:
+        contact["data"] = data
+    body = {"listName": settings.list_name or "Rudderstack", "values": [contact]}
+    return _send(settings, "addToList/batch", body)
+
+
+@destination.on("track")
+def send_event(event: Event, settings: MailmodoSettings) -> Payload:
+    """The event of a contact."""
+    body = ACTION(event)
+    if isinstance(event.raw.get("properties"), dict):
+        body["event_properties"] = event.properties
+    return _send(settings, "addEvent", body)
+
+
+def _address(event: Event) -> dict[str, str]:
+    """The address in one or two lines; of an object its values, one after another."""
+    address = value_of(event, ADDRESS)
+    if isinstance(address, dict | list):
+        values = address.values() if isinstance(address, dict) else address
+        address = "".join(f"{in_words(value)} " for value in values)
+    if address is None:
+        return {}
+    if not isinstance(address, str):
+        raise MappingError("traits.address: expected a text or an object", field="traits.address")
+    lines = (address[:_ADDRESS_LENGTH], address[_ADDRESS_LENGTH + 1 :])
+    return {f"address{number}": line for number, line in enumerate(lines, 1) if line}
+
+
+def _send(settings: MailmodoSettings, path: str, body: dict[str, Any]) -> Payload:
+    return Payload(
+        endpoint=f"https://api.mailmodo.com/api/v1/{path}",
+        headers={"mmApiKey": settings.api_key.reveal(), "Content-Type": "application/json"},
+        json=body,
+    )

@@ -1,0 +1,38 @@
+"""Marketo, in bulk: leads, which the service imports from files."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import as_object
+
+
+class MarketoBulkUploadSettings(Settings, frozen=True, kw_only=True):
+    """The account is read where the files are imported."""
+
+    column_fields_mapping: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "Marketo Lead Import",
+    MarketoBulkUploadSettings,
+    docs="https://developers.marketo.com/rest-api/bulk-import/bulk-lead-import/",
+    quirks=[
+        "Leads are imported in bulk: a payload has the path of the upload instead of an address.",
+        "Only traits that the settings map to fields of Marketo's are sent.",
+    ],
+    answers=[
+        Answer("success", 200, {"success": True, "result": [{"batchId": 3404, "status": "Queued"}]}),
+        Answer("bad key", 200, {"success": False, "errors": [{"code": "601", "message": "Access token invalid"}]}),
+        Answer("rate limit", 200, {"success": False, "errors": [{"code": "606", "message": "Max rate limit"}]}),
+        Answer("invalid field", 200, {"success": False, "errors": [{"code": "1003", "message": "Invalid field"}]}),
+    ],
+)
+
+
+@destination.on("identify")
+def send_lead(event: Event, settings: MarketoBulkUploadSettings) -> Payload:
+    """One lead of a file: its traits under the names of Marketo's fields."""
+    traits = as_object(event.raw.get("traits") or event.context.get("traits"))
+    rows = settings.column_fields_mapping
+    return Payload(endpoint="/fileUpload", json={row.to: traits[row.from_] for row in rows if row.from_ in traits})

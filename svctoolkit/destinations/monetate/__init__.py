@@ -1,0 +1,185 @@
+"""Monetate: what a visitor is, sees and buys, as a list of Monetate's events in one decision request.
+
+A track event tells the visitor's address, page, screen and browser, and for the names that Monetate knows the
+products. Pages and screens tell of themselves alone, without the visitor's ID.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import Table, first, in_words, objects, required
+
+
+class MonetateSettings(Settings, frozen=True, kw_only=True):
+    monetate_channel: str = ""
+    retailer_short_name: str = ""
+
+
+destination = DestinationType(
+    "Monetate",
+    MonetateSettings,
+    docs="https://docs.monetate.com/docs/engine-api",
+    answers=[Answer("success", 200, {"meta": {"code": 200}, "data": {"responses": []}})],
+    quirks=[
+        "Names of events count as they are written: `order completed` is none that Monetate knows.",
+        "A track event without a name sends nothing but the channel.",
+    ],
+)
+ADDRESS = Table({"ipAddress": "context.ip"})
+OWN_PAGE = Table({"url": "properties.page.url", "path": "properties.page.path"})
+CONTEXT_PAGE = Table({"url": "context.page.url", "path": "context.page.path"})
+REFERRER = Table({"referrer": "context.referrer.url"})
+PAGE_REFERRER = Table({"referrer": first("properties.page.referrer", "context.page.referrer", "context.referrer.url")})
+AGENT = Table({"userAgent": "context.userAgent"})
+SCREEN = Table({"height": "context.screen.height", "width": "context.screen.width"})
+VISITOR = Table({"monetateId": "properties.monetateId"})
+PRODUCT = Table({"product_id": required("properties.product_id"), "sku": "properties.sku"})
+ADDITION = Table(
+    {
+        "product_id": required("properties.product_id"),
+        "quantity": required("properties.quantity"),
+        "cart_value": required("properties.cart_value"),
+        "sku": "properties.sku",
+        "currency": "properties.currency",
+    }
+)
+_DOLLARS = "USD"
+
+
+@destination.on("track")
+def send_action(event: Event, settings: MonetateSettings) -> Payload:
+    name = event.raw.get("event")
+    if not name:
+        return _send({}, settings)
+    visitor: dict[str, Any] = VISITOR(event)
+    if event.raw.get("userId"):
+        visitor["customerId"] = event.raw["userId"]
+    elif event.raw.get("anonymousId"):
+        visitor["deviceId"] = event.raw["anonymousId"]
+    items = [
+        *_item("IpAddress", ADDRESS(event)),
+        *_page(event),
+        *_item("Referrer", REFERRER(event)),
+        *_screen(event),
+        *_item("UserAgent", AGENT(event)),
+    ]
+    shop = _SHOP.get(name) if isinstance(name, str) else None
+    return _send({**visitor, "events": [*items, *(shop(event) if shop else ())]}, settings)
+
+
+@destination.on("page")
+def send_page(event: Event, settings: MonetateSettings) -> Payload:
+    return _send({"events": [*_page(event), *_item("Referrer", PAGE_REFERRER(event))]}, settings)
+
+
+@destination.on("screen")
+def send_screen(event: Event, settings: MonetateSettings) -> Payload:
+    return _send({"events": _screen(event)}, settings)
+
+
+def _item(kind: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Monetate's event of this kind, or none where nothing is known."""
+    return [{"eventType": f"monetate:context:{kind}", **values}] if values else []
+
+
+def _page(event: Event) -> list[dict[str, Any]]:
+    own = event.properties.get("page")
+    if not isinstance(own, dict):
+        return [{"eventType": "monetate:context:PageView", **CONTEXT_PAGE(event)}] if "page" in event.context else []
+    page: dict[str, Any] = {"eventType": "monetate:context:PageView", **OWN_PAGE(event)}
+    for key, plural in (("category", "categories"), ("breadcrumbs", "breadcrumbs")):
+        if own.get(key):
+            page[plural] = [own[key]]
+    return [page]
+
+
+def _screen(event: Event) -> list[dict[str, Any]]:
+    size = SCREEN(event)
+    return _item("ScreenSize", size if size.get("height") and size.get("width") else {})
+
+
+def _view_product(event: Event) -> list[dict[str, Any]]:
+    product = PRODUCT(event)
+    seen = {"productId": in_words(product["product_id"]), "sku": product.get("sku", "")}
+    return _item("ProductDetailView", {"products": [seen]})
+
+
+def _view_list(event: Event) -> list[dict[str, Any]]:
+    products = event.properties.get("products")
+    if not isinstance(products, list):
+        raise MappingError("properties.products: expected a list of products", field="properties.products")
+    ids = [item.get("product_id") for item in objects(products)]
+    if not all(ids):
+        raise MappingError("properties.products: each product needs a product_id", field="properties.products")
+    return _item("ProductThumbnailView", {"products": [in_words(product_id) for product_id in ids]})
+
+
+def _add_product(event: Event) -> list[dict[str, Any]]:
+    product = ADDITION(event)
+    if not _is_quantity(product["quantity"]):
+        raise MappingError("properties.quantity: expected a whole number", field="properties.quantity")
+    line = {
+        "pid": in_words(product["product_id"]),
+        "sku": product.get("sku", ""),
+        "quantity": product["quantity"],
+        "value": in_words(product["cart_value"]),
+        "currency": product.get("currency", _DOLLARS),
+    }
+    return _item("Cart", {"cartLines": [line]})
+
+
+def _view_cart(event: Event) -> list[dict[str, Any]]:
+    products = event.properties.get("products")
+    if not isinstance(products, list):
+        return []
+    return _item("Cart", {"cartLines": [_line(item, event) for item in objects(products)]})
+
+
+def _buy(event: Event) -> list[dict[str, Any]]:
+    order = event.properties.get("order_id")
+    products = event.properties.get("products")
+    if not order or not isinstance(products, list):
+        return []
+    lines = [_line(item, event) for item in objects(products)]
+    return _item("Purchase", {"purchaseId": order, "purchaseLines": lines})
+
+
+_SHOP = {
+    "Product Viewed": _view_product,
+    "Product List Viewed": _view_list,
+    "Product Added": _add_product,
+    "Cart Viewed": _view_cart,
+    "Order Completed": _buy,
+}
+
+
+def _line(product: Mapping[str, Any], event: Event) -> dict[str, Any]:
+    quantity: Any = product.get("quantity")
+    price: Any = product.get("price")
+    is_price = isinstance(price, int | float) and not isinstance(price, bool)
+    if not product.get("product_id") or not _is_quantity(quantity) or not is_price:
+        said = "each product needs a product_id, a quantity that is a whole number and a price that is a number"
+        raise MappingError(f"properties.products: {said}", field="properties.products")
+    return {
+        "pid": in_words(product["product_id"]),
+        "sku": product.get("sku") or "",
+        "quantity": quantity,
+        "value": f"{quantity * price:.2f}",
+        "currency": product.get("currency") or event.properties.get("currency") or _DOLLARS,
+    }
+
+
+def _is_quantity(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value != 0 and value % 1 == 0
+
+
+def _send(body: dict[str, Any], settings: MonetateSettings) -> Payload:
+    if settings.monetate_channel:
+        body["channel"] = settings.monetate_channel
+    endpoint = f"https://engine.monetate.net/api/engine/v1/decide/{settings.retailer_short_name}"
+    return Payload(endpoint=endpoint, headers={"Content-Type": "application/json"}, json=body)

@@ -1,0 +1,95 @@
+"""Movable Ink: events of behaviour, which are sent as they are.
+
+identify and track send the whole event, with its time as milliseconds since 1970. Whoever it is needs a user ID; the
+events of searches and products need what was searched, and the product.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import EMAIL, TIME, USER_ID, basic_auth, event_key, moment, not_null
+from svctoolkit.mapping.table import getter
+from svctoolkit.mapping.times import microseconds
+from svctoolkit.secrets import Secret
+
+
+class MovableInkSettings(Settings, frozen=True, kw_only=True):
+    endpoint: str
+    access_key: Secret
+    access_secret: Secret
+
+
+destination = DestinationType(
+    "Movable Ink",
+    MovableInkSettings,
+    docs="https://support.movableink.com/hc/en-us/articles/360053114293-Behavioral-Events-API",
+    quirks=[
+        "An e-mail address stands in for a user ID.",
+        "A time that is none is sent as null.",
+    ],
+    answers=[
+        Answer("success", 200, {}),
+        Answer("bad key", 401, {"error": "Unauthorized"}),
+        Answer("rate limit", 429, {"error": "Too many requests"}),
+        Answer("invalid field", 400, {"error": "timestamp is invalid"}),
+    ],
+    merges=[Merge("events", wraps=True, size=1_000_000)],
+)
+
+#: what the properties of each of these events must have
+NEEDS = {
+    "products_searched": "query",
+    "product_added": "product_id",
+    "product_removed": "product_id",
+    "product_viewed": "product_id",
+    "category_viewed": "categories",
+}
+_time, _user, _email = getter(not_null(TIME)), getter(not_null(USER_ID)), getter(EMAIL)
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: MovableInkSettings) -> Payload:
+    """The event as it is."""
+    return _send(event, settings)
+
+
+@destination.on("track")
+def send_action(event: Event, settings: MovableInkSettings) -> Payload:
+    """The event as it is, when its properties have what its name asks for."""
+    if not event.raw.get("event"):
+        raise MappingError("needs a value at event", field="event")
+    member = NEEDS.get(event_key(event))
+    if member and not event.properties.get(member):
+        raise MappingError(f"needs a value at properties.{member}", field=f"properties.{member}")
+    return _send(event, settings)
+
+
+def _send(event: Event, settings: MovableInkSettings) -> Payload:
+    when = _time(event.raw)
+    if when is None:
+        raise MappingError("needs a value at timestamp or originalTimestamp", field="timestamp")
+    user = _user(event.raw) or _email(event.raw)
+    if not user and not event.raw.get("anonymousId"):
+        raise MappingError("needs a value at userId, email or anonymousId", field="userId or anonymousId")
+    body = {**event.raw, "timestamp": _milliseconds(when)}
+    if user:
+        body["userId"] = user
+    return Payload(
+        endpoint=settings.endpoint,
+        headers={
+            "content-type": "application/json",
+            "authorization": basic_auth(settings.access_key.reveal(), settings.access_secret.reveal()),
+        },
+        json=body,
+    )
+
+
+def _milliseconds(value: Any) -> int | float | None:
+    if isinstance(value, int | float):
+        return value if not isinstance(value, bool) else int(value)
+    when = moment(value)
+    return None if when is None else microseconds(when) // 1000

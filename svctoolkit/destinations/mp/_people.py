@@ -1,0 +1,67 @@
+"""Mixpanel's people: which traits are which properties of a profile, and what a device and a browser add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from svctoolkit.destinations import Tags
+from svctoolkit.destinations.mp._tables import DEVICE, PERSON
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import agent, as_object, in_words, is_empty, path, platform, without
+
+
+class Traits(NamedTuple):
+    """The traits of an event and those of its context: the first go before where Mixpanel has a name for a trait, the
+    others where not."""
+
+    own: Mapping[str, Any]
+    context: Mapping[str, Any]
+
+    def split(self, names: Tags) -> tuple[dict[str, Json], Traits]:
+        """The traits at these paths, by the last name of each, and the others. A trait that is null stays there."""
+        listed: dict[str, Any] = {}
+        for name in names:
+            for value in (path(name)(self.context), path(name)(self.own)):
+                if not is_empty(value):
+                    listed[name.rpartition(".")[2]] = value
+        paths = [name for name in names if name.rpartition(".")[2] in listed]
+        return listed, Traits(without(self.own, paths), without(self.context, paths)) if paths else self
+
+
+def person(event: Event, traits: Traits, *, new_names: bool) -> dict[str, Json]:
+    """What `$set` gets: Mixpanel's own properties with its present names or those of old, then all other traits.
+
+    Raises `MappingError` for a source of the place that Mixpanel does not know.
+    """
+    out = PERSON(Event({"traits": traits.own, "context": {**event.context, "traits": traits.context}}))
+    if out.get("$geo_source", "reverse_geocoding") != "reverse_geocoding":
+        where = "context.location.geoSource"
+        raise MappingError(f"{where}: expected null or 'reverse_geocoding', got {out['$geo_source']!r}", field=where)
+    if "$name" not in out and "$first_name" in out and "$last_name" in out:
+        out["$name"] = f"{in_words(out['$first_name'])} {in_words(out['$last_name'])}"
+    if not new_names:
+        for new, old in (("$first_name", "$firstName"), ("$last_name", "$lastName")):
+            if new in out:
+                out[old] = out.pop(new)
+    rest = {**PERSON.rest(traits.own, "traits"), **PERSON.rest(traits.context, "context.traits")}
+    return {**out, **rest, **_device(event), **{key: value for key, value in browser(event).items() if value}}
+
+
+def _device(event: Event) -> dict[str, Any]:
+    device = as_object(event.context.get("device"))
+    kind = platform(device.get("type"))
+    if kind not in DEVICE:
+        return {}
+    devices = {f"${kind}_devices": [device["token"]]} if device.get("token") else {}
+    return {**devices, **DEVICE[kind](event)}
+
+
+def browser(event: Event) -> dict[str, Json]:
+    """The browser of a website's visitor; empty texts for a user agent that tells none."""
+    if event.raw.get("channel") != "web" or not event.context.get("userAgent"):
+        return {}
+    client = agent(event.context["userAgent"])
+    return {"$browser": client.browser, "$browser_version": client.browser_version}

@@ -1,0 +1,18 @@
+"""What Pardot's answers mean (https://developer.salesforce.com/docs/marketing/pardot/guide/error-codes.html)."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Delivery, Outcome
+from svctoolkit.destinations._oauth_answers import judge_expired_token
+from svctoolkit.mapping import as_object, text
+
+
+def judge(delivery: Delivery) -> Outcome | None:
+    """`@attributes.stat` says `ok`; anything else in an answer of success is tried again."""
+    reply = delivery.reply
+    if not reply.successful:
+        return judge_expired_token(delivery)
+    body = as_object(reply.body)
+    if as_object(body.get("@attributes")).get("stat") == "ok":
+        return None
+    return Outcome("retry", f"{reply.status}: {text(body.get('err') or reply.body)[:300]}")

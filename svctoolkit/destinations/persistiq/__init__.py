@@ -1,0 +1,133 @@
+"""PersistIQ: leads, and the campaigns that they are in.
+
+identify makes a lead of an e-mail address, or updates the lead that `context.externalId` names (`persistIqLeadId`).
+group adds that lead to a campaign, or removes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Method, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    FIRST_NAME,
+    LAST_NAME,
+    Source,
+    Table,
+    as_object,
+    in_words,
+    trait,
+    unnest,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+
+class PersistiqSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    persist_iq_attributes_mapping: tuple[Rows, ...] = ()
+
+    @cached_property
+    def attributes(self) -> list[tuple[str, Source]]:
+        """The attributes of leads that traits of the user's are sent as, and where these stand."""
+        return [(row.to, trait(row.from_)) for row in self.persist_iq_attributes_mapping if row.from_ and row.to]
+
+
+destination = DestinationType(
+    "PersistIQ",
+    PersistiqSettings,
+    docs="https://apidocs.persistiq.com/#leads",
+    quirks=[
+        "Traits without a field of their own are those of the context, or the event's where it has none.",
+        "Of an object in a trait, the values are sent each under its own name.",
+    ],
+    answers=[
+        Answer("success", 200, {"status": "success", "errors": []}),
+        Answer("bad key", 401, {"status": "error", "error": {"reason": "authentication", "message": "Invalid key"}}),
+        Answer(
+            "rate limit", 429, {"status": "error", "error": {"reason": "rate_limit", "message": "Too many requests"}}
+        ),
+        Answer("invalid field", 400, {"status": "error", "error": {"reason": "invalid_email", "message": "..."}}),
+    ],
+)
+
+LEAD = Table(
+    {
+        "email": trait("email"),
+        "phone": trait("phone"),
+        "first_name": FIRST_NAME,
+        "last_name": LAST_NAME,
+        "city": trait("address.city"),
+        "country": trait("country"),
+        "DOB": trait("DOB"),
+        "linkedin": trait("linkedinUrl"),
+        "twitter": trait("twitterUrl"),
+        "facebook": trait("facebookUrl"),
+        "company_name": trait("company.name", "company"),
+    }
+)
+COMMON = Table({"dup": trait("dup"), "creator_id": trait("creator_id")})
+TITLE = trait("title")
+STATUS = Table({"status": trait("status")})
+LEAD_ID = "context.externalId.persistIqLeadId"
+MEMBER = Table({"lead_id": LEAD_ID, "mailbox_id": trait("mailbox_id")})
+_NOT_CUSTOM = frozenset({
+    "city", "company", "country", "creator_id", "dup", "email", "facebookUrl", "firstName", "first_name", "firstname",
+    "gender", "lastName", "last_name", "lastname", "linkedinUrl", "phone", "status", "twitterUrl",
+    "useroccupation",
+})  # fmt: skip
+_HONORIFICS = frozenset({"mr", "mrs", "ms", "dr", "prof"})
+
+
+@destination.on("identify")
+def send_lead(event: Event, settings: PersistiqSettings) -> Payload:
+    """The lead that the event names gets new values; without one there is a new lead."""
+    lead, lead_id = _lead(event, settings), value_of(event, LEAD_ID)
+    if lead_id:
+        return _send(settings, f"leads/{in_words(lead_id)}", {**STATUS(event), "data": lead}, method="PATCH")
+    if "email" not in lead:
+        raise MappingError("a new lead needs a value at traits.email or context.traits.email", field="traits.email")
+    return _send(settings, "leads", {"leads": [lead], **COMMON(event)})
+
+
+@destination.on("group")
+def send_member(event: Event, settings: PersistiqSettings) -> Payload:
+    """The lead joins the campaign with the ID of the group, or leaves it."""
+    group_id = event.raw.get("groupId")
+    if not group_id:
+        raise MappingError("groupId: needs the ID of a campaign", field="groupId")
+    member = MEMBER(event)
+    if "lead_id" not in member:
+        raise MappingError(f"needs a value at {LEAD_ID}", field=LEAD_ID)
+    path = f"campaigns/{in_words(group_id)}/leads"
+    operation = as_object(event.raw.get("traits")).get("operation") or "add"
+    if operation == "remove":
+        return _send(settings, f"{path}/{in_words(member['lead_id'])}", {}, method="DELETE")
+    if operation != "add":
+        raise MappingError(
+            f"traits.operation: expected add or remove, got {in_words(operation)}", field="traits.operation"
+        )
+    return _send(settings, path, member)
+
+
+def _lead(event: Event, settings: PersistiqSettings) -> dict[str, Any]:
+    title = value_of(event, TITLE)
+    if title is not None and in_words(title).rstrip(".").lower() not in _HONORIFICS:
+        raise MappingError("traits.title: PersistIQ takes Mr, Mrs, Ms, Dr and Prof only", field="traits.title")
+    attributes = {name: value_of(event, source) for name, source in settings.attributes}
+    traits = as_object(event.context.get("traits") or event.raw.get("traits"))
+    custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM}
+    return {
+        **LEAD(event),
+        **unnest(custom),
+        **{key: value for key, value in attributes.items() if value is not None and not isinstance(value, dict)},
+    }
+
+
+def _send(settings: PersistiqSettings, path: str, body: Mapping[str, Any], *, method: Method = "POST") -> Payload:
+    headers = {"x-api-key": settings.api_key.reveal()}
+    return Payload(endpoint=f"https://api.persistiq.com/v1/{path}", method=method, headers=headers, json=body)

@@ -1,0 +1,24 @@
+"""Pipedream: the event as it is, to the URL of a workflow; an event may steer its request, as with Webhook."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import DestinationType, Method, Payload, SecretRows, Settings
+from svctoolkit.destinations._forward import forward_event
+from svctoolkit.events import Event
+
+
+class PipedreamSettings(Settings, frozen=True, kw_only=True):
+    pipedream_url: str
+    pipedream_method: Method = "POST"
+    headers: tuple[SecretRows, ...] = ()
+
+
+destination = DestinationType(
+    "Pipedream", PipedreamSettings, docs="https://pipedream.com/docs/workflows/building-workflows/triggers/#http"
+)
+
+
+@destination.on()
+def send_event(event: Event, settings: PipedreamSettings) -> Payload:
+    """GET and DELETE carry properties (of identify: traits) as parameters; the other methods carry the event."""
+    return forward_event(event, settings.pipedream_url, settings.pipedream_method, settings.headers)

@@ -1,0 +1,145 @@
+"""Postscript: subscribers of text messages, and events about them.
+
+identify updates the subscriber with the event's ID or telephone number, or makes one; track sends an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    EMAIL_OR_EXTERNAL_ID,
+    FIRST_NAME,
+    LAST_NAME,
+    TIME,
+    Table,
+    as_it_is,
+    as_object,
+    converter,
+    custom_traits,
+    event_name,
+    first,
+    in_url,
+    in_words,
+    moment,
+    objects,
+    required,
+    trait,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+
+class PostscriptSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+
+
+_API = "https://api.postscript.io/api/v2"
+
+destination = DestinationType(
+    "Postscript",
+    PostscriptSettings,
+    docs="https://developers.postscript.io/reference/create-subscriber",
+    quirks=["Traits without a field of their own come from the event's context before those of the event itself."],
+    answers=[
+        Answer("success", 200, {"subscriber": {"id": "s1"}}),
+        Answer("bad key", 401, {"error": {"type": "authentication_error", "code": "invalid_api_key"}}),
+        Answer("rate limit", 429, {"error": {"type": "rate_limit_error", "code": "rate_limit_exceeded"}}),
+        Answer("invalid field", 400, {"error": {"type": "validation_error", "code": "missing_required_fields"}}),
+    ],
+)
+
+
+@converter
+def day_and_time(value: Json) -> str:
+    """A time as `2026-01-31 12:00:00.000`; a number is milliseconds, and so are true and false."""
+    when = moment(int(value) if isinstance(value, bool) else value)
+    if when is None:
+        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+    return when.replace(tzinfo=None).isoformat(" ", "milliseconds")
+
+
+SUBSCRIBER = Table(
+    {
+        "email": EMAIL_OR_EXTERNAL_ID,
+        "phone_number": required(trait("phone")),
+        "first_name": FIRST_NAME,
+        "last_name": LAST_NAME,
+        "keyword": trait("keyword"),
+        "keyword_id": trait("keywordId"),
+        "external_id": trait("externalId"),
+        "tags": trait("tags"),
+        "origin": trait("origin"),
+        "shopify_customer_id": trait("shopifyCustomerId"),
+    }
+)
+ACTION = Table(
+    {
+        "email": as_it_is(trait("email")),
+        "phone": as_it_is(trait("phone")),
+        "occurred_at": day_and_time(TIME),
+        "subscriber_id": first("context.externalId.subscriber_id", "userId"),
+    }
+)
+SUBSCRIBER_ID = first("context.externalId.subscriber_id", trait("subscriberId"))
+_NOT_CUSTOM = frozenset({
+    "email", "externalId", "firstName", "keyword", "keywordId", "lastName", "origin", "phone", "shopifyCustomerId",
+    "subscriberId", "tags",
+})  # fmt: skip
+
+
+@destination.on("identify")
+def send_subscriber(event: Event, settings: PostscriptSettings, context: Context) -> Payload:
+    """The subscriber that Postscript has gets new values; or a new one, for a keyword."""
+    body = SUBSCRIBER(event)
+    properties = custom_traits(event, _NOT_CUSTOM)
+    if properties:
+        body["properties"] = properties
+    subscriber_id = value_of(event, SUBSCRIBER_ID)
+    if not subscriber_id:
+        _demand_keyword(event)
+        subscriber_id = _find(body["phone_number"], settings, context)
+    if subscriber_id:
+        return _send(settings, f"subscribers/{in_words(subscriber_id)}", body, method="PATCH")
+    return _send(settings, "subscribers", body)
+
+
+@destination.on("track")
+def send_event(event: Event, settings: PostscriptSettings) -> Payload:
+    """The event of a subscriber."""
+    body = {"type": event_name(event), **ACTION(event)}
+    if isinstance(event.raw.get("properties"), dict):
+        body["properties"] = {key: value for key, value in event.properties.items() if value is not None}
+    return _send(settings, "events", body)
+
+
+def _demand_keyword(event: Event) -> None:
+    """Who may be new needs a keyword: among the traits of the event, or those of its context where it has none."""
+    traits = as_object(event.raw.get("traits") or event.context.get("traits"))
+    if not (traits.get("keyword") or traits.get("keywordId")):
+        raise MappingError("a new subscriber needs traits.keyword or traits.keywordId", field="traits.keyword")
+
+
+def _find(phone: Any, settings: PostscriptSettings, context: Context) -> Any:
+    """The ID of the subscriber with this telephone number."""
+    url = f"{_API}/subscribers?phone_number__in={in_url(in_words(phone))}"
+    answer = as_object(context.ask({"method": "GET", "url": url, "headers": _headers(settings)}, may_miss=True))
+    subscribers = objects(answer.get("subscribers"))
+    return subscribers[0].get("id") if subscribers else None
+
+
+def _headers(settings: PostscriptSettings) -> dict[str, str]:
+    return {
+        "Content-type": "application/json",
+        "Accept": "application/json",
+        "Authorization": f"Bearer {settings.api_key.reveal()}",
+    }
+
+
+def _send(settings: PostscriptSettings, path: str, body: Mapping[str, Any], *, method: Method = "POST") -> Payload:
+    return Payload(endpoint=f"{_API}/{path}", method=method, headers=_headers(settings), json=body)

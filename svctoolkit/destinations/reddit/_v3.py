@@ -1,0 +1,99 @@
+"""Version 3 of the Conversions API, to which the batches of accounts that chose it go.
+
+https://ads-api.reddit.com/docs/v3/operations/Post%20Conversion%20Events
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from svctoolkit.destinations import Batch, Context, MappedJob, Merge
+from svctoolkit.destinations._batches import merge
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import TIME, Shape, Table, as_it_is, epoch_ms, first, leading_number, required
+
+#: events under test stay alone: the code of the test belongs to the request
+_MERGE = Merge("events", apart_with="test_id", limit=1000, honours_alone=True)
+_WEEK = 7 * 24 * 3_600_000  # milliseconds
+_PRICED = frozenset({"Purchase", "AddToCart", "ViewContent"})
+
+MOMENT = Table({"event_at": required(epoch_ms(TIME))})
+PAGE = Table({"event_source_url": first("properties.url", "context.page.url")})
+TEST = Table({"test_id": "properties.test_id"})
+CURRENCY = Table({"currency": as_it_is("properties.currency")})
+ORDER = Table({"conversion_id": first("properties.conversionId", "messageId")})
+_ITEM: Shape = {
+    "id": as_it_is("product_id"),
+    "name": as_it_is("name"),
+    "category": as_it_is("category"),
+    "item_price": as_it_is("price"),
+    "quantity": as_it_is("quantity"),
+}
+ITEM = Table(_ITEM, of="properties.products")
+ONLY_ITEM = Table(_ITEM, of="properties")
+
+
+def body_of(
+    event: Event,
+    kinds: Sequence[Mapping[str, str]],
+    user: Mapping[str, Json],
+    items: Sequence[Mapping[str, Json]],
+    context: Context,
+) -> dict[str, Json]:
+    """What stands in `data`: an event of each kind. Raises `MappingError` for what is older than a week."""
+    moment = MOMENT(event)
+    if context.clock().timestamp() * 1000 - moment["event_at"] > _WEEK:
+        raise MappingError("timestamp: Reddit takes the events of the last 7 days only")
+    in_app = "aaid" in user or "idfa" in user
+    source = {"action_source": "APP"} if in_app else {"action_source": "WEBSITE", **PAGE(event)}
+    person = {key: value for key, value in user.items() if value != {}}
+    events = [
+        {
+            **moment,
+            **source,
+            "user": person,
+            "type": {**kind, "tracking_type": _constant(kind["tracking_type"])},
+            "metadata": _metadata(event, items, kind["tracking_type"]),
+        }
+        for kind in kinds
+    ]
+    return {"partner": "RUDDERSTACK", **TEST(event), "events": events}
+
+
+def _constant(name: str) -> str:
+    """`ViewContent` as `VIEW_CONTENT`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+
+
+def _metadata(event: Event, items: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
+    """Which products it was about, and of what is bought, chosen or looked at, for how much."""
+    products = [ITEM(item) for item in items]
+    if not isinstance(event.properties.get("products"), list | dict):
+        products = [ONLY_ITEM(event.properties)]
+    metadata = {"item_count": len(products), "products": products, **ORDER(event)}
+    if kind not in _PRICED:
+        return metadata
+    revenue = leading_number(event.properties.get("revenue")) if kind == "Purchase" else None
+    value = revenue or sum(_number(item, "price") * _number(item, "quantity") for item in items)
+    return {**metadata, **CURRENCY(event), **({"value": value} if value else {})}
+
+
+def _number(item: Mapping[str, Any], name: str) -> float:
+    return leading_number(item.get(name)) or 0
+
+
+def share(jobs: Sequence[MappedJob]) -> Iterator[Batch]:
+    """The events of several jobs in one list; a single one is called a batch, too."""
+    for batch in merge(jobs, [_MERGE]):
+        payloads = tuple(_with_data(payload) for payload in batch.payloads)
+        yield Batch(batch.jobs, payloads, batched=True)
+
+
+def _with_data(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with its JSON in `data`, as this version wants it."""
+    body = payload["body"]
+    return {**payload, "body": {**body, "JSON": {"data": body["JSON"]}}}

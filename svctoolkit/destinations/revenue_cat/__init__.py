@@ -1,0 +1,118 @@
+"""RevenueCat: attributes of subscribers, and the receipts of their purchases.
+
+identify asks for the subscriber, which creates those that are new, and then writes the attributes. track is a receipt
+for each product.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import (
+    ANY_ID,
+    IP,
+    Table,
+    as_object,
+    first,
+    full_name,
+    in_words,
+    javascript_text,
+    required,
+    trait,
+)
+from svctoolkit.secrets import Secret
+
+
+class RevenueCatSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    x_platform: Literal["ios", "android", "amazon", "macos", "stripe", "uikitformac"] | None = None
+
+
+destination = DestinationType(
+    "Revenue Cat",
+    RevenueCatSettings,
+    docs="https://www.revenuecat.com/docs/api-v1",
+    answers=[
+        Answer("success", 200, {"value": "ok"}),
+        Answer("bad key", 401, {"code": 7225, "message": "Invalid API Key."}),
+        Answer("rate limit", 429, {"code": 7638, "message": "Rate limit exceeded."}),
+        Answer("invalid field", 400, {"code": 7103, "message": "The receipt is not valid."}),
+    ],
+    quirks=["Traits without a field of their own are texts: of an object `[object Object]` is all that arrives."],
+)
+_SERVICE_IDS = (
+    *("adjustId", "appsflyerId", "fbAnonId", "iterableUserId", "iterableCampaignId", "iterableTemplateId"),
+    *("mixpanelDistinctId", "mparticleId", "onesignalId", "airshipChannelId", "amazonAdId", "clevertapId"),
+)
+_SAME_NAME = ("apnsTokens", "fcmTokens", "gpsAdId", "creative", "keyword", "mediaSource", "ad", *_SERVICE_IDS)
+SUBSCRIBER = Table(
+    {
+        "app_user_id": required(ANY_ID),
+        "$email": trait("email"),
+        "$phoneNumber": trait("phone"),
+        "$idfa": first("context.idfa", "context.device.advertisingId"),
+        "$idfv": first("context.idfv", "context.device.id"),
+        "$androidId": "context.device.advertisingId",
+        "$campaign": "context.campaign.name",
+        "$ip": IP,
+        "$adGroup": trait("addGroup"),  # sic
+        **{f"${name}": trait(name) for name in _SAME_NAME},
+    }
+)
+_NOT_CUSTOM = frozenset({*_SAME_NAME, "addGroup", "anonymousId", "email", "id", "name", "phone", "userId"})
+RECEIPT = Table(
+    {
+        "app_user_id": required(ANY_ID),
+        "fetch_token": required("properties.fetch_token"),
+        "product_id": "properties.product_id",
+        "price": "properties.price",
+        "currency": "properties.currency",
+        "payment_mode": "properties.payment_mode",
+        "introductory_price": "properties.introductory_price",
+        "is_restore": "properties.is_restore",
+        "presented_offering_identifier": "properties.presented_offering_identifier",
+    }
+)
+PRODUCT = Table(
+    {
+        name: name
+        for name in ("product_id", "price", "introductory_price", "is_restore", "presented_offering_identifier")
+    },
+    of="a product",
+)
+
+
+@destination.on("identify")
+def send_subscriber(event: Event, settings: RevenueCatSettings) -> list[Payload]:
+    known = SUBSCRIBER(event)
+    if name := full_name(event):
+        known["$displayName"] = name
+    traits = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
+    custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM and value is not None}
+    attributes = {key: {"value": value} for key, value in known.items()}
+    attributes |= {key: {"value": javascript_text(value)} for key, value in custom.items()}
+    url = f"https://api.revenuecat.com/v1/subscribers/{in_words(known['app_user_id'])}"
+    return [
+        Payload(endpoint=url, method="GET", headers=_headers(settings)),
+        Payload(endpoint=f"{url}/attributes", headers=_headers(settings), json={"attributes": attributes}),
+    ]
+
+
+@destination.on("track")
+def send_receipts(event: Event, settings: RevenueCatSettings) -> list[Payload]:
+    """One receipt for each product; what a product does not say, the event says for all."""
+    if not settings.x_platform:
+        raise MappingError("xPlatform: a receipt needs the platform that it is of")
+    receipt = RECEIPT(event)
+    products = event.properties.get("products")
+    items: list[Any] = products if isinstance(products, list) else [{}]
+    headers = {**_headers(settings), "X-Platform": settings.x_platform}
+    bodies = [{**receipt, **PRODUCT(as_object(item))} for item in items]
+    return [Payload(endpoint="https://api.revenuecat.com/v1/receipts", headers=headers, json=body) for body in bodies]
+
+
+def _headers(settings: RevenueCatSettings) -> dict[str, str]:
+    return {"Content-Type": "application/json", "Authorization": f"Basic {settings.api_key.reveal()}"}

@@ -1,0 +1,112 @@
+"""Split: events of keys, which are users, accounts and whatever else traffic is counted by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    ANY_ID,
+    TIME,
+    Table,
+    as_object,
+    converter,
+    first,
+    flatten,
+    in_words,
+    moment,
+    not_null,
+    number,
+    required,
+    trait,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+
+class SplitioSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret = Secret("")
+    environment: str = ""
+    traffic_type: str = ""
+
+
+destination = DestinationType(
+    "Split.io",
+    SplitioSettings,
+    docs="https://docs.split.io/reference/create-event",
+    answers=[
+        Answer("success", 202),
+        Answer("bad key", 401, {"message": "Unauthorized"}),
+        Answer("rate limit", 429, {"message": "Too many requests"}),
+        Answer("invalid field", 400, {"message": "Invalid event: eventTypeId is not valid"}),
+    ],
+    quirks=["The traffic type of an event is that of its traits, before that of the configuration."],
+)
+
+
+@converter
+def numeric(value: Json) -> int | float | None:
+    """A number, or a text that is one; nothing for anything else."""
+    try:
+        return number.of(value)
+    except ValueError:
+        return None
+
+
+KEY = Table({"key": required(ANY_ID)})
+TRAFFIC = Table({"trafficTypeName": first(trait("trafficTypeName"), "properties.trafficTypeName")})
+VALUE = Table({"value": not_null(numeric("properties.revenue", "properties.value", "properties.total"))})
+_EVENT_TYPE = re.compile(r"[0-9A-Za-z][\w.-]{0,79}", re.ASCII)
+_TAKEN = frozenset({
+    "environmentName", "eventTypeId", "key", "revenue", "timestamp", "total", "trafficTypeName", "value",
+})  # fmt: skip
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: SplitioSettings) -> Payload:
+    return _send(event, _name(event), event.traits, settings)
+
+
+@destination.on("group")
+def send_company(event: Event, settings: SplitioSettings) -> Payload:
+    return _send(event, _name(event), as_object(event.raw.get("traits")), settings)
+
+
+@destination.on("track")
+def send_action(event: Event, settings: SplitioSettings) -> Payload:
+    return _send(event, _name(event), event.properties, settings)
+
+
+@destination.on("page", "screen")
+def send_view(event: Event, settings: SplitioSettings) -> Payload:
+    name = f"Viewed_{in_words(event.raw.get('name') or event.raw.get('event') or event.type)}_{event.type}"
+    category = event.raw.get("category")
+    properties = {**event.properties, "category": category} if category else event.properties
+    return _send(event, name, properties, settings)
+
+
+def _name(event: Event) -> str:
+    return in_words(event.raw.get("event") or event.type)
+
+
+def _send(event: Event, name: str, members: Mapping[str, Any], settings: SplitioSettings) -> Payload:
+    kind = name.replace(" ", "_")
+    if not _EVENT_TYPE.fullmatch(kind):
+        raise MappingError(f"event: {name!r} cannot be an event type: letters, digits, '_', '.' and '-', at most 80")
+    body: dict[str, Any] = {"eventTypeId": kind, **KEY(event), **VALUE(event)}
+    when = value_of(event, TIME)
+    if (when := moment(int(when) if isinstance(when, bool) else when)) is not None:
+        body["timestamp"] = round(when.timestamp() * 1_000_000) // 1000
+    if settings.environment:
+        body["environmentName"] = settings.environment
+    if traffic := TRAFFIC(event).get("trafficTypeName") or settings.traffic_type:
+        body["trafficTypeName"] = in_words(traffic)
+    flat = flatten({key: value for key, value in members.items() if key not in _TAKEN})
+    body["properties"] = {key: value for key, value in flat.items() if value not in (None, {}, [])}
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"}
+    return Payload(endpoint="https://events.split.io/api/events", headers=headers, json=body)

@@ -1,0 +1,25 @@
+"""Statsig: every event as it is."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.secrets import Secret
+
+
+class StatsigSettings(Settings, frozen=True, kw_only=True):
+    secret_key: Secret
+
+
+destination = DestinationType(
+    "Statsig",
+    StatsigSettings,
+    docs="https://docs.statsig.com/integrations/data-connectors/rudderstack",
+    answers=[Answer("success", 202, {"success": True}), Answer("bad key", 401, {"message": "Invalid API key"})],
+)
+
+
+@destination.on()
+def send_event(event: Event, settings: StatsigSettings) -> Payload:
+    headers = {"content-type": "application/json", "STATSIG-API-KEY": settings.secret_key.reveal()}
+    return Payload(endpoint="https://api.statsig.com/v1/webhooks/rudderstack", headers=headers, json=event.raw)

@@ -1,0 +1,138 @@
+"""Topsort: what shoppers see, click and buy, for the auctions of retail media.
+
+track sends an impression, a click or a purchase, as the configuration says of its name; other names are refused.
+Orders, carts and lists send one entry for each of their products.
+
+Decision. The service gives each of several products a random ID; here it is a hash of the message's ID and the place of
+the product, so that the same event has the same request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from svctoolkit.destinations import Answer, Batch, DestinationType, MappedJob, Payload, Rows, Settings
+from svctoolkit.destinations._batches import alone
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import TIME, Table, as_it_is, as_object, event_name, md5, required
+from svctoolkit.secrets import Secret
+
+
+class TopsortSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    topsort_events: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "Topsort",
+    TopsortSettings,
+    docs="https://api.docs.topsort.com/reference/reportevents",
+    quirks=[
+        "Products are looked at for orders, carts and lists by their exact names: `order completed` sends no products.",
+        "All events of one configuration share a request, however many they are.",
+    ],
+    answers=[
+        Answer("success", 201, {}),
+        Answer("bad key", 401, {"errCode": "unauthorized", "message": "The API key is invalid"}),
+        Answer("rate limit", 429, {"errCode": "too_many_requests", "message": "Too many requests"}),
+        Answer("invalid field", 400, {"errCode": "bad_request", "message": "occurredAt is invalid"}),
+    ],
+)
+
+#: events whose products are looked at, by exactly these names
+LISTS = frozenset({
+    "Cart Viewed", "Checkout Started", "Order Cancelled", "Order Completed", "Order Refunded", "Order Updated",
+    "Product List Filtered", "Product List Viewed",
+})  # fmt: skip
+KINDS = ("impressions", "clicks", "purchases")
+INTERACTION = Table(
+    {
+        "occurredAt": required(TIME),
+        "opaqueUserId": required("anonymousId"),
+        "resolvedBidId": "properties.resolvedBidId",
+        "entity": "properties.entity",
+        "additionalAttribution": "properties.additionalAttribution",
+    }
+)
+PLACEMENT = Table(
+    {
+        "path": "context.page.path",
+        "searchQuery": "properties.query",
+        "page": "properties.pageNumber",
+        "pageSize": "properties.pageSize",
+        "categoryIds": as_it_is("properties.category_id"),
+    }
+)
+SHOWN = Table({"position": "position", "productId": "product_id"}, of="properties.products")
+PURCHASE = Table({"occurredAt": required(TIME), "opaqueUserId": required("anonymousId")})
+ITEM = Table(
+    {
+        "productId": "product_id",
+        "unitPrice": "price",
+        "quantity": "quantity",
+        "vendorId": "vendorId",
+        "resolvedBidId": "resolvedBidId",
+    },
+    of="properties.products",
+)
+
+
+@destination.on("track")
+def send_interaction(event: Event, settings: TopsortSettings) -> Payload:
+    """What the event's name is configured to be."""
+    kind = _kind(event_name(event), settings)
+    entries = [_purchase(event)] if kind == "purchases" else _interactions(event)
+    return Payload(
+        endpoint="https://api.topsort.com/v2/events",
+        headers={"content-type": "application/json", "authorization": f"Bearer {settings.api_key.reveal()}"},
+        json={**{name: [] for name in KINDS}, kind: entries},
+    )
+
+
+def _kind(name: str, settings: TopsortSettings) -> str:
+    key = name.lower()
+    for row in settings.topsort_events:
+        if row.from_.lower() == key and row.to in KINDS:
+            return row.to
+    raise MappingError(f"event: topsortEvents has nothing for {name!r}", field="event")
+
+
+def _interactions(event: Event) -> list[dict[str, Any]]:
+    """One for each product of an event of several; else one for the product that the properties are."""
+    listed = event.properties.get("products")
+    if event.raw.get("event") not in LISTS or not isinstance(listed, list) or not listed:
+        return [_interaction(event, event.properties, event.raw.get("messageId"))]
+    message = event.raw.get("messageId")
+    ids = (str(UUID(md5(f"{message}/{place}"))) for place in range(len(listed)))
+    return [_interaction(event, as_object(product), id_) for product, id_ in zip(listed, ids, strict=True)]
+
+
+def _interaction(event: Event, product: Any, id_: Any) -> dict[str, Any]:
+    placement = PLACEMENT(event)
+    if "categoryIds" in placement and not isinstance(placement["categoryIds"], list):
+        placement["categoryIds"] = [placement["categoryIds"]]
+    return {**INTERACTION(event), "placement": {**placement, **SHOWN(product)}, "id": id_}
+
+
+def _purchase(event: Event) -> dict[str, Any]:
+    """The order, with its products as items."""
+    listed = event.properties.get("products")
+    items = listed if isinstance(listed, list) and listed else [event.properties]
+    return {**PURCHASE(event), "items": [ITEM(as_object(item)) for item in items], "id": event.raw.get("messageId")}
+
+
+@destination.batch
+def batch(jobs: Sequence[MappedJob], _settings: TopsortSettings) -> Iterator[Batch]:
+    """One request of all interactions."""
+    mapped = [job for job in jobs if job.error is None]
+    yield from (alone(job) for job in jobs if job.error is not None)
+    if mapped:
+        bodies = [payload.json or {} for job in mapped for payload in job.payloads]
+        entries = {name: [entry for body in bodies for entry in body[name]] for name in KINDS}
+        shared = replace(mapped[0].payloads[0], json=entries)
+        yield Batch(tuple(job.id for job in mapped), (shared.to_dict(),), batched=True)

@@ -1,0 +1,264 @@
+"""user.com: people, their companies, what they do and which pages they see.
+
+identify updates the person whom user.com knows by the user ID, or by the e-mail address where the event's options say
+`lookup: email`; else it makes one. track and page need a person whom user.com knows. group writes a company and puts
+the person into it.
+
+Decisions. `lookup` takes the e-mail address only: what other fields the service takes is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    ANY_ID,
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    PHONE,
+    TIME,
+    USER_ID,
+    Table,
+    as_object,
+    converter,
+    custom_traits,
+    first,
+    in_words,
+    is_empty,
+    lenient_seconds,
+    required,
+    text,
+    trait,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+_GENDERS = {"male": 2, "m": 2, "female": 3, "f": 3}
+_STATUSES = {"visitor": 1, "user": 2}
+
+
+class NamedEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What an event and its properties are called at user.com."""
+
+    rs_event_name: str = ""
+    user_event_name: str = ""
+    event_properties: tuple[Rows, ...] = ()
+
+
+class UserSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    app_subdomain: str
+    user_attributes_mapping: tuple[Rows, ...] = ()
+    user_events: tuple[NamedEvent, ...] = ()
+    company_attributes_mapping: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "user.com",
+    UserSettings,
+    docs="https://user.com/en/api/users/",
+    names=("user",),
+    quirks=[
+        "The trait `useroccupation` is sent only where it is mapped.",
+        "A person's city is that of the address only.",
+        "The time of a page is sent as it is, that of other events in seconds.",
+        "The address of a company is its members, one behind the other.",
+    ],
+    answers=[
+        Answer("success", 200, {"id": 59, "custom_id": "u1"}),
+        Answer("bad key", 403, {"detail": "Invalid token."}),
+        Answer("rate limit", 429, {"detail": "Request was throttled."}),
+        Answer("invalid field", 400, {"email": ["Enter a valid email address."]}),
+    ],
+)
+
+
+@converter
+def gender(value: Json) -> int:
+    """user.com's number of a gender."""
+    return _number(_GENDERS, value)
+
+
+@converter
+def status(value: Json) -> int:
+    """user.com's number of a status."""
+    return _number(_STATUSES, value)
+
+
+def _number(numbers: Mapping[str, int], value: Any) -> int:
+    if not isinstance(value, str) or value not in numbers:
+        raise ValueError(f"expected one of {', '.join(numbers)}, got {value!r}")
+    return numbers[value]
+
+
+PERSON = Table(
+    {
+        "custom_id": required(ANY_ID),
+        "email": EMAIL,
+        "phone_number": PHONE,
+        "first_name": FIRST_NAME,
+        "last_name": LAST_NAME,
+        "tags": trait("tags"),
+        "city": trait("address.city"),
+        "region": trait("region"),
+        "country": trait("country"),
+        "gender": gender(trait("gender")),
+        "status": status(trait("status")),
+        "google_url": trait("googleUrl"),
+        "linkedin_url": trait("linkedinUrl"),
+        "twitter_url": trait("twitterUrl"),
+        "facebook_url": trait("facebookUrl"),
+        "gravatar_url": first(trait("avatar"), trait("avatarURL"), trait("avatar_URL")),
+        "timezone": trait("timezone"),
+    }
+)
+_NOT_CUSTOM = frozenset({
+    "avatar", "avatarURL", "avatar_URL", "city", "country", "email", "facebookUrl", "firstName", "first_name",
+    "firstname", "gender", "googleUrl", "id", "lastName", "last_name", "lastname", "linkedinUrl", "phone", "region",
+    "status", "tags", "timezone", "twitterUrl", "userId", "useroccupation",
+})  # fmt: skip
+COMPANY = Table(
+    {
+        "name": required("traits.name"),
+        "email": "traits.email",
+        "city": "traits.address.city",
+        "region": "traits.region",
+        "country": "traits.country",
+        "phone_numbers": "traits.phone",
+        "postal_code": first("traits.postal_code", "traits.address.postalCode"),
+    }
+)
+GROUP_ID = first("groupId", "traits.groupId")
+ACTION = Table({"name": required("event"), "timestamp": lenient_seconds(TIME)})
+VIEW = Table(
+    {
+        "page_domain": required(first("context.page.url", "properties.url")),
+        "page_path": first("context.page.path", "properties.path"),
+        "timestamp": required(TIME),
+    }
+)
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: UserSettings, context: Context) -> Payload:
+    """The person, with all traits."""
+    mapped = {row.from_ for row in settings.user_attributes_mapping}
+    traits = custom_traits(event, frozenset()) or {}
+    own = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM | mapped and value is not None}
+    body = {**PERSON(event), **_values_of_rows(traits, settings.user_attributes_mapping), **own}
+    person_id = as_object(_person(event, settings, context)).get("id")
+    if not person_id:
+        return _send(settings, "users/", body)
+    return _send(settings, f"users/{text(person_id)}/", body, "PUT")
+
+
+@destination.on("track")
+def send_action(event: Event, settings: UserSettings, context: Context) -> Payload:
+    """An event of a person whom user.com knows."""
+    body = ACTION(event)
+    value_of(event, required(USER_ID))
+    chosen = next((named for named in settings.user_events if named.rs_event_name == body["name"]), NamedEvent())
+    properties, rows = event.properties, chosen.event_properties
+    own = {key: value for key, value in properties.items() if key not in {row.from_ for row in rows}}
+    user_id = _person_value(event, settings, context, "id")
+    body["name"] = chosen.user_event_name or body["name"]
+    return _send(
+        settings, "events/", {"user_id": user_id, **body, "data": {**own, **_values_of_rows(properties, rows)}}
+    )
+
+
+@destination.on("page")
+def send_view(event: Event, settings: UserSettings, context: Context) -> Payload:
+    """A view of a page, by a person whom user.com knows."""
+    view = VIEW(event)
+    return _send(settings, "site-views/", {"client_user": _person_value(event, settings, context, "user_key"), **view})
+
+
+@destination.on("group")
+def send_member(event: Event, settings: UserSettings, context: Context) -> Payload:
+    """The company is written, then the person is put into it."""
+    body, user_id = _company(event, settings), value_of(event, USER_ID)
+    person = _ask(settings, context, f"users-by-id/{in_words(user_id)}/")
+    if not person.get("id"):
+        raise MappingError("user.com knows nobody with this user ID", field="userId")
+    group_id = value_of(event, GROUP_ID)
+    company_id = _ask(settings, context, f"companies-by-id/{in_words(group_id)}/").get("id")
+    if company_id:
+        company_id = _ask(settings, context, f"companies/{text(company_id)}/", "PUT", body).get("id")
+    else:
+        company_id = _ask(settings, context, "companies/", "POST", body).get("id")
+    if not company_id:
+        raise MappingError("user.com did not answer the ID of the company", field="groupId")
+    member = {"user_id": person["id"], "user_custom_id": user_id}
+    return _send(settings, f"companies/{text(company_id)}/add_member/", member)
+
+
+def _company(event: Event, settings: UserSettings) -> dict[str, Any]:
+    traits, rows = event.traits, settings.company_attributes_mapping
+    body = COMPANY(event)
+    address = traits.get("address")
+    if isinstance(address, dict):
+        body["address"] = "".join(in_words(value) for value in address.values() if value is not None)
+    ids = {"custom_id": value_of(event, GROUP_ID), "user_custom_id": value_of(event, USER_ID)}
+    own = {key: value for key, value in traits.items() if key not in {row.from_ for row in rows}}
+    for key in ("address", "email", "groupId", "id", "name", "phone", "userId"):
+        own.pop(key, None)
+    return {**ids, **own, **_values_of_rows(traits, rows), **body}
+
+
+def _values_of_rows(values: Mapping[str, Any], rows: Iterable[Rows]) -> dict[str, Any]:
+    """Those of the values that have a name of their own at user.com."""
+    return {row.to: values[row.from_] for row in rows if row.from_ in values and not is_empty(values[row.from_])}
+
+
+def _person(event: Event, settings: UserSettings, context: Context) -> Mapping[str, Any] | None:
+    """The person at user.com: by the field that the event's options name, the user ID, or the e-mail address."""
+    lookup, email = destination.options(event).get("lookup"), value_of(event, EMAIL)
+    if lookup and lookup != "email":
+        raise MappingError(f"integrations: user.com finds nobody by the field {in_words(lookup)!r}", field="lookup")
+    if not lookup and event.raw.get("userId"):
+        return _ask(settings, context, f"users-by-id/{in_words(event.raw['userId'])}/")
+    if email is None:
+        raise MappingError(f"needs a value at {' or '.join(EMAIL.paths)}", field=EMAIL.paths[0])
+    return _ask(settings, context, f"users/search/?email={in_words(email)}")
+
+
+def _person_value(event: Event, settings: UserSettings, context: Context, name: str) -> Any:
+    """What user.com answers as `name` of the person."""
+    value = as_object(_person(event, settings, context)).get(name)
+    if not value:
+        raise MappingError("user.com does not know the person of this event", field="userId")
+    return value
+
+
+def _ask(
+    settings: UserSettings, context: Context, path: str, method: str = "GET", body: Mapping[str, Any] | None = None
+) -> Mapping[str, Any]:
+    request = {"method": method, "url": f"{_api(settings)}/{path}", "headers": _headers(settings), "body": body}
+    return as_object(context.ask(request, may_miss=True))
+
+
+def _api(settings: UserSettings) -> str:
+    return f"https://{settings.app_subdomain}.user.com/api/public"
+
+
+def _headers(settings: UserSettings) -> dict[str, str]:
+    return {
+        "Content-Type": "application/json",
+        "Authorization": f"Token {settings.api_key.reveal()}",
+        "Accept": "*/*;version=2",
+    }
+
+
+def _send(
+    settings: UserSettings, path: str, body: Mapping[str, Any], method: Literal["POST", "PUT"] = "POST"
+) -> Payload:
+    return Payload(endpoint=f"{_api(settings)}/{path}", method=method, headers=_headers(settings), json=body)

@@ -1,0 +1,38 @@
+"""Userlist: events as they are, with the ID of the user in its place."""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.mapping import USER_ID, Table, as_it_is, required
+from svctoolkit.secrets import Secret
+
+
+class UserlistSettings(Settings, frozen=True, kw_only=True):
+    push_key: Secret = Secret("")
+
+
+destination = DestinationType(
+    "Userlist",
+    UserlistSettings,
+    docs="https://userlist.com/docs/integrations/rudderstack/",
+    quirks=["An ID among the traits is the user's ID where the event has none."],
+    answers=[
+        Answer("success", 202),
+        Answer("bad key", 401, {"error": "Unauthorized"}),
+        Answer("rate limit", 429, {"error": "Too Many Requests"}),
+        Answer("invalid field", 400, {"error": "Bad Request"}),
+    ],
+)
+
+USER = Table({"userId": required(as_it_is(USER_ID))})
+
+
+@destination.on("identify", "track", "group")
+def send_event(event: Event, settings: UserlistSettings) -> Payload:
+    """The event itself."""
+    return Payload(
+        endpoint="https://incoming.userlist.com/rudderstack/events",
+        headers={"Content-Type": "application/json", "Authorization": f"Push {settings.push_key.reveal()}"},
+        json={**event.raw, **USER(event)},
+    )

@@ -1,0 +1,71 @@
+"""Yandex Metrica: offline conversions that reverse ETL reads from a warehouse.
+
+Only identify is sent: its traits are a line of the file of conversions, with the visitor under the identifier that the
+row names (`identifierType` of `context.externalId`: ClientId, YCLID or UserId).
+https://yandex.com/support/metrica/data/offline-conversion-data.html
+
+The payload has no endpoint: the service writes lines into a file and uploads that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import external_ids, in_words, moment
+
+
+class YandexMetricaSettings(Settings, frozen=True, kw_only=True):
+    pass
+
+
+destination = DestinationType(
+    "Yandex Metrica Offline Events",
+    YandexMetricaSettings,
+    docs="https://yandex.com/support/metrica/data/offline-conversion-data.html",
+    quirks=[
+        "The payload has no endpoint: conversions are collected in a file, which is uploaded to the counter.",
+        "`DateTime` is sent as it is when it is a number, also one that is no time.",
+    ],
+    answers=[
+        Answer("success", 200, {"uploading": {"id": 1, "status": "UPLOADED", "source_quantity": 1}}),
+        Answer("bad key", 403, {"errors": [{"error_type": "access_denied", "message": "Access is denied"}]}),
+        Answer("rate limit", 429, {"errors": [{"error_type": "quota_requests_by_uid", "message": "Quota exceeded"}]}),
+        Answer("invalid field", 400, {"errors": [{"error_type": "invalid_parameter", "message": "Wrong file"}]}),
+    ],
+)
+
+#: how each identifier is called in the file
+COLUMNS = {"ClientId": "ClientId", "YCLID": "Yclid", "UserId": "UserId"}
+
+
+@destination.on("identify")
+def send_conversion(event: Event, _settings: YandexMetricaSettings) -> Payload:
+    """The line of the conversion."""
+    if not isinstance(event.raw.get("traits"), dict):
+        raise MappingError("traits: a conversion is what the traits say, and there are none", field="traits")
+    row = next(iter(external_ids(event)), None)
+    column = COLUMNS.get(row.field) if row else None
+    if row is None or column is None:
+        raise MappingError(
+            "context.externalId: needs an identifierType, one of ClientId, YCLID, UserId", field="context.externalId"
+        )
+    price = event.traits.get("Price")
+    if price is not None and (isinstance(price, bool) or not isinstance(price, int | float)):
+        raise MappingError(f"traits.Price: expected a number, got {price!r}", field="traits.Price")
+    when = _unix_time(event.traits.get("DateTime"))
+    return Payload(endpoint="", json={**event.traits, "DateTime": when, column: in_words(row.id)})
+
+
+def _unix_time(value: Any) -> str:
+    """Seconds since 1970, as text."""
+    if value is None or value == "":
+        raise MappingError("needs a value at traits.DateTime", field="traits.DateTime")
+    if isinstance(value, int | float) or (isinstance(value, str) and value.strip().isdecimal()):
+        return in_words(value)
+    when = moment(value)
+    if when is None:
+        raise MappingError(f"traits.DateTime: expected a time, got {value!r}", field="traits.DateTime")
+    return str(int(when.timestamp()))

@@ -1,0 +1,154 @@
+"""A table as a function of its own: Python source, written once from its rows.
+
+Of a row such as `"id": first("userId", "context.id")` comes
+
+    while True:
+        v = raw.get('userId')
+        if v is not None and v != '':
+            break
+        v = n1.get('id')
+        ...
+    if v is not None and v != '':
+        out['id'] = v
+
+which is twice as fast as closures that walk the rows. All names and values of a table are written by `repr` or passed
+in beside the source, so that none can be read as code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn, TypeAlias
+
+from svctoolkit.errors import MappingError
+from svctoolkit.json_types import Json
+from svctoolkit.mapping.leaves import Leaf, Source, source
+
+Getter: TypeAlias = Callable[[Mapping[str, Any]], Any]
+Shape: TypeAlias = "Mapping[str, Leaf | Shape]"
+_NOTHING: Mapping[str, Any] = {}
+_MISFITS = "(TypeError, ValueError, OverflowError)"
+
+
+def compile_table(shape: Shape, of: str) -> Getter:
+    """A function that gives the payload of a raw event; `of` is where the objects stand that it is called with."""
+    code = _Code(of)
+    code.write_object(shape, "out")
+    return code.function("out")
+
+
+def compile_leaf(leaf: Leaf) -> Getter:
+    """A function that gives the value of one leaf for the raw event, or None."""
+    code, src = _Code(""), source(leaf)
+    code.write_value(src)
+    return code.function("v if v != '' else None" if src.is_plain and not src.empty else "v")
+
+
+def object_of(node: Json) -> Mapping[str, Json]:
+    """What paths look into: an object as it is, nothing for a value. A list is an object of its elements: by their
+    numbers, and the `id` of each by its `type` (as in `context.externalId`)."""
+    return node if isinstance(node, dict) else _elements(node) if isinstance(node, list) else _NOTHING
+
+
+def _elements(node: list[Any]) -> Mapping[str, Any]:
+    typed = {item["type"]: item.get("id") for item in reversed(node) if isinstance(item, dict) and _is_typed(item)}
+    return typed | {str(number): item for number, item in enumerate(node)}
+
+
+def _is_typed(item: Mapping[str, Any]) -> bool:
+    return isinstance(item.get("type"), str)
+
+
+class _Code:
+    """The source of one function: first the objects that its paths go through, each once, then the rows."""
+
+    def __init__(self, of: str) -> None:
+        self._of = f"{of}." if of else ""
+        self._nodes = {"": "raw"}
+        self._objects: list[str] = []
+        self._lines: list[str] = []
+        self._answers: dict[int, str] = {}
+        self._values: dict[str, Any] = {"object_of": object_of, "refuse": _refuse, "demand": _demand}
+
+    def function(self, result: str) -> Getter:
+        lines = ["def get(raw):", *self._objects, *self._lines, f" return {result}"]
+        code = compile("\n".join(lines), "<table>", "exec")
+        exec(code, self._values)  # noqa: S102  # written here, of a mapping's own rows, as dataclasses write __init__
+        return self._values["get"]  # type: ignore[no-any-return]
+
+    def write_object(self, shape: Shape, name: str) -> None:
+        """An object that the table draws is left out when nothing is in it."""
+        self._lines.append(f" {name} = {{}}")
+        for key, leaf in shape.items():
+            if isinstance(leaf, Mapping):
+                inner = f"{name}_{len(self._lines)}"
+                self.write_object(leaf, inner)
+                self._lines += [f" if {inner}:", f"  {name}[{key!r}] = {inner}"]
+            else:
+                src = source(leaf)
+                self._write_once(src)
+                kept = "v is not None" if src.empty else "v is not None and v != ''"
+                self._lines += [f" if {kept}:", f"  {name}[{key!r}] = v"]
+
+    def _write_once(self, src: Source) -> None:
+        """As `write_value`; a source of several rows is searched and converted for the first of them."""
+        answer = self._answers.get(id(src))
+        if answer is not None:
+            self._lines.append(f" v = {answer}")
+            return
+        self.write_value(src)
+        if not src.is_plain:
+            self._answers[id(src)] = f"v{len(self._answers)}"
+            self._lines.append(f" {self._answers[id(src)]} = v")
+
+    def write_value(self, src: Source) -> None:
+        """The value of a row in `v`."""
+        if src.is_plain:
+            self._lines.append(f" v = {self._at(src.paths[0])}")
+            return
+        self._lines += [" while True:", *self._search(src), "  v = None", "  break"]
+        if src.required:
+            self._lines += [" if v is None:", f"  demand({' or '.join(self._of + path for path in src.paths)!r})"]
+        elif src.default is not None:
+            self._lines += [" if v is None:", f"  v = {self._value(src.default)}"]
+
+    def _search(self, src: Source) -> Iterator[str]:
+        found = "v is not None" if src.empty or src.ends else "v is not None and v != ''"
+        convert = "" if src.convert is None else self._value(src.convert)
+        for path in src.paths:
+            yield f"  v = {self._at(path)}"
+            yield f"  if {found}:"
+            if src.ends:
+                yield from ("   if v == '':", "    v = None", "    break")
+            if src.convert is not None:
+                yield from ("   try:", f"    v = {convert}(v)", f"   except {_MISFITS} as error:")
+                yield f"    refuse({self._of + path!r}, error)"
+            if src.convert is None or src.ends:
+                yield "   break"
+            else:
+                yield from ("   if v is not None:", "    break")
+
+    def _at(self, path: str) -> str:
+        above, _, last = path.rpartition(".")
+        return f"{self._node(above)}.get({last!r})"
+
+    def _node(self, place: str) -> str:
+        """The name of the variable with the object at this place."""
+        if place not in self._nodes:
+            value = self._at(place)
+            name = self._nodes[place] = f"n{len(self._nodes)}"
+            self._objects += [f" {name} = {value}", f" if type({name}) is not dict:", f"  {name} = object_of({name})"]
+        return self._nodes[place]
+
+    def _value(self, value: Any) -> str:
+        name = f"x{len(self._values)}"
+        self._values[name] = value
+        return name
+
+
+def _refuse(name: str, error: Exception) -> NoReturn:
+    raise MappingError(f"{name}: {error}", field=name) from error
+
+
+def _demand(names: str) -> NoReturn:
+    raise MappingError(f"needs a value at {names}", field=names)

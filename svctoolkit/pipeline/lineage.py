@@ -1,0 +1,275 @@
+"""Lineage, measured: a route runs again with one leaf of the event, or one setting, changed or gone at a time.
+
+A prepared route is deterministic, so what became different depends on what was changed. It holds for every mapping and
+for user code in both languages. Clock and ids stand still meanwhile, and look-ups are answered from the first run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from svctoolkit.destinations import CATALOGUE, Context, definitions
+from svctoolkit.errors import EventError, ToolkitError, UnknownName
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline.leaves import GONE, Path, dotted_path, leaves, other, payload_leaves, replace_at
+from svctoolkit.pipeline.route import Route
+from svctoolkit.pipeline.stages import dest_transform, user_transform
+from svctoolkit.results.lineage import Destiny, Lineage, Loss, Origin, merge
+from svctoolkit.secrets import reveal
+from svctoolkit.url_secrets import mask_http
+from svctoolkit.workspace import Source
+
+_SHAPES = 200  # of events that are measured: 10,000 events of a shop have a few dozen
+_MOST = 2_000  # leaves of an event that are looked at: each costs two runs
+
+
+_Payload: TypeAlias = Mapping[Path, Any]  # its leaves
+_Field: TypeAlias = tuple[int, Path]  # which payload, and where in it
+
+
+class _Run(NamedTuple):
+    """What came of an event: what the user's code gave, its leaves, and those of each payload; None: refused."""
+
+    items: Sequence[Mapping[str, Any]] | None
+    transformed: dict[Path, Any]
+    payloads: list[_Payload]
+
+
+class _Effect(NamedTuple):
+    """What another value of a leaf of the event or of the configuration, and its absence, did.
+
+    `into` are the fields that its value goes into, `decides` those that it only decides about. `required`: without it
+    there is no payload. `unseen`: what the user's code gives is the same.
+    """
+
+    path: Path
+    into: set[_Field]
+    decides: set[_Field]
+    required: bool
+    unseen: bool
+
+
+def measure(event: Mapping[str, Json], route: Route, context: Context, source: Source | None) -> Lineage:
+    """The lineage of one event. Of one that leads to no payload it says only what the user's code takes away."""
+    context = _frozen(context)
+    values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
+    changes = {path: other(value) for path, value in values.items()}
+    events = [event, *(replace_at(event, path, new) for path, new in changes.items() if new is not GONE)]
+    events += [replace_at(event, path, GONE) for path in values]
+    base, *runs = _run_all(events, route, context, source)
+    rest = iter(runs)
+    changed = {path: next(rest) for path, new in changes.items() if new is not GONE}
+    effects = [
+        _effect(path, values[path], base, changed.get(path), run) for path, run in zip(values, rest, strict=True)
+    ]
+    settings, coded = _settings(route, base, context), _coded(event, route, base, context)
+    shown_event = leaves(route.masker.mask(dict(event)))
+    return Lineage(
+        route.destination.key,
+        [_origin(field, value, effects, settings, coded) for field, value in _masked_fields(base, route, context)],
+        [_destiny(effect, shown_event.get(effect.path), base, route) for effect in effects],
+    )
+
+
+def _masked_fields(base: _Run, route: Route, context: Context) -> Iterator[tuple[_Field, Any]]:
+    """The fields of the payloads, for people: without secrets."""
+    for number, (payload, fields) in enumerate(
+        zip(_map_all(base.items or (), route, context), base.payloads, strict=True)
+    ):
+        masked = payload_leaves(mask_http(route.masker.mask(payload)))
+        for path in fields:
+            yield (number, path), masked.get(path)
+
+
+def measure_many(
+    events: Iterable[Mapping[str, Json]], route: Route, context: Context, source: Source | None
+) -> Lineage:
+    """The lineage of many events: one event of each shape is measured, the first `_SHAPES` of them."""
+    shapes: dict[Any, Mapping[str, Any]] = {}
+    for event in events:
+        if len(shapes) < _SHAPES:
+            shapes.setdefault((event.get("type"), event.get("event"), frozenset(leaves(dict(event)))), event)
+    return merge(route.destination.key, [measure(event, route, context, source) for event in shapes.values()])
+
+
+def _effect(path: Path, value: Any, base: _Run, changed: _Run | None, without: _Run) -> _Effect:
+    into: set[_Field] = set()
+    decides: set[_Field] = set()
+    required = bool(base.payloads) and not without.payloads
+    if changed is not None and changed.payloads:
+        for field, new in _differences(base, changed):
+            (decides if new is GONE else into).add(field)
+    elif required and changed is not None:  # no other value can be tried: what has the same value has it from there
+        into |= {(n, p) for n, payload in enumerate(base.payloads) for p, v in payload.items() if v == value}
+    if without.payloads:
+        decides |= {field for field, _ in _differences(base, without)}
+    unseen = without.transformed == base.transformed and (changed is None or changed.transformed == base.transformed)
+    return _Effect(path, into, decides - into, required, unseen)
+
+
+def _differences(base: _Run, run: _Run) -> Iterator[tuple[_Field, Any]]:
+    """The fields that have another value now, with it, or that are gone."""
+    for number, (before, after) in enumerate(zip(base.payloads, _aligned(base, run), strict=True)):
+        for path, value in before.items():
+            new = after.get(path, GONE)
+            if new is not value and new != value:
+                yield (number, path), new
+
+
+def _aligned(base: _Run, run: _Run) -> Sequence[_Payload]:
+    """The payloads of `run` as they stand beside those of `base`: by number, or by address where one is missing."""
+    if len(base.payloads) == len(run.payloads):
+        return run.payloads
+    rest = list(run.payloads)
+    aligned: list[_Payload] = []
+    for payload in base.payloads:
+        twin = next((p for p in rest if p.get(("endpoint",)) == payload.get(("endpoint",))), {})
+        rest = [p for p in rest if p is not twin]
+        aligned.append(twin)
+    return aligned
+
+
+def _origin(
+    field: _Field,
+    shown: Any,
+    effects: Sequence[_Effect],
+    settings: Sequence[_Effect],
+    coded: Container[_Field],
+) -> Origin:
+    return Origin(
+        field[0] + 1,
+        dotted_path(field[1]),
+        shown,
+        tuple(dotted_path(effect.path) for effect in effects if field in effect.into),
+        tuple(
+            [dotted_path(effect.path) for effect in effects if field in effect.decides]
+            + [f"config.{dotted_path(effect.path)}" for effect in settings if field in effect.decides]
+        ),
+        tuple(dotted_path(effect.path) for effect in settings if field in effect.into),
+        field in coded,
+    )
+
+
+def _destiny(effect: _Effect, shown: Any, base: _Run, route: Route) -> Destiny:
+    several = len(base.payloads) > 1
+    lost_at: Loss = ""
+    if not effect.into and not effect.decides and not effect.required and base.payloads:
+        lost_at = "user_transform" if effect.unseen and route.code is not None else "dest_transform"
+    into, decides = (
+        tuple(_name(field, several) for field in sorted(f, key=str)) for f in (effect.into, effect.decides)
+    )
+    return Destiny(dotted_path(effect.path), shown, into, decides, lost_at, effect.required)
+
+
+def _name(field: _Field, several: bool) -> str:
+    return f"{field[0] + 1}: {dotted_path(field[1])}" if several else dotted_path(field[1])
+
+
+def _frozen(context: Context) -> Context:
+    """Clock and ids as in the first run, in every run; look-ups get the answer that the first run got."""
+    now = context.clock()
+    answers: dict[str, tuple[int, Any]] = {}
+
+    def lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
+        place = str(request.get("url")).partition("?")[0].rpartition("/")[0]  # ids stand at the end
+        key = f"{request.get('method')} {place}"
+        if key not in answers:
+            answers[key] = context.lookup(request)
+        return answers[key]
+
+    return replace(context, clock=lambda: now, lookup=lookup)
+
+
+def _with_ids(context: Context) -> Context:
+    """The same ids in the same order."""
+    numbers = count(1)
+    return replace(context, new_id=lambda: f"00000000-0000-4000-8000-{next(numbers):012d}")
+
+
+def _run_all(events: Sequence[Mapping[str, Any]], route: Route, context: Context, source: Source | None) -> list[_Run]:
+    """One call of the user's code for all of them."""
+    outputs = user_transform.run(events, route, source)
+    if outputs is None:
+        return [_map([event], route, context) for event in events]
+    return [_map(None if output.error is not None else output.events, route, context) for output in outputs]
+
+
+def _map(items: Sequence[Mapping[str, Any]] | None, route: Route, context: Context) -> _Run:
+    if items is None:
+        return _Run(None, {}, [])
+    transformed = {} if route.code is None else leaves(list(items))
+    return _Run(items, transformed, _payloads(items, route, context))
+
+
+def _payloads(items: Sequence[Mapping[str, Any]], route: Route, context: Context) -> list[_Payload]:
+    return [payload_leaves(payload) for payload in _map_all(items, route, context)]
+
+
+def _map_all(items: Sequence[Mapping[str, Any]], route: Route, context: Context) -> Iterator[dict[str, Any]]:
+    """The payloads of all events that are not refused."""
+    for item in items:
+        with contextlib.suppress(EventError):
+            for payload in dest_transform.run(item, route, _with_ids(context)):
+                yield dict(payload)
+
+
+def _settings(route: Route, base: _Run, context: Context) -> list[_Effect]:
+    """What each variable of the destination's configuration does to the fields."""
+    if not base.payloads or base.items is None or route.mapping is None:
+        return []
+    config = reveal(route.destination.config)
+    effects = []
+    for path, value in leaves(config).items():
+        into: set[_Field] = set()
+        decides: set[_Field] = set()
+        for new in (*_options(route, path, value), GONE):
+            for field, result in _with_setting(config, path, new, route, base, context):
+                (decides if result is GONE else into).add(field)
+        effects.append(_Effect(path, into, decides - into, required=False, unseen=False))
+    return effects
+
+
+def _with_setting(
+    config: Any, path: Path, new: Any, route: Route, base: _Run, context: Context
+) -> list[tuple[_Field, Any]]:
+    """What is different with another setting; nothing where it is refused."""
+    if not path or (new is GONE and isinstance(path[-1], int)):
+        return []
+    try:
+        mapping = CATALOGUE[route.destination.type].prepare(replace_at(config, path, new))
+    except ToolkitError:
+        return []
+    payloads = _payloads(base.items or (), dataclasses.replace(route, mapping=mapping), context)
+    return list(_differences(base, base._replace(payloads=payloads))) if payloads else []
+
+
+def _options(route: Route, path: Path, value: Any) -> list[Any]:
+    """Other values of a setting: those of its choice, or any."""
+    with contextlib.suppress(UnknownName):
+        variable = definitions.get(route.destination.type).variables.get(str(path[0])) if path else None
+        if variable is not None and variable.options and len(path) == 1:
+            return [option for option in variable.options if option != value]
+    return [other(value)]
+
+
+def _coded(event: Mapping[str, Any], route: Route, base: _Run, context: Context) -> set[_Field]:
+    """The fields that depend on what the user's code made or changed."""
+    if route.code is None or base.items is None or not base.payloads:
+        return set()
+    before = leaves(dict(event))
+    fields: set[_Field] = set()
+    for path, value in base.transformed.items():
+        if before.get(path[1:], GONE) == value:
+            continue
+        for new in (other(value), GONE):
+            payloads = _payloads(replace_at(list(base.items), path, new), route, context)
+            fields |= (
+                {field for field, _ in _differences(base, base._replace(payloads=payloads))} if payloads else set()
+            )
+    return fields

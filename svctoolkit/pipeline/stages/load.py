@@ -1,0 +1,69 @@
+"""Event in, rows of a warehouse's tables out, and the rows loaded: stages 2 and 3 of a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, cast
+
+from svctoolkit.destinations import Context
+from svctoolkit.errors import DeliveryError, EventError
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline.route import Route
+from svctoolkit.pipeline.stages.stages import DEST_ABORT, NOTHING_TO_SEND, Stages, Timer
+from svctoolkit.pipeline.warehouses import Warehouses, metadata
+from svctoolkit.results import EventResult, Payload
+from svctoolkit.warehouse import Entry, Metadata, Notes, is_blank
+from svctoolkit.workspace import Source
+
+
+def run(
+    result: EventResult,
+    event: Mapping[str, Json],
+    route: Route,
+    stages: Stages,
+    context: Context,
+    source: Source | None,
+    warehouses: Warehouses | None,
+) -> None:
+    """Fill in what the two stages give. What is lost on the way stands in `result.losses`."""
+    timer, notes = Timer(result.milliseconds), Notes()
+    entries = None
+    if stages.dest_transform:
+        started = perf_counter()
+        try:
+            entries = _entries(event, route, context, source, notes)
+            result.dest_transformed_payload = cast("list[Payload]", [row for row, _ in entries])
+            result.origins = [origins for _, origins in entries]
+        except EventError as error:
+            result.dest_transformed_payload = {"error": route.masker.text(str(error))}
+        timer.stop("dest_transform", started)
+    result.losses = notes.losses
+    if not stages.send_to_destination:
+        return
+    if entries is None:
+        result.destination_response = {"error": DEST_ABORT if stages.dest_transform else NOTHING_TO_SEND}
+    elif warehouses is None:  # of a replay: the rows are loaded together, when somebody asks for the tables
+        answers = [{"table": row["table"], "staged": 1} for row, _ in entries]
+        result.destination_response, result.destination_response_status = list(answers), [200] * len(answers)
+    else:
+        started = perf_counter()
+        try:
+            answers = warehouses.load(route.destination, event, entries, notes, source.key if source else "")
+            result.destination_response = list(answers)
+            result.destination_response_status = [200] * len(answers)
+        except DeliveryError as error:
+            result.destination_response = [{"error": str(error)}]
+            result.destination_response_status = [error.status]
+        timer.stop("send_to_destination", started)
+
+
+def _entries(
+    event: Mapping[str, Any], route: Route, context: Context, source: Source | None, notes: Notes
+) -> list[Entry]:
+    if route.tables is None:
+        return []
+    known = Metadata.of(metadata(route.destination, source))
+    if is_blank(event.get("messageId")):
+        event = {**event, "messageId": f"auto-{context.new_id()}"}
+    return route.tables.entries(event, context.clock(), known, notes)

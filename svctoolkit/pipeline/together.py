@@ -1,0 +1,108 @@
+"""The requests that many events make, as a data plane would send them, and why some are not together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from svctoolkit.delivery import Sender
+from svctoolkit.destinations import Batch, Context
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline.route import Route
+from svctoolkit.pipeline.run import run_many
+from svctoolkit.pipeline.stages.stages import Stages
+from svctoolkit.results import NO_TRANSFORMATION, EventResult, SharedRequests, error_of
+from svctoolkit.workspace import Source
+
+_MEMBERS = {
+    "endpoint": "another address",
+    "method": "another method",
+    "headers": "other headers",
+    "params": "other parameters",
+}
+
+
+def together(
+    events: Sequence[Mapping[str, Json]],
+    route: Route,
+    jobs: int,
+    sender: Sender,
+    context: Context,
+    source: Source | None,
+) -> Iterator[SharedRequests]:
+    """What comes of the events at a destination, in calls of so many jobs."""
+    stages = Stages(dest_transform=not route.at_router)
+    transformed = run_many(events, route, stages, sender, [context] * len(events), source)
+    waiting: list[tuple[int, Mapping[str, Any]]] = []
+    number = 0
+    for place, results in enumerate(transformed):
+        for result in results:
+            error = error_of(result.user_transformed_payload)
+            if error is not None and error != NO_TRANSFORMATION:
+                yield SharedRequests("dropped" if result.dropped else "refused", (place,), number, error=error)
+            elif not route.at_router:
+                yield _of_processor(place, number, result)
+            else:
+                waiting.append((place, result.event if error else result.user_transformed_payload or {}))
+                if len(waiting) == jobs:
+                    yield from _call(waiting, route, context, number, jobs)
+                    waiting, number = [], number + 1
+        if not route.at_router:
+            number += 1
+    if waiting:
+        yield from _call(waiting, route, context, number, jobs)
+
+
+def _of_processor(place: int, number: int, result: EventResult) -> SharedRequests:
+    error = error_of(result.dest_transformed_payload)
+    if error is not None:
+        return SharedRequests("refused", (place,), number, error=error)
+    reason = "the service makes its payloads at the processor, one event at a time" if place else ""
+    return SharedRequests("sent", (place,), number, result.payloads, reason=reason)
+
+
+def _call(
+    jobs: Sequence[tuple[int, Mapping[str, Any]]], route: Route, context: Context, number: int, size: int
+) -> Iterator[SharedRequests]:
+    assert route.mapping is not None  # noqa: S101 - who calls has made sure
+    users = [str(event.get("anonymousId") or event.get("userId") or "") for _, event in jobs]
+    contexts = [replace(context, metadata={**context.metadata, "userId": user}) for user in users]
+    numbered = [(job, event) for job, (_, event) in enumerate(jobs)]
+    batches = sorted(route.mapping.batches(numbered, contexts), key=lambda batch: min(batch.jobs))
+    earlier: list[Batch] = []
+    for batch in batches:
+        places = tuple(jobs[job][0] for job in batch.jobs)
+        if batch.error is not None:
+            yield SharedRequests("refused", places, number, error=route.masker.text(batch.error))
+            continue
+        payloads: Any = list(batch.payloads)
+        reason = _reason(batch, earlier, route)
+        if not earlier and number:
+            reason = f"another call: each has {size} jobs"
+        yield SharedRequests("sent", places, number, payloads, batched=batch.batched, reason=reason)
+        earlier.append(batch)
+
+
+def _reason(batch: Batch, earlier: Sequence[Batch], route: Route) -> str:
+    """Why a batch is not part of one before it: what it has other than the one that is most like it."""
+    if not earlier:
+        return ""
+    if not route.type.sharing:
+        return "each event has its own request"
+    return min((_difference(batch, other) for other in earlier), key=lambda difference: difference[0])[1]
+
+
+def _difference(batch: Batch, other: Batch) -> tuple[int, str]:
+    """How different two batches are, and in what; 0 where nothing but their items is."""
+    if len(batch.payloads) != len(other.payloads):
+        return 5, f"it takes {len(batch.payloads)} requests, the others {len(other.payloads)}"
+    for one, two in zip(batch.payloads, other.payloads, strict=True):
+        for weight, (member, words) in enumerate(_MEMBERS.items()):
+            if one.get(member) != two.get(member):
+                said = f": {str(one.get(member)).partition('?')[0]}" if member in ("endpoint", "method") else ""
+                return 4 - weight, words + said
+    if len(batch.jobs) == 1 or len(other.jobs) == 1:
+        return 0, "it goes alone, or its place among the events of its user is later"
+    return 0, "the request before it is full, or its user's events would change their order"

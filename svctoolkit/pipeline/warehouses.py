@@ -1,0 +1,149 @@
+"""The warehouses of a workspace: one for each destination of such a type, made when it is first asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from svctoolkit.destinations import definitions
+from svctoolkit.errors import DeliveryError, StoreError, UnknownName
+from svctoolkit.json_types import Json
+from svctoolkit.secrets import reveal
+from svctoolkit.warehouse import Entry, Loss, Notes, Warehouse, is_warehouse, provider
+from svctoolkit.workspace import Destination, Source, Workspace
+
+
+class Warehouses:
+    """Loads what comes for the warehouse destinations of a workspace, and keeps it.
+
+    Each event is loaded at once; with `in_batches`, when somebody asks for the tables. With `folder`, what was staged
+    is written there, and loaded again by the next object with that folder: nothing is lost when the process ends.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        clock: Callable[[], datetime],
+        in_batches: bool = False,
+        folder: Path | None = None,
+    ) -> None:
+        self._workspace, self._clock = workspace, clock
+        self._in_batches, self._folder = in_batches, folder
+        self._lock = RLock()
+        self._items: dict[str, tuple[Any, Warehouse]] = {}
+
+    def warehouse(self, name: str) -> Warehouse:
+        """The warehouse of a destination, by its key or id. Raises `UnknownName`, also where it is no warehouse."""
+        destination = self._workspace.destination(name)
+        if not is_warehouse(destination.type):
+            warehouses = [d.key for d in self._workspace.destinations.values() if is_warehouse(d.type)]
+            hint = f" {destination.key} is of the type {destination.type}; warehouses: {warehouses or 'none'}"
+            raise UnknownName("warehouse", name, warehouses, hint=hint)
+        return self._of(destination)
+
+    def clear(self) -> None:
+        """Forget everything that was loaded."""
+        with self._lock:
+            for _, warehouse in self._items.values():
+                warehouse.close()
+            self._items.clear()
+            for file in self._folder.glob("*.ndjson") if self._folder else ():
+                file.unlink(missing_ok=True)
+
+    def load(
+        self, destination: Destination, event: Mapping[str, Json], entries: list[Entry], notes: Notes, source: str
+    ) -> list[dict[str, Json]]:
+        """Load one event's rows; what became of each, and the losses of loading in `notes`.
+
+        Raises `DeliveryError` where it cannot be written down.
+        """
+        with self._lock:
+            warehouse = self._of(destination)
+            self._write(destination, event, source)
+            if not self._in_batches:
+                warehouse.sync()
+            warehouse.stage(entries, notes)
+            if self._in_batches:
+                return [{"table": row["table"], "staged": 1} for row, _ in entries]
+            load = warehouse.sync()
+        notes.losses += load.losses
+        return [_answer(row["table"], load.losses) for row, _ in entries]
+
+    def _of(self, destination: Destination) -> Warehouse:
+        with self._lock:
+            state = (destination.type, reveal(dict(destination.config)), destination.id)
+            item = self._items.get(destination.key)
+            if item is None or item[0] != state:
+                item = self._items[destination.key] = (state, self._make(destination))
+                self._read(destination, item[1])
+            return item[1]
+
+    def _make(self, destination: Destination) -> Warehouse:
+        sources = [s for s in self._workspace.sources.values() if destination in self._workspace.destinations_of(s)]
+        return Warehouse(
+            destination.type,
+            destination.config,
+            name=sources[0].name if len(sources) == 1 else destination.key,
+            metadata=metadata(destination, None),
+            clock=self._clock,
+        )
+
+    def _write(self, destination: Destination, event: Mapping[str, Any], source: str) -> None:
+        if self._folder is None:
+            return
+        line = json.dumps({"source": source, "event": event}) + "\n"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with self._file(destination).open("a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:
+            said = f"what is loaded cannot be written to {self._folder}: {error.strerror}"
+            raise DeliveryError(said, code="ENOSPC", status=503) from error
+
+    def _read(self, destination: Destination, warehouse: Warehouse) -> None:
+        """What an earlier process has staged. The last line may have been torn by its end."""
+        file = self._folder and self._file(destination)
+        if not file or not file.exists():
+            return
+        try:
+            lines = file.read_bytes().splitlines(keepends=True)
+        except OSError as error:
+            raise StoreError(f"cannot be read: {error.strerror}", where=str(file)) from error
+        for line in lines:
+            try:
+                item = json.loads(line)
+            except ValueError:
+                continue
+            source = self._workspace.sources.get(item["source"])
+            warehouse.add(item["event"], metadata(destination, source))
+        if lines and not lines[-1].endswith(b"\n"):
+            with file.open("ab") as open_file:
+                open_file.write(b"\n")
+
+    def _file(self, destination: Destination) -> Path:
+        return (self._folder or Path()) / f"{provider(destination.type).name}-{destination.key}.ndjson"
+
+
+def check_runs(type: str) -> None:
+    """Check that events of this type run here: warehouses do, beside what the Test API takes.
+
+    Raises `Unsupported`, `UnknownName`.
+    """
+    if not is_warehouse(type):
+        definitions.check_supported(type)
+
+
+def metadata(destination: Destination, source: Source | None) -> dict[str, str]:
+    """What the service knows about an event's way, by the names that it has on the wire."""
+    origin = {"sourceId": source.id, "sourceType": source.type} if source else {}
+    return {**origin, "destinationId": destination.id, "destinationType": destination.type}
+
+
+def _answer(table: str, losses: list[Loss]) -> dict[str, Any]:
+    mine = [loss.to_dict() for loss in losses if loss.table == table]
+    return {"table": table, "loaded": 1, **({"losses": mine} if mine else {})}

@@ -1,0 +1,38 @@
+"""How a plan and a verdict show themselves."""
+
+from __future__ import annotations
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.plans.fields import fields
+from svctoolkit.plans.model import Plan, Rule, Verdict
+from svctoolkit.plans.text import limits_text
+
+
+def plan(item: Plan) -> Html:
+    """A table of the events, each with its properties below."""
+    head = f"{item.name or item.id}, version {item.version}: {display.quantity(len(item.rules), 'event')}"
+    return display.page(display.section(head, *(rule(planned) for planned in item.rules)))
+
+
+def rule(item: Rule) -> Html:
+    """The properties of one event."""
+    rows = []
+    for field in fields(item):
+        limits = limits_text(field)
+        rows.append((field.name, " or ".join(field.types) or "any", "required" if field.required else "", limits))
+    return display.table(("property", "type", "", "values"), rows, caption=f"{item.title} ({item.section})")
+
+
+def verdict(item: Verdict) -> Html:
+    """The violations of an event, each with where its rule stands."""
+    if item.unchecked:
+        return display.message(f"not checked: {item.unchecked}", "warning")
+    if not item.violations:
+        return display.message("conforms to the tracking plan", "ok")
+    rows = [
+        (breach.type, breach.path, breach.message, item.rule.place_of(breach) if item.rule else item.plan.where)
+        for breach in item.violations
+    ]
+    fate = "dropped" if item.dropped else "goes on"
+    return display.table(("violation", "at", "message", "rule"), rows, caption=f"Tracking plan: the event {fate}")

@@ -1,0 +1,158 @@
+"""What changed from one plan to another, and whether events that were fine may not be any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from svctoolkit.json_types import Json
+from svctoolkit.plans.fields import Field, fields
+from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.schema.javascript import identity, text_of
+from svctoolkit.plans.settings import FORWARDING, Settings
+from svctoolkit.plans.survey import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change, at `where` in the new plan. `breaking`: events that conformed to the old one may break the new one."""
+
+    event: str
+    property: str
+    text: str
+    breaking: bool
+    where: str = ""
+
+    def __str__(self) -> str:
+        subject = f"{self.event}, {self.property}" if self.property else self.event
+        return f"{'breaking' if self.breaking else 'harmless'}: {subject}: {self.text}"
+
+
+def changes(old: Plan, new: Plan) -> list[Change]:
+    """Every change, event by event."""
+    return list(_changes(old, new))
+
+
+def _changes(old: Plan, new: Plan) -> Iterator[Change]:
+    before, after = _by_title(old), _by_title(new)
+    for title, rule in before.items():
+        if title not in after:
+            yield Change(title, "", "is not planned any more", rule.type == "track", new.where)
+        elif rule.schema != after[title].schema:
+            yield from _rule_changes(rule, after[title])
+    for title, rule in after.items():
+        if title not in before:
+            # what had no rule of its type was never checked; an unplanned track event was a violation before
+            yield Change(title, "", "is planned now", rule.type != "track", rule.where)
+
+
+def _by_title(plan: Plan) -> dict[str, Rule]:
+    rules: dict[str, Rule] = {}
+    for rule in plan:
+        rules.setdefault(rule.title, rule)
+    return rules
+
+
+def _rule_changes(old: Rule, new: Rule) -> Iterator[Change]:
+    title = new.title
+    if old.section != new.section:
+        yield Change(title, "", f"its properties are in {new.section} now, not {old.section}", True, new.where)
+    before, after = _by_name(old), _by_name(new)
+    closed = not _is_open(new)
+    for key, field in before.items():
+        if key not in after:
+            yield Change(title, _label(field), "is not planned any more", closed, new.where)
+        else:
+            yield from _field_changes(title, field, after[key])
+    for key, field in after.items():
+        if key not in before:
+            what = "is planned now" + (", and required" if field.required else "")
+            yield Change(title, _label(field), what, field.required or _is_open(old), field.where)
+    if _is_open(old) and closed:
+        yield Change(title, "", "takes no unplanned properties any more", True, new.where)
+    elif not _is_open(old) and not closed:
+        yield Change(title, "", "takes unplanned properties now", False, new.where)
+    same_fields = list(map(_without_place, before.values())) == list(map(_without_place, after.values()))
+    if same_fields and _is_open(old) == (not closed) and old.section == new.section:
+        yield Change(title, "", "its rules have changed", True, new.where)
+
+
+def _without_place(field: Field) -> tuple[Any, ...]:
+    return field.path, field.types, field.required, str(field.values), field.format, field.case
+
+
+def _by_name(rule: Rule) -> dict[tuple[str, str], Field]:
+    return {(field.name, field.case.text if field.case else ""): field for field in fields(rule)}
+
+
+def _label(field: Field) -> str:
+    return f"{field.name!r}" + (f" (if {field.case.text})" if field.case else "")
+
+
+def _is_open(rule: Rule) -> bool:
+    return rule.body.get("unevaluatedProperties", rule.body.get("additionalProperties", True)) is not False
+
+
+def _field_changes(title: str, old: Field, new: Field) -> Iterator[Change]:
+    name = _label(new)
+    if old.required != new.required:
+        yield Change(title, name, f"is {'' if new.required else 'not '}required now", new.required, new.where)
+    if set(old.types) != set(new.types):
+        types = f"is {' or '.join(new.types) or 'anything'} now, not {' or '.join(old.types) or 'anything'}"
+        yield Change(title, name, types, not _widens(old.types, new.types), new.where)
+    if old.format != new.format:
+        text = f"must be a {new.format} now" if new.format else f"need not be a {old.format} any more"
+        yield Change(title, name, text, bool(new.format), new.where)
+    yield from _value_changes(title, name, old, new)
+
+
+def _widens(old: Iterable[str], new: Iterable[str]) -> bool:
+    """Whether every value of the old types is one of the new ones."""
+    wide = set(new)
+    if not wide or ("number" in wide and set(old) <= wide | {"integer"}):
+        return True
+    return bool(set(old)) and set(old) <= wide
+
+
+def _value_changes(title: str, name: str, old: Field, new: Field) -> Iterator[Change]:
+    if old.values is None and new.values is None:
+        return
+    if new.values is None or old.values is None:
+        text = "takes only certain values now" if new.values is not None else "takes any value now"
+        yield Change(title, name, text, new.values is not None, new.where)
+        return
+    before, after = ({identity(value): value for value in values} for values in (old.values, new.values))
+    for what, gone in (("is no value any more", True), ("is a value now", False)):
+        here, there = (before, after) if gone else (after, before)
+        for key, value in here.items():
+            if key not in there:
+                yield Change(title, name, f"{text_of(value)!r} {what}", gone, new.where)
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What a change of plans means for events: a survey by each of them."""
+
+    old: Survey
+    new: Survey
+
+    @property
+    def newly(self) -> dict[tuple[str, ...], int]:
+        """Kinds of violations that more events have by the new plan, with how many more."""
+        more = {
+            key: finding.count - (self.old.findings[key].count if key in self.old.findings else 0)
+            for key, finding in self.new.findings.items()
+        }
+        return {key: count for key, count in more.items() if count > 0}
+
+
+def impact(
+    old: Plan, new: Plan, events: Iterable[tuple[str, Mapping[str, Json]]], settings: Settings = FORWARDING
+) -> Impact:
+    """The same events, each with its place, by both plans."""
+    surveys = Survey(old, settings), Survey(new, settings)
+    for place, event in events:
+        for survey in surveys:
+            survey.add(event, place)
+    return Impact(*surveys)

@@ -1,0 +1,161 @@
+"""What a format of tracking plans is made of, and what all readers need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError, InvalidPlan, Problem
+from svctoolkit.json_types import Json
+from svctoolkit.plans.model import Plan, Rule, rule_schema
+from svctoolkit.plans.project import Project
+from svctoolkit.yamlfile import Document
+
+#: event types that a plan can have rules for
+RULE_TYPES = ("track", "identify", "page", "screen", "group")
+_MOST_FILES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: whether a file or folder looks like it, and how it is read.
+
+    `read` takes what came, and a `Notebook` for what is wrong with it; it raises nothing that it can note instead.
+    """
+
+    looks_like: Callable[[Path], bool]
+    read: Callable[[Path, Notebook], Project]
+    folder: bool = False
+
+
+@dataclass(slots=True)
+class Notebook:
+    """The problems of a plan, and the files that were read."""
+
+    problems: list[Problem] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+
+    def load(self, path: Path) -> Document | None:
+        """The document of a YAML or JSON file; None where it cannot be read, which is noted."""
+        self.files.append(path)
+        try:
+            return yamlfile.load(path, error=InvalidPlan)
+        except ConfigError as error:
+            self.problems += error.problems
+            return None
+
+    def load_object(self, path: Path) -> Document | None:
+        """The same for a file that must hold an object."""
+        document = self.load(path)
+        if document is not None and not isinstance(document.data, dict):
+            self.note(document, (), "a tracking plan is an object")
+            return None
+        return document
+
+    def note(self, document: Document, path: Steps, message: str, *, key: bool = False) -> None:
+        self.problems.append(document.problem(path, message, key=key))
+
+    def value(self, document: Document, data: Json, path: Steps, name: str, kind: type, default: Json = None) -> Json:
+        """A member of an object if it has the right type, else `default`; what is wrong with it is noted.
+
+        Without a default the member must be there.
+        """
+        value = data.get(name) if isinstance(data, Mapping) else None
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            what = {str: "text", int: "a whole number", list: "a list", dict: "an object"}[kind]
+            there = isinstance(data, Mapping) and name in data
+            place = (*path, name) if there else path
+            self.note(document, place, f"{name!r} must be {what}" if there else f"{name!r} is missing: {what}")
+            return default if default is not None else kind()
+        return value
+
+
+Steps = tuple[str | int, ...]
+
+
+def rule_of(
+    document: Document,
+    path: Steps,
+    schema: Mapping[str, Json],
+    *,
+    type: str,
+    name: str = "",
+    section: str | None = None,
+    description: str = "",
+    under: Steps = (),
+) -> Rule:
+    """A rule whose schema stands at `path` of a document; `under` is what was put around it here."""
+
+    def locate(steps: Steps, key: bool) -> str:
+        inside = steps[len(under) :] if steps[: len(under)] == under else ()
+        return document.where((*path, *inside), key=key)
+
+    name = name if type == "track" else ""
+    return Rule(type, name, schema, section or section_of(schema), description, document.where(path), locate)
+
+
+def section_of(schema: Mapping[str, Json]) -> str:
+    """Where a schema over the whole event has its properties: the first section that it says anything about."""
+    members = schema.get("properties")
+    members = members if isinstance(members, Mapping) else {}
+    for section in ("properties", "traits"):
+        if members.get(section):
+            return section
+    context = members.get("context")
+    inner = context.get("properties") if isinstance(context, Mapping) else None
+    return "context.traits" if isinstance(inner, Mapping) and "traits" in inner else "properties"
+
+
+def default_section(kind: str) -> str:
+    """Where events of a type have their properties."""
+    return "traits" if kind in ("identify", "group") else "properties"
+
+
+def wrap(body: Mapping[str, Json], section: str, draft: str = "") -> tuple[dict[str, Json], Steps]:
+    """A schema of a section as one over the whole event, and the path in it that the section's stands at.
+
+    Definitions stay reachable: they move to the top. The section itself is not required.
+    """
+    inner = {key: value for key, value in body.items() if key not in ("$schema", "$defs", "definitions", "$id", "id")}
+    steps: Steps = ()
+    for step in reversed(section.split(".")):
+        inner = {"type": "object", "properties": {step: inner}}
+        steps = ("properties", step, *steps)
+    address = body.get("$schema") or draft
+    top = {"$schema": address} if address else {}
+    shared = {key: body[key] for key in ("$defs", "definitions") if key in body}
+    return {**top, **inner, **shared}, steps
+
+
+def refusal_problems(plan: Plan) -> Iterator[Problem]:
+    """Why the service would let events pass unchecked, rule by rule."""
+    from svctoolkit.plans.schema.strictness import refusals
+
+    for rule in plan.rules:
+        if rule.schema:
+            for refusal in refusals(rule_schema(rule.schema)):
+                yield Problem(f"{rule.title}: {refusal.message}", rule.place(refusal.path, key=refusal.key))
+
+
+def files_below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """The files of a folder and all below it, but for hidden ones, sorted; not more than 10,000."""
+    files = []
+    for path in sorted(folder.rglob("*")):
+        hidden = any(step.startswith(".") or step == "node_modules" for step in path.relative_to(folder).parts)
+        if path.suffix in suffixes and not hidden and path.is_file():
+            files.append(path)
+            if len(files) == _MOST_FILES:
+                break
+    return files
+
+
+def parse_start(path: Path) -> Json:
+    """The JSON value of a file, or None: to see what it looks like."""
+    try:
+        return yamlfile.load(path).data if path.is_file() and path.suffix in (".json", ".yaml", ".yml", "") else None
+    except ConfigError:
+        return None

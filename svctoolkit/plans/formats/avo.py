@@ -1,0 +1,39 @@
+"""Avo: what its export API and its webhook "JSON Schema" give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from svctoolkit.plans.formats._contract import Format, Notebook, Steps, parse_start, rule_of
+from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.project import Project
+from svctoolkit.plans.schema.rewrite import without_unknown
+
+
+def _looks_like(path: Path) -> bool:
+    data = parse_start(path)
+    events = data.get("events") if isinstance(data, Mapping) else None
+    return isinstance(events, list) and any(
+        isinstance(event, Mapping) and "rules" in event and "eventType" not in event for event in events
+    )
+
+
+def _load(path: Path, notebook: Notebook) -> Project:
+    document = notebook.load_object(path)
+    if document is None:
+        return Project()
+    data = document.data
+    rules: list[Rule] = []
+    for place, event in enumerate(notebook.value(document, data, (), "events", list)):
+        at: Steps = ("events", place)
+        name = notebook.value(document, event, at, "name", str)
+        schema = without_unknown(notebook.value(document, event, at, "rules", dict))  # ids, names in other tools
+        description = str(event.get("description") or "") if isinstance(event, Mapping) else ""
+        rules.append(rule_of(document, (*at, "rules"), schema, type="track", name=name, description=description))
+    name = str(data.get("name") or path.stem)
+    id = str(data.get("id") or name)
+    return Project({id: Plan(id, rules, name, 1, document.where(()))})
+
+
+format = Format(_looks_like, _load)

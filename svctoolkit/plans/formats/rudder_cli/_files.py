@@ -1,0 +1,200 @@
+"""The files of a project: which of them are its, and the variables in their values."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from svctoolkit.errors import did_you_mean
+from svctoolkit.plans.formats._contract import Notebook, files_below
+from svctoolkit.yamlfile import Document
+
+OLD, NEW = "rudder/v0.1", "rudder/v1"
+_VERSIONS: Final = {"rudder/0.1": OLD, "rudder/v0.1": OLD, "rudder/v1": NEW}
+#: kinds that plans are made of, by the version that has them
+_KINDS: Final = {
+    OLD: {"properties", "custom-types", "events", "categories", "tp", "event-stream-source"},
+    NEW: {"properties", "custom-types", "events", "categories", "tracking-plan", "event-stream-source"},
+}
+#: kinds that a project may have beside them
+_OTHERS: Final = {"transformation", "transformation-library", "retl-source-sql-model", "data-graph"}
+_VARIABLE: Final = re.compile(r"\{\{\s*\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_TOP: Final = {"version", "kind", "metadata", "spec"}
+
+
+class Item(NamedTuple):
+    """A part of a file: what it says, and where."""
+
+    file: SpecFile
+    data: Any
+    path: tuple[str | int, ...]
+
+    def at(self, *steps: str | int) -> Item:
+        """A part of this part."""
+        data = self.data
+        for step in steps:
+            data = data[step]
+        return Item(self.file, data, (*self.path, *steps))
+
+    def items(self, name: str) -> Iterator[Item]:
+        """The items of a list in it; what is no list is noted."""
+        value = self.data.get(name)
+        if value is None:
+            return
+        if not isinstance(value, list):
+            self.note(f"{name!r} must be a list", name)
+            return
+        for place in range(len(value)):
+            yield self.at(name, place)
+
+    @property
+    def where(self) -> str:
+        return self.file.document.where(self.path)
+
+    def note(self, message: str, *steps: str | int, key: bool = False) -> None:
+        self.file.notebook.note(self.file.document, (*self.path, *steps), message, key=key)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text in it; what is none is noted."""
+        value = self.data.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            self.note(f"{name!r} must be text", name)
+            return default
+        return value
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        value = self.data.get(name, default)
+        if not isinstance(value, bool):
+            self.note(f"{name!r} must be true or false", name)
+            return default
+        return value
+
+    def fits(self, *names: str, needs: tuple[str, ...] = ()) -> bool:
+        """Whether it is an object; keys that it may not or must have are noted."""
+        if not isinstance(self.data, dict):
+            self.note(f"must be an object with {', '.join(needs or names)}")
+            return False
+        for name in self.data:
+            if name not in names:
+                near = did_you_mean(name, names)
+                self.note(f"unknown key {name!r}.{near or ' Known here: ' + ', '.join(names) + '.'}", name, key=True)
+        for name in needs:
+            if self.data.get(name) in (None, ""):
+                self.note(f"{name!r} is missing", *([name] if name in self.data else []))
+        return True
+
+
+class SpecFile(NamedTuple):
+    """A file of a project."""
+
+    document: Document
+    notebook: Notebook
+    version: str
+    kind: str
+
+    @property
+    def old(self) -> bool:
+        return self.version == OLD
+
+    @property
+    def spec(self) -> Item:
+        return Item(self, self.document.data["spec"], ("spec",))
+
+
+def spec_files(folder: Path, notebook: Notebook, environ: Mapping[str, str] = os.environ) -> list[SpecFile]:
+    """The files of a project that plans are made of. What is wrong with them as files is noted."""
+    paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
+    variables = _variables(paths, notebook)
+    variables |= {name.removeprefix("RUDDER_"): text for name, text in environ.items() if name.startswith("RUDDER_")}
+    files = []
+    for path in paths:
+        file = _spec_file(path, notebook, variables)
+        if file is not None:
+            files.append(file)
+    return files
+
+
+def _variables(paths: list[Path], notebook: Notebook) -> dict[str, str]:
+    variables: dict[str, str] = {}
+    for path in paths:
+        if path.name.endswith((".vars.yaml", ".vars.yml")):
+            document = notebook.load(path)
+            if document is not None and isinstance(document.data, Mapping):
+                variables |= {str(name): str(value) for name, value in document.data.items()}
+    return variables
+
+
+def is_spec(path: Path) -> bool:
+    """Whether a file says that it is one of a project, without reading all of it."""
+    try:
+        with path.open("rb") as file:
+            return re.search(rb"(?m)^[\"']?version[\"']?\s*:\s*[\"']?rudder/", file.read(4000)) is not None
+    except OSError:
+        return False
+
+
+def _spec_file(path: Path, notebook: Notebook, variables: Mapping[str, str]) -> SpecFile | None:
+    if path.name.endswith((".vars.yaml", ".vars.yml")) or not is_spec(path):
+        return None
+    document = notebook.load(path)
+    if document is None or not isinstance(document.data, dict):
+        return None
+    data = document.data
+    version = _VERSIONS.get(str(data.get("version")))
+    if version is None:
+        known = ", ".join(sorted(_VERSIONS))
+        notebook.note(document, ("version",), f"{data.get('version')!r} is no version: {known}")
+        return None
+    kind = data.get("kind")
+    if kind in _OTHERS:
+        notebook.files.remove(path)
+        return None
+    if kind not in _KINDS[version]:
+        notebook.note(document, ("kind",), _wrong_kind(str(kind), version))
+        return None
+    for name in data:
+        if name not in _TOP:
+            notebook.note(document, (name,), f"unknown key {name!r}.{did_you_mean(name, _TOP)}", key=True)
+    if not isinstance(data.get("spec"), dict):
+        notebook.note(document, ("spec",), "'spec' must be an object")
+        return None
+    missing = _fill_in(document, data["spec"], ("spec",), variables, notebook)
+    return None if missing else SpecFile(document, notebook, version, str(kind))
+
+
+def _wrong_kind(kind: str, version: str) -> str:
+    other = NEW if version == OLD else OLD
+    if kind in _KINDS[other]:
+        instead = "tracking-plan" if version == NEW else "tp"
+        return f"kind {kind!r} belongs to {other}; {version} says {instead!r}"
+    return f"no kind is called {kind!r}.{did_you_mean(kind, [*_KINDS[version], *_OTHERS])}"
+
+
+def _fill_in(
+    document: Document, data: Any, path: tuple[str | int, ...], variables: Mapping[str, str], notebook: Notebook
+) -> bool:
+    """Put values in the place of `{{ .NAME }}`. Whether one is missing, which is noted."""
+    missing = False
+    for step, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
+        if isinstance(value, dict | list):
+            missing |= _fill_in(document, value, (*path, step), variables, notebook)
+        elif isinstance(value, str) and "{{" in value:
+            unknown = [name for name in _VARIABLE.findall(value) if name not in variables]
+            for name in unknown:
+                said = f"nothing fills {{{{ .{name} }}}}: set RUDDER_{name}, or put it into a file *.vars.yaml"
+                notebook.note(document, (*path, step), said)
+            missing |= bool(unknown)
+            if not unknown:
+                data[step] = _VARIABLE.sub(lambda match: variables[match[1]], value)
+    return missing
+
+
+def describes(folder: Path) -> bool:
+    """Whether a folder, or a file, belongs to a project."""
+    paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
+    return any(map(is_spec, paths))

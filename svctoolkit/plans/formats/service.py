@@ -1,0 +1,109 @@
+"""The service's JSON: what its Data Catalog API gives, and the older form of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from svctoolkit.plans.formats._contract import RULE_TYPES, Format, Notebook, Steps, parse_start, rule_of
+from svctoolkit.plans.model import Plan, Rule
+from svctoolkit.plans.project import Project
+from svctoolkit.yamlfile import Document
+
+
+def _looks_like(path: Path) -> bool:
+    return any(isinstance(plan, Mapping) and _is_plan(plan) for plan in _plans(parse_start(path)))
+
+
+def _is_plan(data: Mapping[str, Any]) -> bool:
+    events = data.get("events")
+    if isinstance(events, list):
+        return all(isinstance(event, Mapping) and ("eventType" in event or "rules" in event) for event in events) and (
+            not any("validator" in event for event in events) and any("eventType" in event for event in events)
+        )
+    rules = data.get("rules")
+    return isinstance(rules, Mapping) and ("display_name" not in data) and bool(rules.keys() & {"events", *RULE_TYPES})
+
+
+def _plans(data: Any) -> list[Any]:
+    """A file holds one plan, or a list of them."""
+    if isinstance(data, Mapping) and isinstance(data.get("trackingPlans"), list):
+        data = data["trackingPlans"]
+    return data if isinstance(data, list) else [data]
+
+
+def _load(path: Path, notebook: Notebook) -> Project:
+    document = notebook.load(path)
+    if document is None:
+        return Project()
+    data = document.data
+    start: Steps = ("trackingPlans",) if isinstance(data, Mapping) and "trackingPlans" in data else ()
+    if start or isinstance(data, list):
+        plans = [plan_of(document, (*start, place), notebook) for place in range(len(_plans(data)))]
+    else:
+        plans = [plan_of(document, (), notebook)]
+    newest: dict[str, Plan] = {}
+    for plan in sorted(plans, key=lambda plan: plan.version):
+        older = newest.get(plan.id)
+        versions = {**(older.versions if older else {}), plan.version: plan}
+        newest[plan.id] = Plan(plan.id, plan.rules, plan.name, plan.version, plan.where, versions)
+    return Project(newest)
+
+
+def plan_of(document: Document, path: Steps, notebook: Notebook) -> Plan:
+    """The plan at a path of a document. What is wrong is noted, and the rest read."""
+    data: Any = document.data
+    for step in path:
+        data = data[step]
+    if not isinstance(data, Mapping):
+        notebook.note(document, path, "a tracking plan is an object")
+        return Plan("", ())
+    if isinstance(data.get("rules"), Mapping):
+        rules = list(_older(document, data, path, notebook))
+    else:
+        events = notebook.value(document, data, path, "events", list)
+        rules = [
+            rule
+            for place, event in enumerate(events)
+            if (rule := _rule(document, event, (*path, "events", place), notebook))
+        ]
+    name = str(data.get("name") or data.get("display_name") or "")
+    version = notebook.value(document, data, path, "version", int, 1)
+    return Plan(str(data.get("id") or name or Path(document.name).stem), rules, name, version, document.where(path))
+
+
+def _rule(document: Document, event: Any, path: Steps, notebook: Notebook) -> Rule | None:
+    if not isinstance(event, Mapping):
+        notebook.note(document, path, "a rule is an object with name, eventType and rules")
+        return None
+    kind = event.get("eventType", "track")
+    if kind not in RULE_TYPES:
+        notebook.note(document, (*path, "eventType"), f"'eventType' must be one of {', '.join(RULE_TYPES)}")
+        return None
+    schema = notebook.value(document, event, path, "rules", dict, {})
+    return rule_of(
+        document,
+        (*path, "rules"),
+        schema,
+        type=kind,
+        name=str(event.get("name") or ""),
+        section=event.get("identitySection") or None,
+        description=str(event.get("description") or ""),
+    )
+
+
+def _older(document: Document, data: Mapping[str, Any], path: Steps, notebook: Notebook) -> Iterator[Rule]:
+    """`{rules: {events: [{name, rules}], identify: {...}, ...}}`; each event has a version of its own."""
+    rules = data["rules"]
+    for place, event in enumerate(notebook.value(document, rules, (*path, "rules"), "events", list, [])):
+        rule = _rule(document, event, (*path, "rules", "events", place), notebook)
+        if rule:
+            yield rule
+    for kind in RULE_TYPES:
+        if kind in rules and kind != "track":
+            schema = notebook.value(document, rules, (*path, "rules"), kind, dict)
+            yield rule_of(document, (*path, "rules", kind), schema, type=kind)
+
+
+format = Format(_looks_like, _load)

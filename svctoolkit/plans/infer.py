@@ -1,0 +1,224 @@
+"""A draft of a plan from real events, as a project of rudder-cli.
+
+What is guessed stands beside how many events speak for it: a draft is there to be read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from svctoolkit.json_types import Json
+from svctoolkit.plans.formats._contract import RULE_TYPES, default_section
+from svctoolkit.plans.schema.formats import FORMATS
+
+#: events of one name below which nothing is guessed
+LEAST_EVENTS: Final = 5
+_MOST_VALUES: Final = 10  # of an enum; each of them repeated a few times
+_TRACKED_VALUES: Final = 50
+_REPEATED: Final = 5
+_LEVELS: Final = 3
+_FORMATS: Final = ("date-time", "date", "uuid", "email", "ipv4")
+_LONGEST_NAME: Final = 64
+
+
+@dataclass(slots=True)
+class Draft:
+    """Texts of files by name, and what was left out because too few events have it."""
+
+    files: dict[str, str]
+    skipped: dict[str, int]
+
+
+@dataclass(slots=True)
+class _Values:
+    """What was seen of one property."""
+
+    count: int = 0
+    types: Counter[str] = field(default_factory=Counter)
+    items: Counter[str] = field(default_factory=Counter)
+    texts: Counter[str] = field(default_factory=Counter)
+    formats: Counter[str] = field(default_factory=Counter)
+    inner: dict[str, _Values] = field(default_factory=dict)
+    objects: int = 0
+
+    def add(self, value: Any, level: int = 0) -> None:
+        self.count += 1
+        kind = _type(value)
+        self.types[kind] += 1
+        if isinstance(value, str):
+            if len(self.texts) <= _TRACKED_VALUES:
+                self.texts[value] += 1
+            self.formats.update(name for name in _FORMATS if FORMATS[name](value))
+        elif isinstance(value, list):
+            self.items.update({_type(item) for item in value})
+        elif isinstance(value, Mapping) and level < _LEVELS:
+            self.objects += 1
+            for name, inner in value.items():
+                self.inner.setdefault(str(name), _Values()).add(inner, level + 1)
+
+    @property
+    def type_names(self) -> list[str]:
+        """The types; whole numbers beside others are numbers."""
+        names = set(self.types)
+        return sorted(names - {"integer"} if "number" in names else names)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What all values have in common, if they are texts."""
+        if set(self.types) - {"null"} != {"string"}:
+            return {}
+        texts = self.types["string"]
+        fitting = [name for name in _FORMATS if self.formats[name] == texts]
+        if fitting and texts >= LEAST_EVENTS:
+            return {"format": fitting[0]}
+        if any("{{" in text for text in self.texts):  # a project would fill that in
+            return {}
+        few = len(self.texts) <= min(_MOST_VALUES, texts // _REPEATED)
+        return {"enum": sorted(self.texts)} if few and "null" not in self.types and self.texts else {}
+
+
+def _type(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "boolean"
+    if isinstance(value, float) and not value.is_integer():
+        return "number"
+    for kind, name in ((int | float, "integer"), (str, "string"), (list, "array")):
+        if isinstance(value, kind):
+            return name
+    return "object"
+
+
+def infer(events: Iterable[Mapping[str, Json]], name: str = "draft") -> Draft:
+    """A project from events: types, what is required (in all of them), few-valued texts, formats, nested objects.
+
+    Properties of an identify or group event are looked for in `traits`, and in `context.traits` where there are none.
+    """
+    counts: Counter[tuple[str, str, str]] = Counter()
+    seen: dict[tuple[str, str, str], _Values] = {}
+    for event in events:
+        key, properties = _subject(event)
+        if key is not None:
+            counts[key] += 1
+            seen.setdefault(key, _Values()).add(properties)
+    skipped = {key[1] or key[0]: count for key, count in counts.items() if count < LEAST_EVENTS}
+    drawn = {key: values for key, values in seen.items() if counts[key] >= LEAST_EVENTS}
+    return Draft(_Writer(name).files(drawn), skipped)
+
+
+def _subject(event: Mapping[str, Any]) -> tuple[tuple[str, str, str] | None, Mapping[str, Any]]:
+    """Type, name and section of an event, and its properties."""
+    kind, name = event.get("type"), event.get("event")
+    if kind not in RULE_TYPES or (kind == "track" and not _is_name(name)):
+        return None, {}
+    section = default_section(str(kind))
+    properties = event.get(section)
+    if section == "traits" and not isinstance(properties, Mapping):
+        context = event.get("context")
+        section, properties = "context.traits", context.get("traits") if isinstance(context, Mapping) else None
+    found = properties if isinstance(properties, Mapping) else {}
+    return (str(kind), str(name) if kind == "track" else "", section), found
+
+
+class _Writer:
+    """The files of a project. A property of one name and one shape is declared once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._properties: dict[str, tuple[str, str]] = {}  # shape -> id, line
+        self._ids: set[str] = set()
+
+    def files(self, drawn: Mapping[tuple[str, str, str], _Values]) -> dict[str, str]:
+        """The texts of `events.yaml`, `properties.yaml` and `plan.yaml`."""
+        events: list[str] = []
+        rules: list[str] = []
+        sections = Counter((kind, name) for kind, name, _ in drawn)
+        for (kind, name, section), values in drawn.items():
+            if sections[kind, name] > 1 and section == "context.traits":
+                continue  # one rule for each event: the usual place counts
+            id = self._id(name or kind)
+            named = f", name: {_text(name)}" if name else ""
+            events.append(f"    - {{id: {id}{named}, event_type: {kind}}}  # {values.count} events")
+            rules += self._rule(id, section, values)
+        head = "version: rudder/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n"
+        name = _slug(self._name)
+
+        def file(kind: str, lines: Iterable[str]) -> str:
+            return head.format(kind=kind, name=name) + "\n".join(lines) + "\n"
+
+        properties = [line for _, line in self._properties.values()]
+        plan = [f"  id: {name}", f"  display_name: {_text(self._name)}", "  rules:" if rules else "  rules: []", *rules]
+        return {
+            "events.yaml": file("events", ["  events:" if events else "  events: []", *events]),
+            "properties.yaml": file("properties", ["  properties:" if properties else "  properties: []", *properties]),
+            "plan.yaml": file("tracking-plan", plan),
+        }
+
+    def _rule(self, id: str, section: str, values: _Values) -> Iterator[str]:
+        yield "    - type: event_rule"
+        yield f"      id: {id}_rule"
+        yield f'      event: "#event:{id}"'
+        yield f"      identity_section: {section}"
+        if values.inner:
+            yield "      properties:"
+            yield from self._members(values, "        ")
+
+    def _members(self, values: _Values, indent: str) -> Iterator[str]:
+        for name, inner in sorted(values.inner.items()):
+            if not _is_name(name):
+                continue
+            every = inner.count == values.objects
+            yield f'{indent}- property: "#property:{self._declare(name, inner)}"  # {inner.count} of {values.objects}'
+            if every:
+                yield f"{indent}  required: true"
+            if inner.inner and set(inner.types) <= {"object", "null"}:
+                yield f"{indent}  additional_properties: true"
+                yield f"{indent}  properties:"
+                yield from self._members(inner, f"{indent}    ")
+
+    def _declare(self, name: str, values: _Values) -> str:
+        """The id of a property, which is declared where it is new."""
+        members = [f"name: {_text(name)}", f"types: {_list(values.type_names)}"]
+        if values.items and "array" in values.types:
+            kinds = set(values.items)
+            members.append(f"item_types: {_list(sorted(kinds - {'integer'} if 'number' in kinds else kinds))}")
+        if values.config:
+            members.append(f"config: {json.dumps(values.config, ensure_ascii=False)}")
+        shape = ", ".join(members)
+        if shape not in self._properties:
+            id = self._id(name)
+            self._properties[shape] = id, f"    - {{id: {id}, {shape}}}  # {_numbers(values)}"
+        return self._properties[shape][0]
+
+    def _id(self, name: str) -> str:
+        id = base = _slug(name)
+        number = 2
+        while id in self._ids:
+            id, number = f"{base}_{number}", number + 1
+        self._ids.add(id)
+        return id
+
+
+def _is_name(name: Any) -> bool:
+    """Whether a project can have the name: not too long, and nothing that it would fill in."""
+    return isinstance(name, str) and 1 <= len(name) <= _LONGEST_NAME and "{{" not in name
+
+
+def _numbers(values: _Values) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in values.types.most_common())
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "x"
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _list(names: Iterable[str]) -> str:
+    return f"[{', '.join(map(_text, names))}]"

@@ -1,0 +1,96 @@
+"""What a schema is compiled to: checks, by the class of the value that they look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from svctoolkit.json_types import Json
+from svctoolkit.plans.violation import Violation, type_of
+
+#: the classes of JSON values in Python
+CLASSES: Final = (dict, list, str, int, float, bool, NoneType)
+
+_CLASSES_OF: Mapping[str, frozenset[type]] = {
+    "object": frozenset({dict}),
+    "array": frozenset({list}),
+    "string": frozenset({str}),
+    "number": frozenset({int, float}),
+    "integer": frozenset({int}),  # and floats without a fraction, which only the value tells
+    "boolean": frozenset({bool}),
+    "null": frozenset({NoneType}),
+}
+
+#: the types of JSON Schema
+TYPES: Final = tuple(_CLASSES_OF)
+
+NUMBERS: Final = (int, float)
+
+
+def classes_of(types: list[str]) -> frozenset[type]:
+    """The classes whose values are all of one of these types."""
+    return frozenset[type]().union(*(_CLASSES_OF.get(name, frozenset()) for name in types))
+
+
+@dataclass(slots=True)
+class Trace:
+    """Which members of an object and items of a list some keyword has looked at: names, a count; or all."""
+
+    names: set[str] = field(default_factory=set)
+    items: int = 0
+    all_names: bool = False
+    all_items: bool = False
+
+    def add(self, other: Trace) -> None:
+        """What another branch has looked at."""
+        self.names |= other.names
+        self.items = max(self.items, other.items)
+        self.all_names |= other.all_names
+        self.all_items |= other.all_items
+
+
+Errors: TypeAlias = list[Violation]
+#: `(value, its JSON pointer, violations to add to, what was looked at or None where nobody asks)`
+Check: TypeAlias = Callable[[Any, str, Errors, "Trace | None"], None]
+
+
+class Node(NamedTuple):
+    """A compiled schema. Values of a class in `trivial` never break it, and need not be looked at."""
+
+    run: Check
+    trivial: frozenset[type]
+    tracks: bool = False  # whether it tells what it has looked at
+
+
+def _pass(_value: Any, _path: str, _errors: Errors, _trace: Trace | None) -> None:
+    return
+
+
+ANYTHING: Final = Node(_pass, frozenset(CLASSES))
+
+
+def refusal(keyword: str, message: str, schema_path: str) -> Check:
+    """A check that nothing passes."""
+    kind = type_of(keyword)
+
+    def refuse(_value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:
+        errors.append(Violation(kind, message, "", path, schema_path))
+
+    return refuse
+
+
+def demand(keyword: str, message: str, schema_path: str, holds: Callable[[Json], bool]) -> Check:
+    """A check of the value alone."""
+    kind = type_of(keyword)
+
+    def check(value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:
+        if not holds(value):
+            errors.append(Violation(kind, message, "", path, schema_path))
+
+    return check
+
+
+class TooMuch(Exception):
+    """An event cannot be checked within bounds: a schema that refers to itself takes too many steps for it."""

@@ -1,0 +1,74 @@
+"""One breach of a tracking plan, by the names of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from svctoolkit.json_types import Json
+
+UNPLANNED_EVENT = "Unplanned-Event"
+REQUIRED_MISSING = "Required-Missing"
+DATATYPE_MISMATCH = "Datatype-Mismatch"
+ADDITIONAL_PROPERTIES = "Additional-Properties"
+ADVANCE_RULES = "Advance-Rules-Violation"
+UNKNOWN = "Unknown-Violation"
+
+#: every type there is, as the service spells them
+VIOLATION_TYPES = (
+    UNPLANNED_EVENT,
+    REQUIRED_MISSING,
+    DATATYPE_MISMATCH,
+    ADDITIONAL_PROPERTIES,
+    ADVANCE_RULES,
+    UNKNOWN,
+)
+
+_ADVANCE = (
+    "minLength maxLength pattern format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum minItems maxItems "
+    "uniqueItems enum if"
+)
+_TYPES = {
+    "required": REQUIRED_MISSING,
+    "type": DATATYPE_MISMATCH,
+    "additionalProperties": ADDITIONAL_PROPERTIES,
+    "unevaluatedProperties": ADDITIONAL_PROPERTIES,
+    **dict.fromkeys(_ADVANCE.split(), ADVANCE_RULES),
+}
+
+
+class Violation(NamedTuple):
+    """One breach: its type and message, the property that is missing or too much, and where.
+
+    `path` is a JSON pointer into the event (`/properties/items/1`), `schema_path` one into the rule's schema, with `#`
+    in front. All but type and message are empty for an event that nobody has planned.
+    """
+
+    type: str
+    message: str
+    property: str = ""
+    path: str = ""
+    schema_path: str = ""
+
+    def meta(self) -> dict[str, str]:
+        """`instancePath` and `schemaPath`, as the service names them; empty for an unplanned event."""
+        if self.type == UNPLANNED_EVENT:
+            return {}
+        return {"instancePath": self.path, "schemaPath": self.schema_path}
+
+    def as_json(self) -> dict[str, Json]:
+        """The violation as the service writes it into `context.violationErrors`."""
+        return {"type": self.type, "message": self.message, "meta": self.meta(), "property": self.property}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Json]) -> Violation:
+        """The violation that `as_json` gave."""
+        meta = data["meta"]
+        return cls(
+            data["type"], data["message"], data["property"], meta.get("instancePath", ""), meta.get("schemaPath", "")
+        )
+
+
+def type_of(keyword: str) -> str:
+    """The type of a violation of this JSON Schema keyword."""
+    return _TYPES.get(keyword, UNKNOWN)

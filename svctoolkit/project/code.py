@@ -1,0 +1,161 @@
+"""Code of transformations and libraries, wherever a team has it: files, rudder/v1 projects, exports of the service.
+
+A workspace configuration names code by version id. The service gives the code itself as JSON objects with `versionId`,
+`id`, `name`, `language` and `code`; libraries have an `importName` (or `handleName`), which is what code imports.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError
+from svctoolkit.workspace import Language, Library, Transformation, Workspace
+from svctoolkit.workspace.rudder_v1 import code_in
+
+_SUFFIXES: dict[str, Language] = {".js": "javascript", ".py": "python"}
+_LARGEST = 32 << 20  # bytes of a file that is looked into: a month of events beside an export is no code
+_SKIPPED = {"__pycache__", "node_modules", "venv"}
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Some code, and what it is known by: version id, id, name of the file. `import_name` is set for libraries."""
+
+    names: frozenset[str]
+    language: Language
+    text: str
+    place: str
+    import_name: str = ""
+    name: str = ""
+
+
+def search(paths: Sequence[Path]) -> list[Code]:
+    """All code in files and folders. Raises `ConfigError` for a path that is not there or cannot be read."""
+    return [code for path in paths for file in _files(path) for code in _code_of(file)]
+
+
+def places_beside(path: Path) -> list[Path]:
+    """Where code is looked for when nobody says where: a project's folder, or the files beside an export."""
+    if path.is_dir():
+        return [path]
+    folders = (path.parent / name for name in ("transformations", "libraries"))
+    files = [file for file in sorted(path.parent.iterdir()) if file.is_file() and file != path]
+    return [*files, *(folder for folder in folders if folder.is_dir())]
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    if not path.is_dir():
+        raise ConfigError("there is no such file or folder", where=str(path))
+    for here, folders, names in os.walk(path):
+        folders[:] = sorted(folder for folder in folders if not folder.startswith(".") and folder not in _SKIPPED)
+        yield from (Path(here, name) for name in sorted(names))
+
+
+def _code_of(file: Path) -> Iterator[Code]:
+    if file.suffix not in (*_SUFFIXES, ".json", ".yaml", ".yml") or file.stat().st_size > _LARGEST:
+        return
+    if file.suffix in _SUFFIXES:
+        with suppress(ConfigError):  # beside an export there may be anything
+            text = yamlfile.load_text(file)
+            yield Code(frozenset({file.stem}), _SUFFIXES[file.suffix], text, str(file), name=file.stem)
+    elif file.suffix == ".json":
+        yield from (code for value in _objects(file) if (code := _exported(value, file)))
+    else:
+        for item in code_in(file):
+            names = frozenset({item.id, item.name})
+            yield Code(names, item.language, item.code, str(file), item.import_name, item.name)
+
+
+def _objects(file: Path) -> Iterator[dict[str, Any]]:
+    """The objects with code in a JSON file, at any depth that exports have."""
+    try:
+        pending = [json.loads(yamlfile.load_text(file))]
+    except (ConfigError, ValueError, RecursionError):
+        return
+    for depth in range(4):
+        below: list[Any] = []
+        for value in pending:
+            if isinstance(value, dict) and isinstance(value.get("code"), str):
+                yield value
+            elif isinstance(value, dict | list) and depth < 3:
+                below += value.values() if isinstance(value, dict) else value
+        pending = below
+
+
+def _exported(value: dict[str, Any], file: Path) -> Code | None:
+    language = str(value.get("language") or "javascript").lower()
+    kind: Language = "python" if language.startswith("python") else "javascript"
+    names = {value.get(key) for key in ("versionId", "id")}
+    import_name = value.get("importName") or value.get("handleName") or ""
+    texts = frozenset(name for name in names if isinstance(name, str) and name)
+    if not texts or not isinstance(import_name, str):
+        return None
+    return Code(texts, kind, value["code"], str(file), import_name, str(value.get("name") or ""))
+
+
+def fill(workspace: Workspace, codes: Sequence[Code]) -> list[str]:
+    """Give the workspace's transformations and libraries their code. The result says which of them have none.
+
+    A library that code imports is taken in, too, where the configuration does not name it.
+    """
+    by_name = {name: code for code in reversed(codes) for name in code.names}
+    missing = []
+    for key, item in workspace.transformations.items():
+        code = by_name.get(item.version_id) or by_name.get(item.id) or by_name.get(key)
+        if item.code:
+            continue
+        if code is None:
+            missing.append(
+                f"transformation {item.id!r}" + (f" (version {item.version_id!r})" if item.version_id else "")
+            )
+            continue
+        _set(item, code)
+        if code.name and item.name == item.id:
+            item.name = code.name
+    missing += _fill_libraries(workspace, by_name)
+    _add_imported(workspace, {code.import_name or code.name: code for code in reversed(codes)})
+    return missing
+
+
+_IMPORT = re.compile(r"""\bfrom\s+['"]([\w$]+)['"]|^\s*(?:from|import)\s+(\w+)""", re.MULTILINE)
+
+
+def _add_imported(workspace: Workspace, by_import: dict[str, Code]) -> None:
+    for item in workspace.transformations.values():
+        for match in _IMPORT.finditer(item.code):
+            name = match[1] or match[2]
+            code = by_import.get(name)
+            if code is not None and name not in workspace.libraries and code.language == item.language:
+                workspace.libraries[name] = Library(name, code.language, code.text)
+
+
+def _fill_libraries(workspace: Workspace, by_name: dict[str, Code]) -> list[str]:
+    """Libraries get the name that code imports them by, as soon as somebody knows it."""
+    missing = []
+    for key, library in list(workspace.libraries.items()):
+        code = by_name.get(library.version_id) or by_name.get(key)
+        if library.code:
+            continue
+        if code is None:
+            missing.append(f"library {key!r}")
+            continue
+        del workspace.libraries[key]
+        name = code.import_name or key
+        workspace.libraries[name] = Library(name, version_id=library.version_id)
+        _set(workspace.libraries[name], code)
+    return missing
+
+
+def _set(item: Transformation | Library, code: Code) -> None:
+    item.code, item.language = code.text, code.language

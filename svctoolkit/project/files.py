@@ -1,0 +1,54 @@
+"""Many files, all of them or none."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from svctoolkit.errors import ConfigError, Problem, ToolkitError
+
+
+class FileNames:
+    """Names of files made from other people's words: letters, digits and dashes, each given once."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+
+    def of(self, words: str) -> str:
+        base = name = re.sub(r"[^A-Za-z0-9]+", "-", words)[:80].strip("-").lower() or "file"
+        number = 1
+        while name in self._given:
+            number += 1
+            name = f"{base}-{number}"
+        self._given.add(name)
+        return name
+
+
+def check_free(folder: Path, names: Sequence[Path | str], hint: str) -> None:
+    """Raises `ConfigError` that names each file of these that is there already."""
+    there = [folder / name for name in names if (folder / name).exists()]
+    if there:
+        problems = [Problem("is there already", str(path)) for path in there]
+        raise ConfigError([*problems, Problem(f"nothing was written; {hint}")])
+
+
+def move_all(source: Path, folder: Path, *, hint: str) -> list[Path]:
+    """Move every file below `source` to the same place below `folder`; the result has their new paths.
+
+    Raises `ConfigError` where one is there already, `ToolkitError` where one cannot be written; then none is.
+    """
+    names = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
+    check_free(folder, names, hint)
+    written: list[Path] = []
+    try:
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            written.append(folder / name)
+            shutil.copy2(source / name, folder / name)
+    except OSError as error:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise ToolkitError(f"cannot write a project to {folder}: {error.strerror}") from error
+    return written

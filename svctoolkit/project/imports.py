@@ -1,0 +1,107 @@
+"""The import as a whole: read, find the code, write a project, take the first snapshots."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from svctoolkit import runner
+from svctoolkit.errors import WorkspaceWarning
+from svctoolkit.project import code, report, suites
+from svctoolkit.project.files import FileNames, check_free, move_all
+from svctoolkit.project.report import Report
+from svctoolkit.project.sources import read
+from svctoolkit.workspace import Library, Transformation, Workspace
+
+_HINT = "give another folder: svctoolkit import FILE -o FOLDER"
+_GITIGNORE = "# the values of secrets\n.env\n"
+
+
+def import_workspace(
+    path: Path,
+    folder: Path,
+    *,
+    workspace_id: str = "",
+    code_paths: Sequence[Path] = (),
+    with_suites: bool = True,
+    strict: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> Report:
+    """Write a project for the workspace in `path` to `folder`, all of it or nothing.
+
+    `path` is the service's workspace configuration (of one workspace, or of several: then `workspace_id` chooses), a
+    workspace file, or a Rudder CLI project. Code is looked for in `code_paths`, by default beside `path`
+    and in `transformations/` there: files named
+    by id or version, rudder/v1 files, JSON that the service gives. The project has workspace.yaml, with `$(env:NAME)`
+    for secrets, their values in `.env` (mode 600) and their names in `.env.example`; `transformations/`; and
+    with `with_suites` a suite for each destination that runs, with snapshots of what sample events become now.
+
+    Raises `ConfigError` for an export that cannot be read (with `strict` also for what nobody knows in it) and where a
+    file is there already, `ToolkitError` where none can be written.
+    """
+    workspace, unknown = read(path, workspace_id, strict, environ)
+    check_free(folder, ["workspace.yaml"], _HINT)
+    missing = code.fill(workspace, code.search(list(code_paths) or code.places_beside(path)))
+    with tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary:
+        draft = Path(temporary)
+        _write_workspace(workspace, draft)
+        given = Report(workspace, report.states(workspace), missing, unknown)
+        scenarios = _write_suites(workspace, given.states, draft) if with_suites else 0
+        (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{given.text()}\n```\n", encoding="utf-8")
+        files = move_all(draft, folder, hint=_HINT)
+    return replace(given, files=files, scenarios=scenarios)
+
+
+def _write_workspace(workspace: Workspace, draft: Path) -> None:
+    workspace.folder = draft
+    names = FileNames()
+    for item in workspace.transformations.values():
+        _write_code(item, Path("transformations", names.of(item.name)), draft)
+    for key, library in workspace.libraries.items():
+        _write_code(library, Path("transformations", "libraries", names.of(key)), draft)
+    workspace.save(draft / "workspace.yaml", env_file=True)
+    values = draft / ".env"
+    if values.exists():
+        variables = [line.partition("=")[0] for line in _assignments(values.read_text("utf-8"))]
+        (draft / ".env.example").write_text("".join(f"{name}=\n" for name in variables), encoding="utf-8")
+        (draft / ".gitignore").write_text(_GITIGNORE, encoding="utf-8")
+
+
+def _write_code(item: Transformation | Library, file: Path, draft: Path) -> None:
+    if not item.code:
+        return
+    item.file = file.with_name(f"{file.name}.{'py' if item.language == 'python' else 'js'}")
+    (draft / item.file).parent.mkdir(parents=True, exist_ok=True)
+    (draft / item.file).write_text(item.code, encoding="utf-8", newline="\n")
+
+
+def _write_suites(workspace: Workspace, states: Mapping[str, str], draft: Path) -> int:
+    """Write suites for what runs, and take their snapshots. The number of scenarios."""
+    texts, names = {}, FileNames()
+    for key, state in states.items():
+        if state == "runs" or state.startswith("user code only"):
+            text = suites.suite(workspace, workspace.destinations[key])
+            if text:
+                texts[f"suites/{names.of(key)}.suite.yaml"] = text
+    if not texts:
+        return 0
+    for name, text in (suites.samples() | texts).items():
+        (draft / name).parent.mkdir(parents=True, exist_ok=True)
+        (draft / name).write_text(text, encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WorkspaceWarning)  # what is unknown stands in the report
+        _, scenarios = runner.collect([str(draft / "suites")])
+    with runner.open_planes() as planes:
+        for _ in runner.run(scenarios, planes, snapshots=runner.Snapshots("new")):
+            pass
+    return len(scenarios)
+
+
+def _assignments(text: str) -> list[str]:
+    """The lines of a `.env` with a name in them; values may have several lines."""
+    return [word for word in shlex.split(text, comments=True) if "=" in word]

@@ -1,0 +1,74 @@
+"""What runs here of an imported workspace, what does not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from svctoolkit.destinations import CATALOGUE, definitions
+from svctoolkit.errors import Problem, ToolkitError, UnknownName
+from svctoolkit.workspace import Destination, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an import gave.
+
+    `states` has for each destination (key) what will happen to its events; `missing` the code that nobody gave;
+    `unknown` what the export has and nobody here knows, with its place; `files` what was written, `scenarios` of them.
+    """
+
+    workspace: Workspace
+    states: dict[str, str]
+    missing: Sequence[str] = ()
+    unknown: Sequence[Problem] = ()
+    files: Sequence[Path] = field(default_factory=list)
+    scenarios: int = 0
+
+    def text(self) -> str:
+        """For a terminal: one line for each destination, then what is to do."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        workspace = self.workspace
+        sources, destinations = len(workspace.sources), len(workspace.destinations)
+        yield f"workspace {workspace.name}: sources {sources}, destinations {destinations}"
+        width = max(map(len, self.states), default=0)
+        for key, state in self.states.items():
+            yield f"  {key:<{width}}  {workspace.destinations[key].type:<20}  {state}"
+        if self.missing:
+            yield ""
+            yield "code that the export does not hold; give it with --code FILE_OR_FOLDER, by its id or version:"
+            yield from (f"  {name}" for name in self.missing)
+        if self.unknown:
+            yield ""
+            yield "kept as it is, and unknown here:"
+            yield from (f"  {problem}" for problem in self.unknown)
+
+
+def states(workspace: Workspace) -> dict[str, str]:
+    """What will happen to events at each destination."""
+    connected = {c.destination for source in workspace.sources.values() for c in source.connections if c.enabled}
+    return {
+        key: _state(workspace, destination, key in connected) for key, destination in workspace.destinations.items()
+    }
+
+
+def _state(workspace: Workspace, destination: Destination, connected: bool) -> str:
+    if not destination.enabled:
+        return "disabled"
+    transformation = workspace.transformations.get(destination.transformation or "")
+    if transformation is not None and not transformation.code:
+        return f"waits for the code of transformation {transformation.id}"
+    try:
+        reason = definitions.reason_unmapped(destination.type)
+        if destination.type in CATALOGUE:
+            CATALOGUE[destination.type].prepare(destination.config)
+    except UnknownName:
+        return "nobody here knows the type"
+    except ToolkitError as error:
+        return f"its settings do not fit: {workspace.masker.text(str(error)).splitlines()[0]}"
+    if reason:
+        return f"user code only: {reason}" if transformation else reason
+    return "runs" if connected else "runs; no source is connected"

@@ -1,0 +1,73 @@
+"""First suites: for each destination one scenario for each event that it takes, of samples; snapshots are taken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from svctoolkit import events, yamlfile
+from svctoolkit.destinations import CATALOGUE, definitions
+from svctoolkit.errors import ToolkitError
+from svctoolkit.events import EVENT_TYPES
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.workspace import Destination, Workspace
+
+_TIME = "2026-01-01T12:00:00Z"
+_HAPPENED = datetime(2026, 1, 1, 11, 59, tzinfo=UTC)
+
+
+def samples() -> dict[str, str]:
+    """The files of the sample events that the suites send, by their names in the project."""
+    return {
+        f"suites/events/{type}.json": json.dumps(events.sample(type, at=_HAPPENED), indent=2, ensure_ascii=False) + "\n"
+        for type in EVENT_TYPES
+    }
+
+
+def suite(workspace: Workspace, destination: Destination) -> str:
+    """The suite of a destination as YAML, without a scenario for what it does not take; empty where none is left."""
+    scenarios = list(_scenarios(workspace, destination))
+    if not scenarios:
+        return ""
+    used = sorted({scenario["event"]["$use"] for scenario in scenarios})
+    return yamlfile.dump(
+        {
+            "version": 1,
+            "suite": destination.name,
+            "workspace": "../workspace.yaml",
+            "freeze": {"time": _TIME, "ids": "sequence"},
+            "fixtures": {type: f"events/{type}.json" for type in used},
+            "scenarios": scenarios,
+        }
+    )
+
+
+def _scenarios(workspace: Workspace, destination: Destination) -> Iterator[dict[str, Any]]:
+    mapped = destination.type in CATALOGUE
+    stages = ["user_transform"] if destination.transformation else []
+    stages += ["dest_transform"] if mapped else []
+    for type in _types(destination) if stages else ():
+        if mapped and not _gives_something(workspace, destination, type):
+            continue
+        expect = {stage: {"$snapshot": True} for stage in stages}
+        name = f"{type} to {destination.key}"
+        yield {"name": name, "destination": destination.key, "event": {"$use": type}, "expect": expect}
+
+
+def _types(destination: Destination) -> list[str]:
+    """The event types that reach the destination in cloud mode."""
+    listed = (definitions.get(destination.type).supported_message_types or {}).get("cloud")
+    names = [str(name).lower() for name in listed] if isinstance(listed, list) else list(EVENT_TYPES)
+    takes = CATALOGUE[destination.type].handlers if destination.type in CATALOGUE else EVENT_TYPES
+    return [type for type in EVENT_TYPES if type in names and type in takes]
+
+
+def _gives_something(workspace: Workspace, destination: Destination, type: str) -> bool:
+    """Whether the sample leads to a payload, or is dropped by the team's own code: both are worth a snapshot."""
+    try:
+        result = Pipeline(workspace).test_destination(destination.key, events.sample(type), force=True)
+    except ToolkitError:
+        return False
+    return any(entry.payloads or entry.dropped for entry in result.data)

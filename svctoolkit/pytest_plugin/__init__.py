@@ -1,0 +1,169 @@
+"""pytest runs `*.suite.yaml` and `*.suite.yml` like test files: every scenario, and every row of it, is a test.
+
+The examples of destination types beside a workspace (`destinations/NAME/examples.yaml`) are tests, too, where code is
+trusted.
+
+Tags are markers (`-m "orders and not slow"`), `skip` and `xfail` mean what they mean to pytest. The suffix is the
+opt-in: a project without such files pays nothing, for everything else is imported when the first one is found.
+
+Tests in Python get fixtures: `workspace`, `data_plane`, `recorder`, `warehouse`, `tracking_plan`, `service_client`
+and `run_scenario`; and helpers to import from here: `assert_delivered`, `assert_never_delivered`, `assert_dropped`,
+`assert_violations` and `assert_conforms`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from svctoolkit.pytest_plugin import state
+from svctoolkit.pytest_plugin.fixtures import (
+    data_plane,
+    recorder,
+    run_scenario,
+    service_client,
+    tracking_plan,
+    warehouse,
+    workspace,
+)
+from svctoolkit.pytest_plugin.helpers import (
+    assert_delivered,
+    assert_dropped,
+    assert_never_delivered,
+)
+from svctoolkit.pytest_plugin.items import ANNOTATION, ExamplesFile, SuiteFile
+from svctoolkit.pytest_plugin.plan_helpers import assert_conforms, assert_violations
+
+if TYPE_CHECKING:
+    from svctoolkit.runner import Collector
+
+__all__ = [
+    "assert_conforms",
+    "assert_delivered",
+    "assert_dropped",
+    "assert_never_delivered",
+    "assert_violations",
+    "data_plane",
+    "recorder",
+    "run_scenario",
+    "service_client",
+    "tracking_plan",
+    "warehouse",
+    "workspace",
+]
+
+_SUFFIXES = (".suite.yaml", ".suite.yml")
+_COVERED = "svctoolkit coverage"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("suites", "suites of svctoolkit (*.suite.yaml)")
+    group.addoption(
+        "--suite-update",
+        nargs="?",
+        const="all",
+        choices=("all", "new"),
+        help="write snapshots that differ (or only new)",
+    )
+    group.addoption("--suite-live", action="store_true", help="also live scenarios: their requests really go out")
+    group.addoption("--suite-base-url", metavar="URL", help="against the service there (SVC_EMAIL, SVC_TOKEN)")
+    group.addoption("--suite-var", action="append", default=[], metavar="NAME=VALUE", help="a variable of suites")
+    group.addoption("--suite-coverage", action="store_true", help="what no scenario touches")
+    group.addoption("--trust-code", action="store_true", help="run transformations even where the sandbox is not whole")
+    parser.addini("suite_workspace", "workspace file of the fixture `workspace`", default="workspace.yaml")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--suite-update") and os.environ.get("CI"):
+        raise pytest.UsageError("--suite-update writes what should be reviewed first: not in CI")
+    if config.getoption("--trust-code"):
+        from svctoolkit.transformations import trust_code
+
+        trust_code()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | ExamplesFile | None:
+    if file_path.name.endswith(_SUFFIXES):
+        return SuiteFile.from_parent(parent, path=file_path)
+    if file_path.name == "examples.yaml" and _is_beside_a_workspace(file_path.parent.parent):
+        return ExamplesFile.from_parent(parent, path=file_path)
+    return None
+
+
+def _is_beside_a_workspace(folder: Path) -> bool:
+    return folder.name == "destinations" and (folder.parent / "workspace.yaml").is_file()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if state.PLANES in config.stash:
+        config.stash[state.PLANES].close()
+    if state.SHARED in config.stash:
+        config.stash[state.SHARED].close()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Under xdist: what this worker has covered goes to whoever started it."""
+    config = session.config
+    if state.COVERAGE in config.stash and hasattr(config, "workeroutput"):
+        config.workeroutput[_COVERED] = _coverage_counts(config).counts()
+
+
+@pytest.hookimpl(optionalhook=True)
+# Any: xdist's node
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist has ended."""
+    counts = getattr(node, "workeroutput", {}).get(_COVERED)
+    if counts:
+        from svctoolkit import runner
+
+        node.config.stash.setdefault(state.COVERAGE, runner.Collector([])).merge(counts)
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """After a run of a part nothing can be said about snapshots that nobody used."""
+    for item in items[:1]:
+        item.config.stash[state.PARTIAL] = True
+
+
+def _unused_snapshots(config: pytest.Config) -> list[Path]:
+    """The snapshots that no scenario looked at, after a run of whole suites in this process."""
+    partial = config.stash.get(state.PARTIAL, False) or any("::" in argument for argument in config.args)
+    if partial or state.SNAPSHOTS not in config.stash or getattr(config.option, "numprocesses", None):
+        return []
+    snapshots = config.stash[state.SNAPSHOTS]
+    return [
+        path for suite in config.stash.get(state.SUITES, []) for path in snapshots.find_unused(suite.snapshot_folder)
+    ]
+
+
+# Any: pytest's reporter
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if state.IDLE in config.stash:
+        suites = config.stash[state.SUITES]
+        for line in config.stash[state.IDLE].lines(suites):
+            terminalreporter.write_line(line)
+    for path in _unused_snapshots(config):
+        name = os.path.relpath(path, config.rootpath)
+        terminalreporter.write_line(f"{name}: no scenario uses this snapshot; delete it if it is old")
+    for report in terminalreporter.getreports("failed"):
+        for name, text in getattr(report, "user_properties", ()):
+            if name == ANNOTATION:
+                terminalreporter.write(text)
+    if state.COVERAGE in config.stash:
+        from svctoolkit.runner import coverage_lines
+
+        terminalreporter.section("suites")
+        for line in coverage_lines(_coverage_counts(config).coverage()):
+            terminalreporter.write_line(line)
+
+
+def _coverage_counts(config: pytest.Config) -> Collector:
+    """What scenarios have touched in this process, the lines of user code included."""
+    collector = config.stash[state.COVERAGE]
+    if state.PLANES in config.stash:
+        collector.lines(config.stash[state.PLANES].lines())
+    return collector

@@ -1,0 +1,142 @@
+"""Fixtures: `workspace`, `data_plane`, `recorder`, `warehouse`, `service_client` and `run_scenario`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from svctoolkit.pytest_plugin import items, state
+
+if TYPE_CHECKING:
+    from svctoolkit.delivery import Recorder
+    from svctoolkit.plans import Plan
+    from svctoolkit.runner import Outcome
+    from svctoolkit.sdk import ServiceClient
+    from svctoolkit.server import DataPlane
+    from svctoolkit.warehouse import Warehouse
+    from svctoolkit.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(pytestconfig: pytest.Config) -> Workspace:
+    """The workspace in the file that the ini option `suite_workspace` names. Define your own fixture at will."""
+    from svctoolkit.workspace import Workspace
+
+    return Workspace.load(pytestconfig.rootpath / str(pytestconfig.getini("suite_workspace")))
+
+
+@pytest.fixture
+def tracking_plan(workspace: Workspace) -> Plan:
+    """The tracking plan of `workspace`, where it has one alone; define your own fixture to choose another."""
+    from svctoolkit.errors import UsageError
+
+    if len(workspace.tracking_plans) != 1:
+        raise UsageError(
+            f"the workspace has {len(workspace.tracking_plans)} tracking plans: define the fixture yourself"
+        )
+    return next(iter(workspace.tracking_plans.values())).chosen
+
+
+@pytest.fixture
+def data_plane(workspace: Workspace, pytestconfig: pytest.Config) -> Generator[DataPlane]:
+    """A data plane that serves `workspace` while the test runs: `data_plane.url`, `data_plane.write_key("web")`.
+
+    Retries do not wait. Everything is recorded, nothing leaves the machine. One server does it for all tests of a
+    session, and each finds it empty: what comes late with a write key that `write_key()` gave to an earlier test is
+    refused, and switches, answers and time are as at the beginning.
+    """
+    with state.shared_planes(pytestconfig).lend(workspace) as plane:
+        yield plane
+
+
+@pytest.fixture
+def recorder(data_plane: DataPlane) -> Recorder:
+    """What stands in for every destination's server: `recorder.requests`, `recorder.answer(host, ...)`."""
+    return data_plane.recorder
+
+
+@pytest.fixture
+def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
+    """The tables of a warehouse destination, once nothing is under way: `warehouse("wh").sql("select ...")`.
+
+    The only one of the workspace needs no name.
+    """
+
+    def ask(destination: str = "", *, timeout: float = 10.0) -> Warehouse:
+        from svctoolkit.errors import UsageError
+        from svctoolkit.warehouse import is_warehouse
+
+        keys = [key for key, d in data_plane.workspace.destinations.items() if is_warehouse(d.type)]
+        if not destination and len(keys) != 1:
+            raise UsageError(f"say which warehouse: {', '.join(keys) or 'the workspace has none'}")
+        data_plane.drain(timeout)
+        return data_plane.warehouse(destination or keys[0])
+
+    return ask
+
+
+@pytest.fixture
+def service_client(data_plane: DataPlane) -> Generator[ServiceClient]:
+    """A `ServiceClient` that sends to `data_plane`, for the workspace's first source; nothing of it is kept.
+
+    `service_client(source="app")` gives one for another source, `service_client(source="app", flush_queue_size=1)`
+    with settings of its own.
+    """
+    from svctoolkit.errors import UnknownName
+    from svctoolkit.sdk import ServiceClient
+
+    clients: list[ServiceClient] = []
+
+    class Client(ServiceClient):
+        def __call__(self, *, source: str, **settings: Any) -> Client:
+            __tracebackhide__ = True
+            return start(source, **settings)
+
+    def start(source: str, **settings: Any) -> Client:
+        __tracebackhide__ = True
+        try:
+            key = data_plane.write_key(source)
+        except UnknownName as error:
+            raise error.with_traceback(None) from None
+        options = {"data_directory": ":memory:", "track_lifecycle_events": False, **settings}
+        client = Client(data_plane_url=data_plane.url, **options)
+        clients.append(client)
+        client.initialize(key).wait(10.0)
+        return client
+
+    yield start(next(iter(data_plane.workspace.sources)))
+    for client in clients:
+        client.shutdown(1.0)
+
+
+@pytest.fixture
+def run_scenario(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> Callable[..., Outcome]:
+    """Run one scenario, and fail with its text if it does: `run_scenario("suites/orders.suite.yaml::refund")`.
+
+    Or one written in Python, for the fixture `workspace`: `run_scenario({"name": ..., "send": ..., "expect": ...})`.
+    """
+
+    def run(scenario: str | Mapping[str, Any]) -> Outcome:
+        __tracebackhide__ = True
+        from svctoolkit import runner
+        from svctoolkit.errors import ConfigError
+
+        try:
+            if isinstance(scenario, str):
+                _, scenarios = runner.collect([scenario])
+            else:
+                written = {"scenarios": [{"name": request.node.name, **scenario}]}
+                workspace = request.getfixturevalue("workspace")
+                scenarios = runner.suite_of(written, workspace, name=request.node.nodeid).scenarios
+        except ConfigError as error:
+            raise error.with_traceback(None) from None
+        planes, snapshots = state.planes(pytestconfig), state.snapshots(pytestconfig)
+        outcomes = [runner.attempt(chosen, planes, snapshots=snapshots) for chosen in scenarios]
+        for outcome in outcomes:
+            if not outcome.ok:
+                raise items.AssertionError(runner.explanation(outcome))
+        return outcomes[0]
+
+    return run

@@ -1,0 +1,138 @@
+"""Assertions about what a data plane did with events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from svctoolkit.json_types import Json
+from svctoolkit.pytest_plugin import items
+
+if TYPE_CHECKING:
+    from svctoolkit.server import DataPlane
+
+
+_LEFT_OUT = ("filtered", "dropped")
+_LONGEST = 300  # characters of what matched
+
+
+def assert_delivered(
+    data_plane: DataPlane,
+    *expected: Json,
+    destination: str = "",
+    run: str | None = None,
+    any_order: bool = False,
+    at_least: bool = False,
+    count: int | None = None,
+    timeout: float = 10.0,
+    failed: Literal["", "any"] = "",
+) -> None:
+    """That exactly these requests arrived, in this order, once nothing is under way; without any, that none did.
+
+    Each is an expectation as in a suite (`{"body": {"event": "Order Completed"}}`, matchers included) of `method`,
+    `url`, `headers`, `query`, `body`. `destination` (key) and `run` narrow down which requests are meant. With
+    `any_order` they may come in any, with `at_least` others may come as well; with `count` that many requests match
+    the one expectation (or there are that many, without one). Within `timeout` seconds nothing must be under way.
+    Nothing may have failed there, unless `failed` is "any".
+    """
+    __tracebackhide__ = True
+    results = _results("delivered", data_plane, expected, destination, run, timeout)
+    _assert(
+        "delivered", data_plane, results, list(expected), failed, any_order=any_order, at_least=at_least, count=count
+    )
+
+
+def assert_never_delivered(
+    data_plane: DataPlane,
+    *expected: Json,
+    destination: str = "",
+    run: str | None = None,
+    timeout: float = 10.0,
+    failed: Literal["", "any"] = "",
+) -> None:
+    """That no request arrived that matches any of these; without any, that none arrived.
+
+    Nothing may have failed there, unless `failed` is "any": of what failed nothing could arrive.
+    """
+    __tracebackhide__ = True
+    results = _results("delivered", data_plane, expected, destination, run, timeout)
+    for expectation in expected or ({},):
+        _assert("delivered", data_plane, results, [expectation], failed, count=0)
+
+
+def assert_dropped(
+    data_plane: DataPlane,
+    *expected: Json,
+    destination: str = "",
+    run: str | None = None,
+    any_order: bool = False,
+    at_least: bool = False,
+    count: int | None = None,
+    timeout: float = 10.0,
+    failed: Literal["", "any"] = "",
+) -> None:
+    """That exactly these were left out on the way: expectations of `by`, `reason`, `destination`, `event`, `fate`.
+
+    The rest as for `assert_delivered`.
+    """
+    __tracebackhide__ = True
+    results = _results("dropped", data_plane, expected, destination, run, timeout)
+    _assert("dropped", data_plane, results, list(expected), failed, any_order=any_order, at_least=at_least, count=count)
+
+
+def _results(
+    what: str, data_plane: DataPlane, expected: Sequence[Any], destination: str, run: str | None, timeout: float
+) -> Mapping[str, Any]:
+    """What became of the events, by destination.
+
+    Raises `UsageError` for expectations that are none or have members that nothing has, `UnknownName`.
+    """
+    __tracebackhide__ = True
+    from svctoolkit import runner
+    from svctoolkit.errors import UnknownName, UsageError
+    from svctoolkit.runner.suite.claims import member_problems
+
+    for path, message in [*runner.problems(list(expected)), *member_problems(what, list(expected))]:
+        raise UsageError(f"{'.'.join(map(str, path))}: {message}")
+    try:
+        keys = [data_plane.workspace.destination(destination).key] if destination else []
+    except UnknownName as error:
+        raise error.with_traceback(None) from None
+    keys = keys or list(data_plane.workspace.destinations)
+    data_plane.drain(timeout, run=run or "")
+    return runner.run_results(data_plane.of_run(run) if run is not None else data_plane, keys)
+
+
+def _assert(
+    what: str,
+    data_plane: DataPlane,
+    results: Mapping[str, Any],
+    expected: list[Any],
+    failed: str,
+    *,
+    any_order: bool = False,
+    at_least: bool = False,
+    count: int | None = None,
+) -> None:
+    __tracebackhide__ = True
+    from svctoolkit import runner
+    from svctoolkit.errors import UsageError
+    from svctoolkit.runner.expect.compare import json_text
+
+    actual = [record for records in results[what].values() for record in records]
+    hide = data_plane.workspace.masker.mask
+    if count is not None:
+        if len(expected) > 1:
+            raise UsageError("count goes with one expectation")
+        matching = [r for r in actual if not expected or not runner.differences(expected[0], r)]
+        like = f" that match {json_text(expected[0])}" if expected and expected[0] != {} else ""
+        first = f": {json_text(matching[0])[:_LONGEST]}" if matching else ""
+        texts = [f"{what}: expected {count}{like}, got {len(matching)}{first}"] if len(matching) != count else []
+    else:
+        operand: Any = {"$contains": expected} if at_least else {"$unordered": expected} if any_order else expected
+        texts = [str(d) for d in runner.differences({what: operand}, {what: actual}, hide=hide)]
+    failures = [] if failed == "any" else [c for c in runner.causes(results) if c.fate not in _LEFT_OUT]
+    if texts or failures:
+        causes = runner.causes(results) if what == "delivered" and texts else failures
+        allowed = [] if texts else ['nothing may fail unless the test says so: failed="any"']
+        raise items.AssertionError(hide("\n".join([*map(str, causes), *texts, *allowed])))

@@ -1,0 +1,54 @@
+"""Assertions about events and their tracking plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.json_types import Json
+from svctoolkit.pytest_plugin import items
+
+if TYPE_CHECKING:
+    from svctoolkit.plans import Plan
+    from svctoolkit.server import DataPlane
+
+
+def assert_violations(
+    data_plane: DataPlane,
+    *expected: Json,
+    run: str | None = None,
+    any_order: bool = False,
+    at_least: bool = False,
+    timeout: float = 10.0,
+) -> None:
+    """That exactly these breaches of tracking plans came, in this order; without any, that none did.
+
+    Expectations of `type` (such as `Required-Missing`), `property`, `path`, `message`, `event`, `place`, `dropped`.
+    The rest as for `assert_delivered`. Raises `UsageError` for expectations that are none.
+    """
+    __tracebackhide__ = True
+    from svctoolkit import runner
+    from svctoolkit.errors import UsageError
+    from svctoolkit.runner.suite.claims import member_problems
+
+    for path, message in [*runner.problems(list(expected)), *member_problems("violations", list(expected))]:
+        raise UsageError(f"{'.'.join(map(str, path))}: {message}")
+    data_plane.drain(timeout, run=run or "")
+    records = runner.violation_records(data_plane.of_run(run) if run is not None else data_plane)
+    wanted = list(expected)
+    operand: Any = {"$contains": wanted} if at_least else {"$unordered": wanted} if any_order else wanted
+    hide = data_plane.workspace.masker.mask
+    texts = [str(d) for d in runner.differences({"violations": operand}, {"violations": records}, hide=hide)]
+    if texts:
+        raise items.AssertionError(hide("\n".join(texts)))
+
+
+def assert_conforms(event: Mapping[str, Json], plan: Plan) -> None:
+    """That an event breaks nothing of a plan; the text names the line of each rule, and the nearest planned name."""
+    __tracebackhide__ = True
+    from svctoolkit.plans.survey import hint
+
+    verdict = plan.check(event)
+    if verdict.violations or verdict.unchecked:
+        lines = [f"{v.path or '/'}: {v.type}: {v.message} {hint(verdict, v)}".strip() for v in verdict.violations]
+        raise items.AssertionError("\n".join(lines or [f"not checked: {verdict.unchecked}"]))

@@ -1,0 +1,85 @@
+"""One data plane for the tests of a session, which each of them has as if it were its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+
+from svctoolkit.errors import StillWaiting
+from svctoolkit.json_types import Json
+from svctoolkit.server import DataPlane
+from svctoolkit.server.worker import Backoff
+from svctoolkit.workspace import Destination, Source, Workspace
+
+_SECONDS = 1.0  # for what a test has left under way
+_STOP_SECONDS = 0.1
+
+
+class SharedPlanes:
+    """The data planes of a session: one, or one for each kind of limits that workspaces set. `close()` ends them."""
+
+    def __init__(self) -> None:
+        self._planes: list[tuple[object, SharedPlane]] = []
+        self._runs = count(1)
+
+    @contextmanager
+    def lend(self, workspace: Workspace) -> Iterator[DataPlane]:
+        """A data plane that serves `workspace`, with nothing in it."""
+        recording = workspace.in_mode("record")
+        limits = (recording.delivery, recording.data_plane)  # a data plane has these from its start to its end
+        plane = next((plane for other, plane in self._planes if other == limits), None)
+        if plane is None:
+            plane = SharedPlane(recording)
+            self._planes.append((limits, plane))
+        plane.begin(recording, f"test-{next(self._runs)}")
+        try:
+            yield plane
+        finally:
+            if not plane.end():
+                self._planes.remove((limits, plane))
+                plane.stop(_STOP_SECONDS)
+
+    def close(self) -> None:
+        for _, plane in self._planes:
+            plane.stop()
+
+
+class SharedPlane(DataPlane):
+    """A data plane that is lent to one test after the other. Each has a run of its own, which ends with it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace, backoff=Backoff(scale=0))
+        self._test = ""
+        self._undo = ExitStack()
+
+    def begin(self, workspace: Workspace, run: str) -> None:
+        """Serve this workspace. Events sent with `write_key()` belong to `run`."""
+        self._control.replace(workspace)
+        self._test = run
+        switches: list[Source | Destination] = [*workspace.sources.values(), *workspace.destinations.values()]
+        for item in switches:
+            self._undo.callback(setattr, item, "enabled", item.enabled)
+
+    def end(self) -> bool:
+        """Be as at the beginning. Whether that was possible: not where the test has stopped it, or events are left."""
+        self._engine.closed_runs.add(self._test)
+        self._undo.close()
+        if self.stopped:
+            return False
+        with suppress(StillWaiting):
+            self.drain(_SECONDS)
+        if self._engine.pending.destinations() or not self._engine.pending.all_routed():
+            return False
+        self._engine.rewind()
+        self.reset()
+        return True
+
+    def write_key(self, source: str, *, run: str = "") -> str:
+        return super().write_key(source, run=run or self._test)
+
+    def watch(self, listener: Callable[[str, list[dict[str, Json]]], None]) -> Callable[[], None]:
+        watching = ExitStack()
+        watching.callback(super().watch(listener))
+        self._undo.push(watching)
+        return watching.close

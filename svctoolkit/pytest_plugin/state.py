@@ -1,0 +1,60 @@
+"""What a session of pytest has: data planes, snapshots, counts. Each is made when it is first asked for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from svctoolkit.pytest_plugin.shared_planes import SharedPlanes
+    from svctoolkit.runner import Collector, IdleParts, Planes, Snapshots, Suite
+
+PLANES: pytest.StashKey[Planes] = pytest.StashKey()
+SHARED: pytest.StashKey[SharedPlanes] = pytest.StashKey()
+SNAPSHOTS: pytest.StashKey[Snapshots] = pytest.StashKey()
+COVERAGE: pytest.StashKey[Collector] = pytest.StashKey()
+WORKSPACES: pytest.StashKey[dict[Path, Any]] = pytest.StashKey()
+TAGS: pytest.StashKey[set[str]] = pytest.StashKey()
+SUITES: pytest.StashKey[list[Suite]] = pytest.StashKey()
+IDLE: pytest.StashKey[IdleParts] = pytest.StashKey()
+PARTIAL: pytest.StashKey[bool] = pytest.StashKey()
+
+
+def planes(config: pytest.Config) -> Planes:
+    """The data planes of this session, made for the first scenario."""
+    if PLANES not in config.stash:
+        from svctoolkit import runner
+
+        live, url = config.getoption("--suite-live"), config.getoption("--suite-base-url")
+        environ = os.environ
+        config.stash[PLANES] = (
+            runner.remote_planes(url, environ.get("SVC_EMAIL", ""), environ.get("SVC_TOKEN", ""), live=live)
+            if url
+            else runner.Planes(live=live, coverage=config.getoption("--suite-coverage"))
+        )
+    return config.stash[PLANES]
+
+
+def shared_planes(config: pytest.Config) -> SharedPlanes:
+    """The data planes that the tests of this session take in turn."""
+    if SHARED not in config.stash:
+        from svctoolkit.pytest_plugin.shared_planes import SharedPlanes
+
+        config.stash[SHARED] = SharedPlanes()
+    return config.stash[SHARED]
+
+
+def snapshots(config: pytest.Config) -> Snapshots:
+    """`--suite-update`; or syrupy's options for the same thing, where syrupy is installed."""
+    if SNAPSHOTS not in config.stash:
+        from svctoolkit import runner
+
+        update = config.getoption("--suite-update")
+        for option, means in (("--snapshot-update", "all"), ("--snapshot-update-new-only", "new")):
+            if update is None and config.pluginmanager.hasplugin("syrupy") and config.getoption(option, default=False):
+                update = means
+        config.stash[SNAPSHOTS] = runner.Snapshots(update or "none")
+    return config.stash[SNAPSHOTS]

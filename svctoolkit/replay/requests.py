@@ -1,0 +1,129 @@
+"""How many requests many events make, with calls of one size or another, and how near that is to the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from svctoolkit.destinations import definitions
+from svctoolkit.errors import ConfigError, ToolkitError
+from svctoolkit.events import check
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.replay.engine.sides import select
+from svctoolkit.replay.inputs import Events, input_of, records
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.record import Record, Reject
+from svctoolkit.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(slots=True)
+class RequestCount:
+    """What the events make at one destination, with calls of at most `jobs`.
+
+    `requests` of `events` that are sent; `largest` is the most events in a request (where a batch takes several
+    requests, on average) and `bytes` the longest body as JSON; `limit` is the most that the destination takes in one, 0
+    where nobody knows.
+    """
+
+    destination: str
+    jobs: int
+    limit: int
+    events: int = 0
+    requests: int = 0
+    largest: int = 0
+    bytes: int = 0
+
+    @property
+    def per_request(self) -> float:
+        """Events in a request, on average."""
+        return self.events / self.requests if self.requests else 0.0
+
+    @property
+    def share_of_limit(self) -> float | None:
+        """How much of the limit the largest request takes; None without a limit."""
+        return self.largest / self.limit if self.limit else None
+
+
+class RequestCounts(tuple[RequestCount, ...]):
+    """A count for each destination and size of calls."""
+
+    __slots__ = ()
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each count, with its members and `per_request` and `share_of_limit`."""
+        import pandas as pd
+
+        names = ("destination", "jobs", "events", "requests", "per_request", "largest", "bytes", "limit")
+        rows = [[getattr(count, name) for name in (*names, "share_of_limit")] for count in self]
+        return pd.DataFrame(rows, columns=[*names, "share_of_limit"]).astype({"share_of_limit": "Float64"})
+
+    def __repr__(self) -> str:
+        return "\n".join(map(_line, self)) or "no destinations"
+
+
+def count_requests(
+    events: Events,
+    workspace: Workspace,
+    *,
+    jobs: int | Sequence[int] = 20,
+    destinations: Sequence[str] | None = None,
+    source: str | None = None,
+) -> RequestCounts:
+    """How many requests the events make at each destination, with calls of one size or of several. Nothing is sent.
+
+    `events` are whatever `replay` takes, and are never all in memory. What is no event is left out.
+
+    Raises `ConfigError` or one of its kinds for what is wrong before the first event.
+    """
+    sizes = [jobs] if isinstance(jobs, int) else list(jobs)
+    if not sizes or min(sizes) < 1:
+        raise ConfigError("jobs must be at least 1")
+    pipeline = Pipeline(workspace.in_mode("record"))
+    counts: list[RequestCount] = []
+    for key in select((workspace,), destinations, source).destinations:
+        limit = definitions.get(workspace.destination(key).type).batch_limit
+        counts += [RequestCount(key, size, limit) for size in sizes]
+    calls: list[list[Mapping[str, Any]]] = [[] for _ in counts]
+    for event in _events(events):
+        for count, call in zip(counts, calls, strict=True):
+            call.append(event)
+            if len(call) == count.jobs:
+                _add(count, pipeline, call, source)
+                call.clear()
+    for count, call in zip(counts, calls, strict=True):
+        _add(count, pipeline, call, source)
+    return RequestCounts(counts)
+
+
+def _events(events: Events) -> Iterator[Mapping[str, Any]]:
+    columns = Columns({})
+    for chunk in input_of(events).chunks():
+        for record in () if isinstance(chunk, Reject) else records(chunk, columns):
+            if isinstance(record, Record):
+                try:
+                    yield check(record.event)
+                except ToolkitError:  # what the service refuses makes no request
+                    continue
+
+
+def _add(count: RequestCount, pipeline: Pipeline, events: Sequence[Mapping[str, Any]], source: str | None) -> None:
+    for item in pipeline.deliveries(count.destination, events, jobs=count.jobs, source=source):
+        if item.status == "sent" and item.payloads:
+            count.events += len(item.events)
+            count.requests += len(item.payloads)
+            count.largest = max(count.largest, ceil(len(item.events) / len(item.payloads)))
+            count.bytes = max(count.bytes, *(len(msgspec.json.encode(payload["body"])) for payload in item.payloads))
+
+
+def _line(count: RequestCount) -> str:
+    share = f", {count.share_of_limit:.0%} of {count.limit}" if count.share_of_limit is not None else ""
+    per = f"{count.per_request:.1f} events each, at most {count.largest}{share}"
+    total = f"{count.requests:,} requests of {count.events:,} events in calls of {count.jobs}"
+    return f"{count.destination}: {total}: {per}"

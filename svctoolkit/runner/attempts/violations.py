@@ -1,0 +1,44 @@
+"""What a step expects of the violations of its events, and what it says where others came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import UNSET
+
+from svctoolkit.json_types import Json
+from svctoolkit.plans import Plan, Violation
+from svctoolkit.plans.survey import nearest
+from svctoolkit.runner.expect.compare import Difference
+from svctoolkit.runner.suite.model import Scenario, Step
+
+FORBID = "forbid"
+
+
+def is_forbidden(scenario: Scenario) -> bool:
+    """Whether no event of a scenario may break its plan, unless a step says otherwise."""
+    return bool(scenario.suite.document.data.get("violations") == FORBID)
+
+
+def forbidden_violations(
+    scenario: Scenario, step: Step, violations: Sequence[Mapping[str, Json]], *, written: bool
+) -> Iterator[Difference]:
+    """One for each violation where there may be none: with the line of the rule, and the nearest planned name."""
+    plan = _plan(scenario, step)
+    for found in violations:
+        breach = Violation(found["type"], found["message"], found["property"], found["path"])
+        rule = plan.rule_by_name(found["event"]) if plan is not None and found["event"] else None
+        near = nearest(plan, rule, breach) if plan is not None else ""
+        where = f" (rule: {found['place']})" if found["place"] else ""
+        at = f"{found['path']}: " if found["path"] else ""
+        text = f"violations: {at}{found['type']}: {found['message']}{where}{near}"
+        place = () if written else (*scenario.written,)
+        yield Difference(("violations",), ("violations",), "no violation", found["type"], text=text, place=place)
+
+
+def _plan(scenario: Scenario, step: Step) -> Plan | None:
+    if step.spec.source is UNSET:
+        return None
+    workspace = scenario.suite.workspace
+    link = workspace.plan_link(workspace.source(step.spec.source))
+    return None if link is None else link.plan

@@ -1,0 +1,178 @@
+"""What a step expects of warehouses: rows of tables, columns, discards, losses, and what SQL gives.
+
+    warehouse:
+      wh:
+        order_completed: [{order_id: A-1, revenue: 12.5}]     # rows by subset, in any order
+        columns: {order_completed: {revenue: float}}          # neutral types, or the provider's
+        discards: []
+        losses: []
+        sql: {query: select count(*) as n from tracks, rows: [{n: 1}]}
+
+The tables hold what this scenario has sent, its earlier steps included, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from svctoolkit.json_types import Json
+from svctoolkit.runner.attempts.shape import is_keyed, unwrap_single
+from svctoolkit.runner.expect.compare import Comparison
+from svctoolkit.runner.planes.plane import Plane
+from svctoolkit.warehouse import Notes, Row, Warehouse, is_warehouse
+from svctoolkit.workspace import Destination, Workspace
+
+_LOSS = ("event_id", "path", "table", "column", "kind")
+
+
+def warehouse_results(expected: Json, workspace: Workspace, plane: Plane, run: str, limit: float) -> dict[str, Json]:
+    """What there is, by destination, in the form in which it is expected. Raises `ConfigError` for SQL that is wrong.
+
+    One warehouse alone needs no key.
+    """
+    keys = [key for key, destination in workspace.destinations.items() if is_warehouse(destination.type)]
+    if not is_keyed(expected, keys):
+        return _shape(expected, _warehouse(workspace.destinations[keys[0]], plane, run, limit)) if keys else {}
+    wanted = {key: _warehouse(workspace.destinations[key], plane, run, limit) for key in expected}
+    return {key: _shape(expected[key], warehouse) for key, warehouse in wanted.items()}
+
+
+def _warehouse(destination: Destination, plane: Plane, run: str, limit: float) -> Warehouse:
+    """A warehouse with the rows of the scenario's steps so far, loaded step by step."""
+    warehouse = Warehouse(destination.type, destination.config, name=destination.key)
+    for step in _runs(run):
+        rows = plane.run_results(step, [destination.key], limit)["dest_transform"][destination.key]
+        _stage(warehouse, rows)
+        warehouse.sync()
+    return warehouse
+
+
+def _runs(run: str) -> Iterator[str]:
+    """The runs of this step and those before it: `order-1f/1`, `order-1f/2`."""
+    scenario, _, number = run.rpartition("/")
+    if scenario and number.isdigit():
+        yield from (f"{scenario}/{earlier}" for earlier in range(1, int(number)))
+    yield run
+
+
+def _stage(warehouse: Warehouse, rows: Iterable[Row]) -> None:
+    id = warehouse.rows.usual.names.own("id")
+    for row in rows:
+        notes = Notes()
+        notes.event_id = str(row["data"].get(id))
+        warehouse.stage([(row, {})], notes)
+
+
+def _shape(expected: Any, warehouse: Warehouse) -> Any:
+    if not isinstance(expected, Mapping):
+        return {table: _rows(warehouse, table) for table in warehouse.types()}
+    tables = {table.lower(): table for table in warehouse.types()}
+    shaped: dict[str, Any] = {}
+    for name, wanted in expected.items():
+        if name in _PARTS:
+            shaped[name] = _PARTS[name](warehouse, wanted)
+        elif name.lower() in tables:
+            shaped[name] = unwrap_single(_like(wanted, _rows(warehouse, tables[name.lower()])), wanted)
+    return shaped
+
+
+def _columns(warehouse: Warehouse, wanted: Any) -> Any:
+    """The columns' types: neutral ones, where the provider's own is not what is expected."""
+    types, kinds = warehouse.types(), warehouse.provider.column_types
+    names = {table.lower(): table for table in types}
+    shaped = {}
+    for table, columns in (wanted if isinstance(wanted, Mapping) else types).items():
+        known = types.get(names.get(table.lower(), ""), {})
+        spelt = _spell(columns, known)
+        shaped[table] = {
+            column: kinds[kind] if _named(columns, column) == kinds[kind] else kind for column, kind in spelt.items()
+        }
+    return shaped
+
+
+def _named(columns: Any, column: str) -> Any:
+    return columns.get(column) if isinstance(columns, Mapping) else None
+
+
+def _discards(warehouse: Warehouse, wanted: Any) -> list[dict[str, Any]]:
+    rows = [{name.lower(): value for name, value in row.items()} for row in _rows(warehouse, "rudder_discards")]
+    return _like(wanted, rows)
+
+
+def _losses(warehouse: Warehouse, wanted: Any) -> list[dict[str, Any]]:
+    lines = warehouse.losses()[list(_LOSS)].to_dict("records")
+    return _like(wanted, [{str(name): value for name, value in line.items()} for line in lines])
+
+
+def _sql(warehouse: Warehouse, wanted: Any) -> Any:
+    """Each query with its rows, in the order that it gives."""
+    if isinstance(wanted, list):
+        return [_sql(warehouse, query) for query in wanted]
+    query = wanted.get("query") if isinstance(wanted, Mapping) else wanted
+    rows = [_plain(row) for row in warehouse.arrow(str(query)).to_pylist()]
+    expected = wanted.get("rows") if isinstance(wanted, Mapping) else None
+    like = expected if isinstance(expected, list) else []
+    return {"query": query, "rows": [_cells(row, like[n] if n < len(like) else {}) for n, row in enumerate(rows)]}
+
+
+_PARTS = {"columns": _columns, "discards": _discards, "losses": _losses, "sql": _sql}
+
+
+def _rows(warehouse: Warehouse, table: str) -> list[dict[str, Any]]:
+    return [_plain(row) for row in warehouse.arrow(f'SELECT * FROM "{table}"').to_pylist()]
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as JSON has it: times in UTC as texts, nothing for NULL."""
+    return {name: _json_value(value) for name, value in row.items() if value is not None}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, Decimal):  # what DuckDB's sums of whole numbers are
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value
+
+
+def _like(wanted: Any, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows in the order of the expected ones that they match, the others behind them; names spelt as there."""
+    expected = wanted if isinstance(wanted, list) else [wanted] if isinstance(wanted, Mapping) else []
+    remaining = list(rows)
+    ordered = []
+    for row in expected:
+        place = next((n for n, actual in enumerate(remaining) if _matches(row, _cells(actual, row))), None)
+        if place is None:
+            place = 0 if remaining else None
+        if place is not None:
+            ordered.append(_cells(remaining.pop(place), row))
+    return ordered + [_cells(row, expected[0] if expected else {}) for row in remaining]
+
+
+def _matches(wanted: Any, row: Mapping[str, Any]) -> bool:
+    return not list(Comparison().member("rows").differences(wanted, row))
+
+
+def _cells(row: Mapping[str, Any], wanted: Any) -> dict[str, Any]:
+    """A row with the names as they are written, and JSON parsed where a list or an object is expected."""
+    return {
+        name: _parse(value) if isinstance(value, str) and isinstance(_named(wanted, name), list | dict) else value
+        for name, value in _spell(wanted, row).items()
+    }
+
+
+def _spell(wanted: Any, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Names as `wanted` writes them: a warehouse does not tell case apart."""
+    spelt = {name.lower(): name for name in wanted} if isinstance(wanted, Mapping) else {}
+    return {spelt.get(name.lower(), name): value for name, value in named.items()}
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,1 @@
+"""Matchers made of other expectations."""

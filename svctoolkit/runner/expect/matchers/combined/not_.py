@@ -1,0 +1,73 @@
+"""`$not: VALUE`: a value that does not match VALUE.
+
+There must be a value that VALUE says something about: `$not: {$contains: "4111"}` of an object, or of a member that is
+not there, shows nothing, and fails. Where a member may be missing, say `{$any: [{$absent: true}, {$not: VALUE}]}`.
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"plan": {"$not": {"$regex": "^test"}}}, {"plan": "test-1"}): print(found)
+plan: expected not {"$regex":"^test"}, got "test-1"
+>>> for found in differences({"body": {"$not": {"$contains": "4111"}}}, {"body": {"card": "4111"}}): print(found)
+body: expected not {"$contains":"4111"}, got an object, which $contains says nothing about; $anywhere looks inside
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference, is_matchers, json_text
+from svctoolkit.runner.expect.matchers import MATCHERS, MISSING, Matcher
+
+_KINDS = ((str, "a text"), (bool, "true or false"), (int, "a number"), (float, "a number"), (list, "a list"))
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    expected = f"not {json_text(operand)}"
+    if comparison.matches(operand, actual):
+        yield comparison.difference(expected, actual)
+    elif reason := _empty_reason(operand, actual, comparison):
+        yield comparison.difference(expected, actual, got=reason)
+
+
+def _empty_reason(operand: Any, actual: Any, comparison: Comparison) -> str:
+    """Why `operand` could not match, whatever the value is: then its negation shows nothing. Else an empty text."""
+    if isinstance(operand, Mapping) and is_matchers(operand) and not comparison.literal:
+        if actual is MISSING:
+            return "" if "$absent" in operand else "nothing, and so there is nothing to negate"
+        return next(filter(None, (_of_matcher(*pair, actual, comparison) for pair in operand.items())), "")
+    if actual is MISSING:
+        return "nothing, and so there is nothing to negate"
+    for kind, name in ((Mapping, "an object"), (list, "a list")):
+        if isinstance(operand, kind) and not isinstance(actual, kind):
+            return f"{_kind(actual)}, and {name} is negated"
+    if operand is not None and not isinstance(operand, Mapping | list) and isinstance(actual, Mapping | list):
+        return f"{_kind(actual)}, and {_kind(operand)} is negated; $anywhere looks inside"
+    if isinstance(operand, Mapping):
+        for key, inner in operand.items():
+            value = actual.get(key, MISSING)
+            if reason := _empty_reason(inner, value, comparison):
+                return f"{reason} (at {key})" if value is MISSING else reason
+    return ""
+
+
+def _of_matcher(name: str, operand: Any, actual: Any, comparison: Comparison) -> str:
+    if name in ("$any", "$all"):
+        return next(filter(None, (_empty_reason(inner, actual, comparison) for inner in operand)), "")
+    if name in ("$not", "$exact", "$only"):
+        return _empty_reason(operand, actual, comparison)
+    if name == "$literal":
+        return _empty_reason(operand, actual, replace(comparison, literal=True))
+    if isinstance(actual, MATCHERS[name[1:]].about):
+        return MATCHERS[name[1:]].hollow(operand, actual)
+    inside = "; $anywhere looks inside" if isinstance(actual, list | Mapping) else ""
+    return f"{_kind(actual)}, which {name} says nothing about{inside}"
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    return next((words for kind, words in _KINDS if isinstance(value, kind)), "an object")
+
+
+matcher = Matcher(_differences, nested=True)

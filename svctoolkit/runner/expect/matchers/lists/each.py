@@ -1,0 +1,34 @@
+"""`$each: VALUE`: a list in which every element matches, or an object in which every value does.
+
+There must be one at least; where there may be none, say so with `$length`: `{$each: VALUE, $length: {$gte: 0}}`.
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"$each": {"sku": {"$type": "string"}}}, [{"sku": "A1"}, {"sku": 2}]): print(found)
+1.sku: expected a string, got 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    if not isinstance(actual, list | dict):
+        yield comparison.difference("a list or an object", actual)
+        return
+    if not actual and "$length" not in comparison.siblings:
+        some = f"at least one that is {json_text(operand)}"
+        yield comparison.difference(some, actual, got="none ($length: {$gte: 0} beside $each allows it)")
+    for step, value in actual.items() if isinstance(actual, dict) else enumerate(actual):
+        yield from comparison.child(step).differences(operand, value)
+
+
+def _hollow(_operand: Any, actual: Any) -> str:
+    return "" if actual else "none in it"
+
+
+matcher = Matcher(_differences, nested=True, about=(list, dict), hollow=_hollow)

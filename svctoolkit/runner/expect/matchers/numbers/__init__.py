@@ -1,0 +1,1 @@
+"""Matchers of numbers, and of times, which compare alike."""

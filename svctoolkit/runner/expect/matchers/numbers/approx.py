@@ -1,0 +1,44 @@
+"""`$approx: NUMBER`: a number that is nearly that; `$tol` beside it says how far off it may be (default: a millionth).
+
+>>> from svctoolkit.runner import differences
+>>> for found in differences({"revenue": {"$approx": 22.5, "$tol": 0.01}}, {"revenue": 22.6}): print(found)
+revenue: expected 22.5 give or take 0.01, got 22.6
+>>> differences({"revenue": {"$approx": 0.3}}, {"revenue": 0.1 + 0.2})
+[]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
+from svctoolkit.runner.expect.matchers import Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    tolerance = comparison.siblings.get("$tol")
+    if tolerance is None:
+        near = _is_number(actual) and math.isclose(actual, operand, rel_tol=1e-6, abs_tol=1e-9)
+    else:  # the last digits of a binary fraction are nobody's fault
+        near = _is_number(actual) and abs(actual - operand) <= tolerance + 1e-9 * max(1.0, abs(operand))
+    if not near:
+        number = json_text(operand)
+        within = f"about {number}" if tolerance is None else f"{number} give or take {json_text(tolerance)}"
+        yield comparison.difference(within, actual)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _problem(operand: Any) -> str:
+    return "" if _is_number(operand) else "takes a number"
+
+
+def _hollow(_operand: Any, actual: Any) -> str:
+    return "" if _is_number(actual) else "no number that can be near another"
+
+
+matcher = Matcher(_differences, _problem, about=(int, float), hollow=_hollow)

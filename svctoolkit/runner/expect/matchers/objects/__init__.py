@@ -1,0 +1,1 @@
+"""Matchers of the members of an object."""

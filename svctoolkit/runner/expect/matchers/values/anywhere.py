@@ -1,0 +1,53 @@
+"""`$anywhere: VALUE`: a value that matches, at any depth. A text is also looked for inside of texts, and as a key.
+
+>>> from svctoolkit.runner import differences
+>>> event = {"properties": {"cards": [{"number": "4111 1111"}]}}
+>>> for found in differences({"$not": {"$anywhere": "4111"}}, event): print(found)
+(value): expected not {"$anywhere":"4111"}, got {"properties":{"cards":[{"number":"4111 1111"}]}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from svctoolkit.json_types import Json
+from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
+from svctoolkit.runner.expect.matchers import MISSING, Matcher
+
+
+def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
+    if next(places(operand, actual, comparison), None) is None:
+        yield comparison.difference(f"somewhere {json_text(operand)}", actual)
+
+
+def places(operand: Json, actual: Json, comparison: Comparison) -> Iterator[Comparison]:
+    """Where in `actual` something matches `operand`; a key that does counts as the place of its value."""
+    if actual is MISSING:
+        return
+    if _holds(operand, actual) or comparison.matches(operand, actual):
+        yield comparison
+    elif isinstance(actual, dict):
+        for key, value in actual.items():
+            if _holds(operand, key):
+                yield comparison.child(key)
+            else:
+                yield from places(operand, value, comparison.child(key))
+    elif isinstance(actual, list):
+        for index, value in enumerate(actual):
+            yield from places(operand, value, comparison.child(index))
+
+
+def _holds(operand: Any, actual: Any) -> bool:
+    """Whether a text is in a text, or is how a number is written: card numbers come as either."""
+    if not isinstance(operand, str):
+        return False
+    number = isinstance(actual, int | float) and not isinstance(actual, bool)
+    return operand in actual if isinstance(actual, str) else number and operand == str(actual)
+
+
+def _problem(operand: Any) -> str:
+    return "" if operand not in ("", {}, []) else "takes what is looked for; this is everywhere"
+
+
+matcher = Matcher(_differences, _problem, nested=True)

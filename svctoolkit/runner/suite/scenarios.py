@@ -1,0 +1,328 @@
+"""From what stands in a suite to its scenarios: defaults, rows, variables and fixtures filled in."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from svctoolkit.errors import ConfigError, InvalidSuite, Problem
+from svctoolkit.json_types import Json
+from svctoolkit.runner.expect.compare import printable
+from svctoolkit.runner.suite import format as _format
+from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
+from svctoolkit.runner.suite.fixtures import Fixtures
+from svctoolkit.runner.suite.model import Invariant, Live, Place, Scenario, Step, Suite
+from svctoolkit.runner.suite.moments import Moments
+from svctoolkit.runner.suite.variables import NAME, Variables, names_in
+from svctoolkit.yamlfile import Document
+
+#: What an exact scenario is exact in.
+_RESULTS = ("user_transform", "dest_transform", "send_to_destination", "delivered")
+_KINDS = {
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "str": "text",
+    "int": "a number",
+    "float": "a number",
+    "null": "empty",
+}
+
+
+@dataclass
+class ScenarioBuilder:
+    """Fills one suite with its scenarios. `problems` has all that is wrong with it."""
+
+    suite: Suite
+    problems: list[Problem] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.document, self.data = self.suite.document, self.suite.document.data
+        self.folder = self.suite.path.parent
+        self.fixtures = Fixtures(self.document, self.folder, self.problems)
+
+    def load(self, variables: Mapping[str, Json]) -> None:
+        scope = self._variables(variables)
+        self.problems += suite_problems(self.suite)
+        for index, raw in enumerate(self.data["scenarios"]):
+            self.suite.scenarios += self._scenarios(("scenarios", index), raw, scope)
+        self.fixtures.check_unused()
+        self.problems += _same_ids(self.suite)
+        self.suite.files += self.fixtures.files
+        self.suite.fixtures = {name: name in self.fixtures.used for name in self.fixtures.names}
+
+    def _variables(self, spec: Mapping[str, Any]) -> Variables:
+        """The suite's variables; each may use those above it."""
+        scope = Variables({}, self.suite.environment, moments=Moments(datetime.now(UTC)))
+        for name, written in self.data.get("vars", {}).items():
+            if not NAME.fullmatch(name):
+                message = f"{name!r} cannot be a variable's name"
+                self.problems.append(self.document.problem(["vars", name], message, key=True))
+            if name in spec:
+                scope = scope.extend({name: spec[name]})
+                continue
+            value = self.fixtures.apply(written, ("vars", name))
+            self.problems += scope.unknown(value, self.document, ("vars", name))
+            scope = scope.extend({name: scope.apply(value)})
+        return scope.extend({name: value for name, value in spec.items() if name not in scope.values})
+
+    def _scenarios(self, place: Place, scenario_entry: Mapping[str, Any], variables: Variables) -> Iterator[Scenario]:
+        raw = self.fixtures.apply(scenario_entry, place)
+        base = raw.get("id") or _slug(raw["name"]) or f"scenario-{place[-1]}"
+        body = {key: value for key, value in raw.items() if key not in ("cases", "matrix")}
+        if "cases" not in raw and "matrix" not in raw:
+            scenario = self._scenario(place, place, body, base, variables)
+            yield from [scenario] if scenario else []
+            return
+        if "cases" in raw and "matrix" in raw:
+            self.problems.append(
+                self.document.problem([*place, "matrix"], "a scenario has cases or a matrix, not both")
+            )
+            return
+        from svctoolkit.runner.suite import cases as _rows
+
+        try:
+            rows = _rows.rows(raw, self.document, place, self.folder, self.suite.files)
+        except ConfigError as error:
+            self.problems += error.problems
+            return
+        for row in rows:
+            self.problems += variables.unknown(row.values, self.document, row.place)
+            values = variables.apply(row.values)
+            own = {key: values[key] for key in ("skip", "xfail") if key in values} if "cases" in raw else {}
+            tags = values.get("tags", []) if "cases" in raw else []
+            tagged = {**body, **own, "tags": [*raw.get("tags", []), *tags]}
+            scenario = self._scenario(place, row.place, tagged, f"{base}[{row.id}]", variables.extend(values))
+            yield from [scenario] if scenario else []
+
+    def _scenario(
+        self, place: Place, at: Place, raw: Mapping[str, Any], id: str, variables: Variables
+    ) -> Scenario | None:
+        """One scenario; None where there is a problem. `place` is where it is written, `at` where it is its own row."""
+        try:
+            variables = self._own_variables(place, raw, id, variables)
+            values, steps = self._steps(place, raw, variables)
+            spec = msgspec.convert(values, _format.Scenario)
+            steps = steps or (Step(spec, values.get("expect", {}), place),)
+            scenario = self._build(place, at, raw, id, variables, spec, steps)
+        except msgspec.ValidationError as error:
+            self.problems.append(_type_problem(error, self.document, place, at))
+            return None
+        except InvalidSuite as error:
+            self.problems += error.problems
+            return None
+        wrong = list(scenario_problems(scenario, spec))
+        self.problems += wrong
+        return None if wrong else scenario
+
+    def _own_variables(self, place: Place, raw: Mapping[str, Any], id: str, variables: Variables) -> Variables:
+        """The variables of one scenario: the suite's, its row's, its own, and its times and ids."""
+        freeze = variables.apply(raw.get("freeze") or self.data.get("freeze") or {})
+        time, ids = freeze.get("time"), freeze.get("ids")
+        now = datetime.now(UTC)
+        with suppress(ValueError, TypeError):  # a time that is none is told with its place
+            now = datetime.fromisoformat(time) if time else now
+        seed = f"{self.suite.name}::{id}" if ids == "sequence" else ""
+        variables = variables.with_moments(Moments(now if now.tzinfo else now.replace(tzinfo=UTC), seed))
+        for name, value in raw.get("vars", {}).items():
+            if not NAME.fullmatch(name):
+                message = f"{name!r} cannot be a variable's name"
+                self.problems.append(self.document.problem([*place, "vars", name], message, key=True))
+            self._check_names(value, variables, (*place, "vars", name))
+            variables = variables.extend({name: variables.apply(value)})
+        return variables
+
+    def _build(
+        self,
+        place: Place,
+        at: Place,
+        raw: Mapping[str, Any],
+        id: str,
+        variables: Variables,
+        spec: _format.Scenario,
+        steps: tuple[Step, ...],
+    ) -> Scenario:
+        answers = {**self.data.get("recorder", {}), **(raw.get("recorder") or {})}
+        scripts = msgspec.convert(variables.apply(answers), _format.RecorderScript)
+        freeze = spec.freeze if spec.freeze is not UNSET else self._freeze()
+        return Scenario(
+            self.suite,
+            id,
+            printable(" ".join(spec.name.split())),
+            tuple(dict.fromkeys([*self.data.get("tags", []), *spec.tags])),
+            steps,
+            at,
+            place,
+            self.document.position(at)[0],
+            spec.skip,
+            spec.xfail,
+            self._hook_steps("setup", place, raw, variables),
+            self._hook_steps("teardown", place, raw, variables),
+            {key: _answers(script) for key, script in scripts.items()},
+            tuple(tuple(path.split(".")) for path in [*self.data.get("ignore", []), *spec.ignore]),
+            freeze,
+            _live(spec, raw, variables, steps),
+            "" if spec.serial is UNSET else spec.serial,
+            self._exact(spec),
+            self._invariants(place, raw, variables),
+            self._limit(spec),
+            tuple(tuple(path.split(".")) for path in spec.ignore),
+            tuple(raw.get("recorder") or ()),
+        )
+
+    def _limit(self, spec: _format.Scenario) -> float | None:
+        limit = spec.limit if spec.limit is not UNSET else self.data.get("limit")
+        return None if limit is None else _format.seconds(limit)
+
+    def _exact(self, spec: _format.Scenario) -> frozenset[str]:
+        """What is exact: all, or what the scenario or else the suite says."""
+        exact = spec.exact or self.data.get("exact", False)
+        return frozenset(_RESULTS if exact is True else exact or ())
+
+    def _invariants(self, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Invariant, ...]:
+        """Those of the suite, and those of the scenario."""
+        invariants: list[Invariant] = []
+        for at, written in (((), self.data), (place, raw)):
+            for index, operand in enumerate(written.get("never", ())):
+                invariants.append(Invariant("never", "", variables.apply(operand), (*at, "never", index)))
+            for stage, operand in written.get("always", {}).items():
+                invariants.append(Invariant("always", stage, variables.apply(operand), (*at, "always", stage)))
+        return tuple(invariants)
+
+    def _freeze(self) -> _format.Freeze | None:
+        written = self.data.get("freeze")
+        return msgspec.convert(written, _format.Freeze) if written else None
+
+    def _steps(
+        self, place: Place, raw: Mapping[str, Any], variables: Variables
+    ) -> tuple[dict[str, Any], tuple[Step, ...]]:
+        """The scenario's values with variables applied, and its steps; none where it is one itself."""
+        outer = {k: v for k, v in raw.items() if k not in ("steps", "live", "recorder", "setup", "teardown")}
+        if "steps" not in raw:
+            self._check_names(raw, variables.with_later(_capture_names(raw)), place)
+            values = variables.apply(self._with_defaults(outer))
+            return values | ({"live": raw["live"]} if "live" in raw else {}), ()
+        steps = []
+        later: frozenset[str] = frozenset()
+        inherited = {k: raw[k] for k in ("source", "destination", "stages", "force") if k in raw}
+        for n, written in enumerate(raw["steps"]):
+            at = (*place, "steps", n)
+            scope = variables.with_later(later)
+            self._check_names(written, scope, at)
+            own = {} if "request" in written or "transformation" in written else inherited
+            if {"source", "destination"} & written.keys():
+                own = {k: v for k, v in own.items() if k not in ("source", "destination")}
+            steps.append(self._step(at, self._with_defaults({**own, **written}), scope))
+            later |= _capture_names(written)
+        self._check_names({k: v for k, v in raw.items() if k != "steps"}, variables.with_later(later), place)
+        live = {"live": raw["live"]} if "live" in raw else {}
+        values = {k: v for k, v in variables.apply(outer).items() if k not in inherited}
+        return {**values, **live, "steps": [{}]}, tuple(steps)
+
+    def _step(self, place: Place, raw: dict[str, Any], variables: Variables) -> Step:
+        values = variables.apply(raw)
+        only = {k: v for k, v in values.items() if k in _format.Step.__struct_fields__}
+        try:
+            spec = msgspec.convert(only, _format.Step)
+        except msgspec.ValidationError as error:
+            raise InvalidSuite(_type_problem(error, self.document, place, place)) from error
+        pending = None
+        if variables.later and variables.pending(raw):
+            pending = ({k: v for k, v in raw.items() if k in only}, variables)
+        return Step(spec, values.get("expect", {}), place, pending)
+
+    def _check_names(self, value: Any, variables: Variables, place: Place) -> None:
+        wrong = list(variables.unknown(value, self.document, place))
+        if wrong:
+            raise InvalidSuite(wrong)
+
+    def _hook_steps(self, when: str, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Step, ...]:
+        """The steps of `setup` or `teardown`, the suite's and the scenario's own. A plain event is one to send."""
+        steps = []
+        sources = [((when,), self.data.get(when, [])), ((*place, when), raw.get(when, []))]
+        for at, items in sources if when == "setup" else reversed(sources):
+            for n, item in enumerate(items):
+                where = (*at, n)
+                used = item if at[0] == "scenarios" else self.fixtures.apply(item, where)
+                step = {"send": used} if "type" in used else used
+                self._check_names(used, variables, where)
+                steps.append(self._step(where, self._with_defaults(step), variables))
+        return tuple(steps)
+
+    def _with_defaults(self, step: dict[str, Any]) -> dict[str, Any]:
+        """A step with what the suite says for all of them. Who sends needs no `source` where there is only one."""
+        if "request" in step or "transformation" in step:
+            return step
+        defaults = self.data.get("defaults", {})
+        complete = dict(step)
+        if "send" in step or "calls" in step or "generate" in step:
+            sources = self.suite.workspace.sources
+            source = defaults.get("source") or (next(iter(sources)) if len(sources) == 1 else None)
+            if source and "source" not in step:
+                complete["source"] = source
+            if "destination" in defaults and "destination" not in step:
+                complete["destination"] = defaults["destination"]
+        elif "event" in step:
+            if not {"source", "destination"} & step.keys():
+                kind = next((k for k in ("destination", "source") if k in defaults), "")
+                complete |= {kind: defaults[kind]} if kind else {}
+            complete |= {k: defaults[k] for k in ("stages", "force") if k in defaults and k not in step}
+        return complete
+
+
+def _answers(script: _format.RecorderAnswer | list[_format.RecorderAnswer]) -> tuple[_format.RecorderAnswer, ...]:
+    return tuple(script) if isinstance(script, list) else (script,)
+
+
+def _capture_names(step: Mapping[str, Any]) -> frozenset[str]:
+    """The names that a step captures, as it is written."""
+    expect = step.get("expect")
+    capture = expect.get("capture") if isinstance(expect, dict) else None
+    return frozenset(capture) if isinstance(capture, dict) else frozenset()
+
+
+def _live(spec: _format.Scenario, raw: Mapping[str, Any], variables: Variables, steps: tuple[Step, ...]) -> Live | None:
+    if spec.live is UNSET:
+        return None
+    scope = variables.with_later(frozenset().union(*(_capture_names({"expect": step.expect}) for step in steps)))
+    return Live(
+        "" if spec.live.destination is UNSET else spec.live.destination,
+        _format.seconds(spec.live.within),
+        _format.seconds(spec.live.every),
+        raw["live"].get("verify"),
+        scope,
+    )
+
+
+def _type_problem(error: msgspec.ValidationError, document: Document, place: Place, at: Place) -> Problem:
+    """A variable of the wrong type, as `Expected `bool`, got `str` - at `$.stages.user_transform`` says it."""
+    what, _, where = str(error).partition(" - at `$")
+    steps = [int(s) if s.isdigit() else s for s in re.findall(r"[\w-]+", where)]
+    expected, got = [_KINDS.get(kind, kind) for kind in re.findall("`([^`]+)`", what)[:2]] or ("something else", "this")
+    row = "" if at == place else f" in the row at {document.where(at)}"
+    return document.problem([*place, *steps], f"must be {expected}, and the variable is {got}{row}")
+
+
+def _same_ids(suite: Suite) -> Iterator[Problem]:
+    first: dict[str, Scenario] = {}
+    for scenario in suite.scenarios:
+        other = first.setdefault(scenario.id, scenario)
+        if other is not scenario:
+            message = (
+                f"the scenario in line {other.line} has the id {scenario.id!r} already: give one of them another `id`"
+            )
+            yield suite.document.problem(scenario.place, message)
+
+
+def _slug(name: str) -> str:
+    """A name as an id: letters, digits and hyphens, so that it can be typed, selected and put in a report."""
+    plain = unicodedata.normalize("NFKD", names_in(name)).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9_.]+", "-", plain).strip("-.")

@@ -1,0 +1,75 @@
+"""Attempts to bring events to one destination, through the stages of the pipeline."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Pipeline, Route
+from svctoolkit.server.worker.call import Call
+from svctoolkit.server.worker.loads import load
+from svctoolkit.server.worker.preparation import prepare
+from svctoolkit.server.worker.task import Outcome, Step, Task
+from svctoolkit.server.worker.wire import Wire
+
+_LOG = logging.getLogger("svctoolkit.delivery")
+
+
+class Attempts:
+    """Makes attempts with the stages, routes and transport of a pipeline.
+
+    `masked` hides secrets in what is kept of the exchanges, for stores that outlive the process.
+    """
+
+    def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], *, masked: bool) -> None:
+        self._pipeline, self._clock, self._masked = pipeline, clock, masked
+
+    def __call__(self, tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Json]], key: str) -> Iterator[Step]:
+        """What happens, step by step, until every task has its outcome. Whatever goes wrong is one: nothing is raised.
+
+        `events` are those of the tasks that have no jobs yet. Who stops listening leaves the rest as it is.
+        """
+        without = dict.fromkeys(tasks)
+        try:
+            for step in self._steps(tasks, events, key):
+                for task, _ in step.outcomes:
+                    del without[task]
+                yield step
+        except ToolkitError as error:
+            reason = self._pipeline.workspace.masker.text(str(error))
+            yield Step((), [(task, Outcome("failed", "routing", reason)) for task in without])
+        except Exception as error:  # noqa: BLE001 - a bug here must not stop the lane
+            _LOG.exception("delivery of events %s to %s", ", ".join(str(task.seq) for task in without), key)
+            outcome = Outcome("failed", "svctoolkit", f"this is a bug in svctoolkit: {type(error).__name__}")
+            yield Step((), [(task, outcome) for task in without])
+
+    def _steps(self, tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Any]], key: str) -> Iterator[Step]:
+        workspace = self._pipeline.workspace
+        route = self._pipeline.route(workspace.destination(key))
+        if route.tables is not None:
+            yield from load(tasks, events, route, self._pipeline, self._clock, masked=self._masked)
+            return
+        fresh = [task for task in tasks if task.jobs is None]
+        if fresh:
+            settled = [*prepare(fresh, events, route, self._pipeline, masked=self._masked)]
+            if settled:
+                yield Step((), settled)
+        wire = Wire(self._pipeline, route, self._clock, masked=self._masked)
+        size = workspace.delivery.batch.jobs if workspace.delivery.batch else 1
+        yield from Call(route, wire, self._pipeline.context_of(route), size, self._hear(route)).steps(tasks)
+
+    def _hear(self, route: Route) -> Callable[[str], None]:
+        """Does what answers say of the account that a destination with OAuth delivers with."""
+
+        def hear(mark: str) -> None:
+            account = self._pipeline.workspace.account_of(route.destination)
+            if account is not None and mark == "REFRESH_TOKEN":
+                account.renew()
+            elif account is not None and mark == "AUTH_STATUS_INACTIVE":
+                account.active = False
+
+        return hear

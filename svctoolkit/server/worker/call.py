@@ -1,0 +1,193 @@
+"""A call of the router: jobs of one destination, the requests that they share, and what the answers mean for each.
+
+The rules are the service's. Requests go out in the order of their first job. Of a user whose job failed, nothing more
+is sent in this call. A request that may succeed later ends its batch; one that never will ends it only where nobody
+reads the answers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import msgspec
+
+from svctoolkit.delivery import Delivered
+from svctoolkit.destinations import Context, JobOutcome, Reply, outcome_of_status
+from svctoolkit.destinations import Outcome as RequestOutcome
+from svctoolkit.pipeline import Route
+from svctoolkit.server.worker.task import Exchange, Job, Outcome, Step, Task
+from svctoolkit.server.worker.wire import Wire, reason_of
+
+_RETRIED = ("retry", "throttle")
+#: The destination itself puts the request off: nothing but the age of the event counts.
+_PUT_OFF = (408, 429, 599)
+_LOG = logging.getLogger("svctoolkit.delivery")
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Jobs that share their requests, or that are refused for the same reason."""
+
+    jobs: Sequence[Job]
+    ids: Sequence[int]  # what the mapping knows them by: it may be part of the payloads
+    payloads: Sequence[Mapping[str, Any]]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What became of one job. `held`: it was not sent, because an earlier job of its user failed."""
+
+    job: Job
+    kind: Literal["delivered", "retry", "abort", "throttle", "held", "refused"]
+    reason: str = ""
+    wait: float | None = None
+    throttled: bool = False
+
+
+class Call:
+    """`size` is how many jobs the router sees together; `on_auth` hears what answers say of the destination's login."""
+
+    def __init__(self, route: Route, wire: Wire, context: Context, size: int, on_auth: Callable[[str], None]) -> None:
+        self._route, self._wire, self._context, self._size = route, wire, context, size
+        self._on_auth = on_auth
+        self._failed: set[str] = set()  # users
+        self._counted: set[str] = set()  # users of whose failure one event bears the attempt
+        self._open: Counter[Task] = Counter()
+        self._verdicts: dict[Task, list[_Verdict]] = {}
+        self._last: dict[Task, tuple[Exchange, int]] = {}
+        self._requests: Counter[Task] = Counter()
+
+    def steps(self, tasks: Sequence[Task]) -> Iterator[Step]:
+        """Deliver the jobs of the tasks, request by request."""
+        jobs = [job for task in tasks for job in task.jobs or ()]
+        self._open.update(job.task for job in jobs)
+        for start in range(0, len(jobs), self._size):
+            for batch in self._batches(jobs[start : start + self._size]):
+                exchanges: list[Exchange] = []
+                for verdict in self._deliver(batch, exchanges):
+                    task = verdict.job.task
+                    self._verdicts.setdefault(task, []).append(verdict)
+                    self._open[task] -= 1
+                    if verdict.kind in (*_RETRIED, "held"):
+                        self._failed.add(task.owner)
+                certain = [task for task in dict.fromkeys(job.task for job in batch.jobs) if not self._open[task]]
+                yield Step(exchanges, [(task, self._outcome(task)) for task in certain])
+
+    def _batches(self, jobs: Sequence[Job]) -> list[_Batch]:
+        mapping = self._route.mapping
+        if mapping is None or not self._route.at_router:
+            return [_Batch([job], [0], [job.payload]) for job in jobs if job.payload is not None]
+        account = self._context.metadata
+        contexts = [msgspec.structs.replace(self._context, metadata={**account, **_metadata(job)}) for job in jobs]
+        events = [(place, job.event) for place, job in enumerate(jobs)]
+        results = sorted(mapping.batches(events, contexts), key=lambda result: min(result.jobs))
+        if sorted(place for result in results for place in result.jobs) != list(range(len(jobs))):
+            raise AssertionError("the mapping's batches do not have each job once")
+        return [_Batch([jobs[place] for place in r.jobs], r.jobs, r.payloads, r.error) for r in results]
+
+    def _deliver(self, batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
+        if batch.error is not None:
+            reason = self._route.masker.text(batch.error)
+            return [_Verdict(job, "refused", reason) for job in batch.jobs]
+        if any(job.task.owner in self._failed for job in batch.jobs):
+            return [_Verdict(job, "held") for job in batch.jobs]
+        verdicts = [_Verdict(job, "delivered") for job in batch.jobs]
+        for payload in batch.payloads:
+            earlier, verdicts = verdicts, self._send(payload, batch, exchanges)
+            if any(verdict.kind in _RETRIED for verdict in verdicts):
+                return verdicts if len(batch.payloads) == 1 else _all_fail(verdicts)
+            if verdicts[0].kind == "abort" and not self._route.type.judges:
+                return verdicts
+            verdicts = [_after(*pair) for pair in zip(earlier, verdicts, strict=True)]
+        return verdicts
+
+    def _send(self, payload: Mapping[str, Any], batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
+        tasks = [job.task for job in batch.jobs]
+        answer = self._wire.send(payload, tasks, tuple(str(job.event.get("messageId")) for job in batch.jobs))
+        exchange = self._wire.exchange(payload, answer, tasks, self._requests[tasks[0]])
+        self._requests[tasks[0]] += 1
+        exchanges.append(exchange)
+        for place, task in reversed([*enumerate(tasks)]):
+            self._last[task] = exchange, place
+        outcome = self._judge(payload, answer, batch)
+        self._on_auth(outcome.auth)
+        each = outcome.jobs or [JobOutcome(outcome.outcome, outcome.message)] * len(tasks)
+        wait = self._wire.wait(answer)
+        verdicts = []
+        for job, of_job in zip(batch.jobs, each, strict=True):
+            job.alone = job.alone or of_job.alone
+            put_off = of_job.outcome == "throttle" or answer.status in _PUT_OFF
+            reason = self._route.masker.text(of_job.message or outcome.message)
+            verdicts.append(_Verdict(job, of_job.outcome, reason, wait, put_off))
+        return verdicts
+
+    def _judge(self, payload: Mapping[str, Any], answer: Delivered, batch: _Batch) -> RequestOutcome:
+        """What the answer means; in words of the destination where its type has none."""
+        kind, reply = self._route.type, Reply(answer.status, answer.headers, answer.response)
+        own = None
+        if kind.judges and answer.error is None:
+            sent = {**payload, "destinationConfig": self._route.destination.config}
+            try:
+                own = kind.judgement(sent, [reply], batch.ids, [_metadata(job) for job in batch.jobs])
+            except Exception as error:  # noqa: BLE001 - an answer that nobody expected, which the service tries again
+                _LOG.warning("an answer of %s cannot be read: %r", self._route.destination.key, error)
+                return RequestOutcome("retry", f"the destination's answer cannot be read: {reason_of(answer)}")
+        if own is not None:
+            return own
+        by_status = outcome_of_status(reply)
+        return RequestOutcome(by_status.outcome, "" if by_status.outcome == "delivered" else reason_of(answer))
+
+    def _outcome(self, task: Task) -> Outcome:
+        verdicts = self._verdicts.pop(task)
+        task.jobs = [verdict.job for verdict in verdicts if verdict.kind in (*_RETRIED, "held")]
+        exchange, place = self._last.get(task, (None, 0))
+        for verdict in verdicts:
+            if verdict.kind in ("abort", "refused"):
+                by = "send_to_destination" if verdict.kind == "abort" else "dest_transform"
+                task.failure = task.failure or (by, verdict.reason)
+        failed = next((verdict for verdict in verdicts if verdict.kind in _RETRIED), None)
+        if failed is not None:
+            first = task.owner not in self._counted
+            self._counted.add(task.owner)
+            return Outcome(
+                "pending",
+                "send_to_destination",
+                failed.reason,
+                again=True,
+                wait=failed.wait,
+                throttled=failed.throttled,
+                attempted=first,
+                kind="throttle" if failed.kind == "throttle" else "retry",
+                exchange=exchange,
+                place=place,
+            )
+        if task.jobs:
+            return Outcome("pending", again=True, attempted=False, exchange=exchange, place=place)
+        if task.failure:
+            by, reason = task.failure
+            return Outcome("failed", by, reason, kind="abort", exchange=exchange, place=place)
+        reason = next((verdict.reason for verdict in verdicts if verdict.reason), "")
+        return Outcome("delivered", "", reason, kind="delivered", exchange=exchange, place=place)
+
+
+def _all_fail(verdicts: Sequence[_Verdict]) -> list[_Verdict]:
+    """A request that is tried again takes the whole batch with it: none of its jobs has all of its requests."""
+    cause = next(verdict for verdict in verdicts if verdict.kind in _RETRIED)
+    return [replace(cause, job=verdict.job) for verdict in verdicts]
+
+
+def _after(earlier: _Verdict, verdict: _Verdict) -> _Verdict:
+    """The last request decides; that one before it was refused is told."""
+    if earlier.kind != "abort" or verdict.kind != "delivered":
+        return verdict
+    return replace(verdict, reason=f"a request before the last was refused: {earlier.reason}")
+
+
+def _metadata(job: Job) -> dict[str, Any]:
+    alone = {"dontBatch": True} if job.alone else {}
+    return {"userId": job.task.owner, **alone}

@@ -1,0 +1,66 @@
+"""How a data plane works, as its workspace says at the moment."""
+
+from __future__ import annotations
+
+from svctoolkit.server.store.retention import Retention
+from svctoolkit.server.worker.backoff import Backoff, backoff_of
+from svctoolkit.workspace import PlaneLimits, Workspace
+
+_IN_MEMORY = Retention(events=20_000, seconds=float("inf"))
+
+
+class Knobs:
+    """Each is asked for where it is used, so that a change of the workspace counts at once. What is given stays."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        in_file: bool,
+        backoff: Backoff | None = None,
+        width: int | None = None,
+        window: float | None = None,
+        retention: Retention | None = None,
+        lenient: bool | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._backoff, self._width, self._window = backoff, width, window
+        self._retention, self._lenient = retention, lenient
+        self._default_retention = Retention() if in_file else _IN_MEMORY
+        self._own_backoff: tuple[object, Backoff] | None = None
+
+    @property
+    def backoff(self) -> Backoff:
+        if self._backoff is not None:
+            return self._backoff
+        delivery = self._workspace.delivery
+        state = delivery.profile, tuple(delivery.backoff.items())
+        if self._own_backoff is None or self._own_backoff[0] != state:
+            self._own_backoff = state, backoff_of(delivery.profile, delivery.backoff)
+        return self._own_backoff[1]
+
+    @property
+    def width(self) -> int:
+        """Requests that a destination gets at a time."""
+        return self._workspace.delivery.width if self._width is None else self._width
+
+    @property
+    def window(self) -> float:
+        """Seconds that a `messageId` counts as known."""
+        return self._workspace.data_plane.window if self._window is None else self._window
+
+    @property
+    def retention(self) -> Retention:
+        if self._retention is not None:
+            return self._retention
+        settings, default = self._workspace.data_plane, self._default_retention
+        return Retention(settings.events or default.events, settings.seconds or default.seconds)
+
+    @property
+    def lenient(self) -> bool:
+        """Whether a bad event of a batch is set aside, and the rest taken."""
+        return self._workspace.data_plane.lenient if self._lenient is None else self._lenient
+
+    @property
+    def limits(self) -> PlaneLimits:
+        return self._workspace.data_plane.limits

@@ -1,0 +1,89 @@
+"""From an event to the jobs that the router delivers: the user transformation, and what the processor maps itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Pipeline, Route, Stages, run_many
+from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
+from svctoolkit.server.worker.task import Job, Outcome, Task
+
+#: Of a type that is transformed at the router the event itself is the job.
+_BEFORE_ROUTER = Stages(dest_transform=False)
+
+
+def prepare(
+    tasks: Sequence[Task],
+    events: Mapping[Task, Mapping[str, Json]],
+    route: Route,
+    pipeline: Pipeline,
+    *,
+    masked: bool,
+) -> Iterator[tuple[Task, Outcome]]:
+    """Give the tasks their jobs, with one call of the user's code; the outcomes of those that have none.
+
+    What a source is called may show in its events' metadata, so those of different sources have calls of their own.
+    `masked` hides secrets in what is kept of the transformed events.
+    """
+    stages = _BEFORE_ROUTER if route.at_router else Stages()
+    context, sender = pipeline.context_of(route), pipeline.sender()
+    for source in dict.fromkeys(task.source for task in tasks):
+        members = [task for task in tasks if task.source == source]
+        inputs = [events[task] for task in members]
+        sent_by = pipeline.workspace.sources.get(source)
+        results = run_many(inputs, route, stages, sender, [context] * len(members), sent_by)
+        for task, of_task in zip(members, results, strict=True):
+            outcome = _prepare(task, of_task, route, masked=masked)
+            if outcome is not None:
+                yield task, outcome
+
+
+def _prepare(task: Task, results: Sequence[EventResult], route: Route, *, masked: bool) -> Outcome | None:
+    task.transformed = transformed_events(results, route, masked=masked)
+    refused = [refusal for result in results for refusal in refusals(result)]
+    task.jobs = [job for result in results for job in _jobs(task, result, route)]
+    task.failure = next(((by, reason) for by, reason, dropped in refused if not dropped), None)
+    if task.jobs:
+        return None
+    if refused:
+        by, reason, dropped = refused[0]
+        return Outcome("dropped" if dropped else "failed", by, reason)
+    if route.mapping is None:
+        return Outcome("unmapped", "dest_transform", route.unmapped)
+    return Outcome("filtered", "dest_transform", "the mapping sends nothing for this event")
+
+
+def transformed_events(
+    results: Sequence[EventResult], route: Route, *, masked: bool
+) -> list[Mapping[str, Json]] | None:
+    """What the user transformation made of an event, to be kept; None without one."""
+    if route.transformation is None:
+        return None
+    events = [result.user_transformed_payload for result in results]
+    outputs = [event for event in events if event is not ABSENT and error_of(event) is None]
+    return [route.masker.mask(event) for event in outputs] if masked else outputs
+
+
+def refusals(result: EventResult) -> Iterator[tuple[str, str, bool]]:
+    """Stage, reason, and whether the user's code dropped the event."""
+    error = error_of(result.user_transformed_payload)
+    if error is not None and error != NO_TRANSFORMATION:
+        yield "user_transform", error, result.dropped
+        return
+    error = error_of(result.dest_transformed_payload)
+    if error is not None:
+        yield "dest_transform", error, False
+
+
+def _jobs(task: Task, result: EventResult, route: Route) -> Iterator[Job]:
+    if not route.at_router:
+        yield from (Job(task, result.event, payload) for payload in result.payloads)
+        return
+    if route.mapping is None:
+        return
+    error = error_of(result.user_transformed_payload)
+    if error is None and result.user_transformed_payload is not ABSENT:
+        yield Job(task, result.user_transformed_payload, alone=task.alone)
+    elif error == NO_TRANSFORMATION:
+        yield Job(task, result.event, alone=task.alone)

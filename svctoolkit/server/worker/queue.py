@@ -1,0 +1,97 @@
+"""The events that wait for one destination, by user: who may go next, in the order of the events."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import insort
+from collections import Counter, deque
+from collections.abc import Set as AbstractSet
+
+from svctoolkit.server.worker.task import Task
+
+
+class Queue:
+    """Of each user either nothing is under way, and the first events may go, or the first ones are under way.
+
+    `ready` counts the events that may go, by run.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, deque[Task]] = {}
+        self._runs: dict[str, Counter[str]] = {}  # the events of each user, by run
+        self._under_way: dict[str, int] = {}  # how many from the front, also those that wait for their next attempt
+        self._heads: list[tuple[int, str]] = []  # a heap of the first events of the users who are ready
+        self.ready: Counter[str] = Counter()
+
+    def push(self, task: Task) -> None:
+        """Add an event, mostly the newest of its user."""
+        waiting = self._tasks.get(task.owner)
+        if waiting is None:
+            self._tasks[task.owner] = deque([task])
+            heapq.heappush(self._heads, (task.seq, task.owner))
+        elif not waiting or waiting[-1].seq < task.seq:
+            waiting.append(task)
+        else:  # an old event that is tried anew; those under way stay in front
+            insort(waiting, task, lo=self._under_way.get(task.owner, 0), key=lambda other: other.seq)
+        self._runs.setdefault(task.owner, Counter())[task.run] += 1
+        if task.owner not in self._under_way:
+            self.ready[task.run] += 1
+
+    def is_under_way(self, owner: str) -> bool:
+        """Whether something of this user is, or waits for its next attempt."""
+        return owner in self._under_way
+
+    def last(self, owner: str) -> int:
+        """The seq of the last event of a user; 0 if there is none."""
+        waiting = self._tasks.get(owner)
+        return waiting[-1].seq if waiting else 0
+
+    def cut(self, owner: str) -> list[Task]:
+        """Give up the events of a user that are not under way."""
+        waiting, number = self._tasks[owner], self._under_way.get(owner, 0)
+        gone = [waiting.pop() for _ in range(len(waiting) - number)]
+        self._runs[owner] -= Counter(task.run for task in gone)
+        return gone
+
+    def take(self, limit: int, runs: AbstractSet[str] | None) -> list[Task]:
+        """The next events of one run, in order, at most `limit`. `runs`: which ones may go, None for any."""
+        call: list[Task] = []
+        taken: Counter[str] = Counter()
+        following: list[tuple[int, str]] = []  # the next events of users who are in the call already
+        others: list[tuple[int, str]] = []  # users whose next event belongs to another run
+        while len(call) < limit and (self._heads or following):
+            from_heads = not following or (self._heads and self._heads[0] < following[0])
+            entry = heapq.heappop(self._heads if from_heads else following)
+            _, owner = entry
+            waiting, place = self._tasks[owner], taken[owner]
+            task = waiting[place]
+            if task.run != call[0].run if call else runs is not None and task.run not in runs:
+                if from_heads:
+                    others.append(entry)
+                continue
+            call.append(task)
+            taken[owner] += 1
+            if place + 1 < len(waiting):
+                heapq.heappush(following, (waiting[place + 1].seq, owner))
+        for entry in others:
+            heapq.heappush(self._heads, entry)
+        for owner, number in taken.items():
+            self._under_way[owner] = number
+            self.ready -= self._runs[owner]
+        return call
+
+    def remove(self, task: Task) -> None:
+        """An event that was under way is settled."""
+        self._tasks[task.owner].remove(task)
+        self._runs[task.owner][task.run] -= 1
+        self._under_way[task.owner] -= 1
+
+    def release(self, owner: str) -> None:
+        """Nothing of this user is under way any more: the first event that is left may go."""
+        self._under_way.pop(owner, None)
+        waiting = self._tasks[owner]
+        if not waiting:
+            del self._tasks[owner], self._runs[owner]
+            return
+        heapq.heappush(self._heads, (waiting[0].seq, owner))
+        self.ready += self._runs[owner]

@@ -1,0 +1,106 @@
+"""What goes over the wire for a call, and what is kept of it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from svctoolkit.delivery import Delivered, HttpRequest, HttpResponse, Recorder, Sender, Transport
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Pipeline, Route
+from svctoolkit.retries import retry_after
+from svctoolkit.server.worker.task import Exchange, Task
+from svctoolkit.url_secrets import mask_http
+
+_HEAD = 65_536  # bytes that are kept of an answer that is too large to be kept
+
+
+class Wire:
+    """Sends payloads for some tasks, and tells the recorder whose requests they are.
+
+    `masked` hides secrets in what is kept, for stores that outlive the process.
+    """
+
+    def __init__(self, pipeline: Pipeline, route: Route, clock: Callable[[], datetime], *, masked: bool) -> None:
+        self._transport: Transport = pipeline.transport()
+        self._route, self._clock, self._masked = route, clock, masked
+        self._sender = Sender(self._carry, timeout=pipeline.workspace.delivery.timeout)
+        self._limit = pipeline.workspace.data_plane.limits.answer
+        self._run, self._events = "", tuple[str, ...]()
+        self._large: str | None = None  # the start of an answer that is too large to be kept
+
+    def send(self, payload: Mapping[str, Json], tasks: Sequence[Task], events: tuple[str, ...]) -> Delivered:
+        """The answer; a failure is one. `events` are the message ids of the tasks."""
+        self._run, self._events, self._large = tasks[0].run, events, None
+        return self._sender.send(payload)
+
+    def wait(self, answer: Delivered) -> float | None:
+        """The seconds that an answer asks to wait before the next attempt."""
+        return retry_after(answer.headers.get("retry-after", ""), self._clock().timestamp())
+
+    def exchange(self, payload: Mapping[str, Json], answer: Delivered, tasks: Sequence[Task], part: int) -> Exchange:
+        """What is kept of the request that was sent last."""
+        data: dict[str, Any] = {
+            "payload": payload,
+            "request": _request_members(answer.request),
+            "response": answer.response if self._large is None else self._large,
+            "headers": dict(answer.headers),
+            "error": error_text(answer),
+            "milliseconds": round(answer.milliseconds, 3) if answer.network_failure or answer.error is None else 0.0,
+        }
+        if self._masked:
+            data = mask_http(self._route.masker.mask(data))
+        return Exchange(tasks, tasks[0].attempts + 1, part, answer.status, self._clock().timestamp(), data)
+
+    def _carry(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
+        answer = self._answer(request, timeout)
+        if len(answer.body) > self._limit:
+            size = min(_HEAD, self._limit)
+            head = answer.body[:size].decode("utf-8", "replace")
+            self._large = f"{head}... (the answer has {len(answer.body):,} bytes; the first {size:,} are kept)"
+        return answer
+
+    def _answer(self, request: HttpRequest, timeout: float) -> HttpResponse:
+        if not isinstance(self._transport, Recorder):
+            return self._transport(request, timeout=timeout)
+        return self._transport.exchange(
+            request,
+            timeout=timeout,
+            destination=self._route.destination.key,
+            run=self._run,
+            events=self._events,
+            server=self._route.answer,
+        )
+
+
+def error_text(answer: Delivered) -> str:
+    """Why no answer came, or an empty text."""
+    return str(answer.error) if answer.error is not None else ""
+
+
+def reason_of(answer: Delivered) -> str:
+    """What an answer says of an error, for people."""
+    if answer.error is not None:
+        return str(answer.error)
+    text = answer.response if isinstance(answer.response, str) else _message(answer.response)
+    return f"the destination answered {answer.status}" + (f": {text[:200]}" if text else "")
+
+
+def _message(response: Any) -> str:
+    """What an answer says of an error, where it has one of the usual forms."""
+    if isinstance(response, Mapping):
+        error = response.get("error", response.get("message", ""))
+        if isinstance(error, Mapping):
+            error = error.get("message", "")
+        return error if isinstance(error, str) else ""
+    return ""
+
+
+def _request_members(request: HttpRequest) -> dict[str, Any]:
+    try:
+        body = request.body.decode()
+    except UnicodeDecodeError:
+        body = "base64:" + base64.b64encode(request.body).decode()
+    return {"method": request.method, "url": request.url, "headers": dict(request.headers), "body": body}

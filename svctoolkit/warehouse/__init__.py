@@ -1,0 +1,72 @@
+"""What an event becomes in a data warehouse.
+
+>>> event = {"type": "track", "messageId": "m1", "event": "Order Completed", "properties": {"orderId": "A-1"}}
+>>> [row["table"] for row in rows(event, "SNOWFLAKE")]
+['TRACKS', 'ORDER_COMPLETED']
+>>> [(c.name, c.path, c.column_type) for c in explain(event, "BQ").columns][0]
+('event_text', 'event', 'STRING')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+
+from svctoolkit.json_types import Json
+from svctoolkit.warehouse.diff import Diff, diff
+from svctoolkit.warehouse.providers import PROVIDERS, Provider, is_warehouse, provider
+from svctoolkit.warehouse.rows.explain import Column, Explanation, explain
+from svctoolkit.warehouse.rows.notes import Loss, Notes
+from svctoolkit.warehouse.rows.tables import Entry, Metadata, Row, Tables
+from svctoolkit.warehouse.rows.values import is_blank
+from svctoolkit.warehouse.warehouse import Warehouse
+
+__all__ = [
+    "PROVIDERS",
+    "Column",
+    "Diff",
+    "Entry",
+    "Explanation",
+    "Loss",
+    "Metadata",
+    "Notes",
+    "Provider",
+    "Row",
+    "Tables",
+    "Warehouse",
+    "diff",
+    "explain",
+    "is_blank",
+    "is_warehouse",
+    "provider",
+    "rows",
+]
+
+
+def rows(
+    event: Mapping[str, Json],
+    provider: str,
+    config: Mapping[str, Json] | None = None,
+    clock: str | datetime | None = None,
+    *,
+    metadata: Mapping[str, Json] | None = None,
+    settings: Mapping[str, Json] | None = None,
+) -> list[Row]:
+    """The rows of an event in the tables of a warehouse, as the service makes them: `{table, columns, data}`.
+
+    - `provider`: the destination type (`"SNOWFLAKE"`), in any case; `config`: the destination's configuration
+    - `clock`: now, for events that do not say when they were received
+    - `metadata`: `sourceId sourceType sourceCategory destinationId destinationType receivedAt`
+    - `settings`: the operator's, `id_resolution` (false) and `max_columns` (1600)
+
+    Raises `UnknownName` for a provider that there is not, `ConfigError` for a setting, and `EventError` for an event
+    that the service refuses: an unknown type, a context that is no object, a record without id, too many columns.
+    """
+    tables = Tables(provider, config, settings=settings) if config or settings else _tables(provider)
+    return tables.rows(event, clock, Metadata.of(metadata) if metadata else None)
+
+
+@cache
+def _tables(provider: str) -> Tables:
+    return Tables(provider)

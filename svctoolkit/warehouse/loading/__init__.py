@@ -1,0 +1,4 @@
+"""Rows into an embedded DuckDB, by the rules of the service's loader.
+
+staged rows -> schema of the upload -> DDL -> values that fit their columns, and discards -> merge or append
+"""

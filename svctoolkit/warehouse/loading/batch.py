@@ -1,0 +1,174 @@
+"""The rows of one table in one load, turned into columns whose values fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from svctoolkit.warehouse.loading.convert import convert, cut, text_of
+from svctoolkit.warehouse.loading.staging import Catalogue, Origin, Staged
+from svctoolkit.warehouse.rows.notes import Loss
+from svctoolkit.warehouse.rows.values import is_long, json_text
+
+_CONTAINERS = (list, tuple, dict)
+_MOST_LOSSES = 10_000  # of a load that are told one by one
+
+
+@dataclass(slots=True)
+class Conflict:
+    """A column that got values of another type: how many, and from which event and field first."""
+
+    table: str
+    column: str
+    column_type: str
+    type: str
+    made_by: Origin
+    first: Origin
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Batch:
+    """A table's columns in one load: equally long lists of values, None where a row has none."""
+
+    table: str
+    columns: dict[str, list[Any]]
+    types: Mapping[str, str]
+    length: int
+
+    def take(self, places: Sequence[int]) -> Batch:
+        """Only the rows at these places."""
+        if len(places) == self.length:
+            return self
+        columns = {name: [values[place] for place in places] for name, values in self.columns.items()}
+        return Batch(self.table, columns, self.types, len(places))
+
+
+@dataclass(slots=True)
+class Report:
+    """What conversion gives beside the values."""
+
+    discards: list[dict[str, Any]] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    more_losses: int = 0  # values that did not fit their columns, beyond those that are told one by one
+    conflicts: dict[tuple[str, str, str], Conflict] = field(default_factory=dict)
+
+
+def make_batch(rows: Sequence[Staged], catalogue: Catalogue, now: str, report: Report) -> Batch:
+    """The rows of one table, by the types of its columns. What is lost goes into the report."""
+    table = rows[0].table
+    types = catalogue.schema[table]
+    name = catalogue.name
+    shapes = list({id(row.columns): row.columns for row in rows}.values())  # rows alike share one
+    columns: dict[str, list[Any]] = {}
+    for column, kind in types.items():
+        sent = {shape[column] for shape in shapes if column in shape}
+        if sent:
+            columns[column] = _values(rows, column, kind, sent, catalogue, report)
+    for column in (name("uuid_ts"), "loaded_at"):
+        if column in columns:
+            columns[column] = [now if types[column] == "datetime" else None] * len(rows)
+    return Batch(table, columns, types, len(rows))
+
+
+def _values(
+    rows: Sequence[Staged], column: str, kind: str, sent: set[str], catalogue: Catalogue, report: Report
+) -> list[Any]:
+    values = [row.data.get(column) for row in rows]
+    if sent != {kind}:
+        for place, row in enumerate(rows):
+            type_ = row.columns.get(column, kind)
+            if type_ != kind and values[place] is not None:
+                values[place] = _convert(row, column, kind, values[place], catalogue, report)
+    if kind in ("string", "text", "json"):
+        return _texts(rows, column, kind, values, catalogue.provider.text_limit, report)
+    if kind == "int":
+        return [_integer(rows[i], column, v, report) if type(v) is float else v for i, v in enumerate(values)]
+    return values
+
+
+def _convert(row: Staged, column: str, kind: str, value: Any, catalogue: Catalogue, report: Report) -> Any:
+    type_ = row.columns[column]
+    stored, loss = convert(kind, type_, value)
+    origin = catalogue.origins.get((row.table, column), Origin("", ""))
+    path = row.paths.get(column, "")
+    if loss:
+        conflict = report.conflicts.setdefault(
+            (row.table, column, type_),
+            Conflict(row.table, column, kind, type_, origin, Origin(row.event_id, path)),
+        )
+        conflict.count += 1
+    if loss and len(report.losses) >= _MOST_LOSSES:
+        report.more_losses += 1
+    elif loss:
+        field = f"{origin.path} of " if origin.path else ""
+        origin_words = f", as {field}event {origin.event_id} made it" if origin.event_id else ""
+        becomes = "NULL" if stored is None else text_of(stored)
+        said = f"{_short(value)} is {type_}, the column {column} {kind}{origin_words}: it becomes {becomes}"
+        report.losses.append(Loss(path or column, column, row.table, loss, said, row.event_id))
+    if loss == "null":
+        _discard(row, column, value, f"incompatible schema conversion from {kind} to {type_}", catalogue, report)
+    return stored
+
+
+def _discard(row: Staged, column: str, value: Any, reason: str, catalogue: Catalogue, report: Report) -> None:
+    """A line of `rudder_discards`: only of rows that say which they are."""
+    name = catalogue.name
+    id, received = row.data.get(name("id")), row.data.get(name("received_at"))
+    if id is not None and received is not None:
+        text = json_text(value) if isinstance(value, _CONTAINERS) else text_of(value)
+        members = (row.table, text_of(id), column, text, reason, received)
+        names = ("table_name", "row_id", "column_name", "column_value", "reason", "received_at")
+        report.discards.append({name(key): member for key, member in zip(names, members, strict=True)})
+
+
+def _integer(row: Staged, column: str, value: float, report: Report) -> int:
+    """A number typed int beyond 64 bits."""
+    stored = cut(value)
+    said = f"{value:.17g} has more than 64 bits: {stored} is stored. Send it as a text"
+    report.losses.append(Loss(row.paths.get(column, column), column, row.table, "rounded", said, row.event_id))
+    return stored
+
+
+def _texts(rows: Sequence[Staged], column: str, kind: str, values: list[Any], limit: int, report: Report) -> list[Any]:
+    """Lists and objects as JSON; texts that are too long for the provider's column cut."""
+    kinds = {type(value) for value in values}
+    if kinds - {str, type(None)}:
+        values = [
+            value
+            if value is None or type(value) is str
+            else json_text(value)
+            if type(value) in _CONTAINERS
+            else text_of(value)
+            for value in values
+        ]
+    if kind == "json" or not limit:
+        return values
+    for place, value in enumerate(values):
+        if value is not None and is_long(value, limit):
+            row, values[place] = rows[place], value[:limit]
+            said = f"its {len(value):,} characters are cut to {limit}, the length of the column {column}"
+            report.losses.append(Loss(row.paths.get(column, column), column, row.table, "cut", said, row.event_id))
+    return values
+
+
+def _short(value: Any) -> str:
+    text = json_text(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def newest(batch: Batch, id: str, received: str) -> list[int]:
+    """The places of the newest row of each id; rows without one all stay. Of equally new ones the later wins."""
+    ids = batch.columns.get(id)
+    if ids is None:
+        return list(range(batch.length))
+    times = batch.columns.get(received) or [None] * batch.length
+    best: dict[Any, int] = {}
+    places: list[int] = []
+    for place, key in enumerate(ids):
+        if key is None:
+            places.append(place)
+        elif key not in best or str(times[place] or "") >= str(times[best[key]] or ""):
+            best[key] = place
+    return sorted([*places, *best.values()])

@@ -1,0 +1,184 @@
+"""An object of the event, flattened into columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Set
+from typing import Any
+
+from svctoolkit.json_types import Json
+from svctoolkit.warehouse.providers import Provider
+from svctoolkit.warehouse.rows.names import Names
+from svctoolkit.warehouse.rows.notes import Columns, Notes
+from svctoolkit.warehouse.rows.options import JsonPaths
+from svctoolkit.warehouse.rows.values import as_double, is_blank, is_long, json_text, moment, utc
+
+_CLOUD_LEVELS = 3  # below this one, objects of cloud sources stay together as JSON text
+_FINE = re.compile(r"\.\d{3}\d*[1-9]")  # finer than milliseconds
+_PLAIN = frozenset({str, int, float, bool, type(None), list})
+
+
+class Flattener:
+    """Turns objects of one event into columns, by the event's options.
+
+    `reserved` are the columns of ours that this type of event has, as the provider writes them: fields that would have
+    such a name are dropped. With `notes`, that and every other loss is noted, and where each column came from.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        names: Names,
+        json_paths: JsonPaths,
+        *,
+        event_type: str,
+        reserved: Set[str],
+        is_cloud: bool,
+        notes: Notes | None,
+    ) -> None:
+        self._provider, self._names, self._json_paths = provider, names, json_paths or None
+        self._type, self._reserved, self._is_cloud, self._notes = event_type, reserved, is_cloud, notes
+
+    def flatten(self, value: Json, path: str, into: Columns, prefix: str = "") -> None:
+        """Add the members of `value`, which stands at `path` of the event; `prefix` begins the columns' names."""
+        if isinstance(value, Mapping):
+            root = f"{self._type}_{path.replace('.', '_')}_"
+            self._object(value, into, prefix, root, path, 0, 2 + path.count("."))
+        elif self._notes and not is_blank(value):
+            self._notes.add("shapeless", path, "", f"{path} is no object: nothing of it is stored")
+
+    def _object(
+        self, value: Mapping[str, Any], into: Columns, prefix: str, root: str, path: str, level: int, depth: int
+    ) -> None:
+        """`root` is the joined path with the event's type before it, `depth` that of the members in it."""
+        if root.endswith(("context_traits_", "group_traits_")) and self._add_split_text(
+            value, into, prefix, root, path
+        ):
+            return
+        columns, reserved, notes, paths = self._names.columns, self._reserved, self._notes, self._json_paths
+        data, types, origins, has_long_text = into.data, into.types, into.paths, self._provider.has_long_text
+        for key in _keys_in_order(value):
+            item = value[key]
+            kind = type(item)
+            if item is None or (kind is str and not item):
+                continue
+            joined = f"{prefix}{key}"
+            is_json = False
+            if paths is not None and not is_blank(item):
+                is_json = self._is_json_path(paths, joined, f"{root}{key}", level, depth)
+            if is_json:
+                item, type_ = json_text(item), self._provider.json_type
+            elif kind is dict or (kind not in _PLAIN and isinstance(item, Mapping)):
+                if not self._is_cloud or level < _CLOUD_LEVELS:
+                    below = f"{path}.{key}" if notes else ""
+                    self._object(item, into, f"{joined}_", f"{root}{key}_", below, level + 1, depth + 1)
+                    continue
+                item = json_text(item)
+                kind = str
+            column = columns.get(joined)
+            if column is None:
+                column = self._names.column(joined)
+            if not column or column in reserved:
+                if notes and not is_blank(item):
+                    _note_absence(notes, f"{path}.{key}", column, item)
+                continue
+            if is_json:
+                pass
+            elif kind is str:
+                if has_long_text or item[4:5] == "-":
+                    item, type_ = self._text(item, f"{path}.{key}", column)
+                else:
+                    type_ = "string"
+            elif kind is bool:
+                type_ = "boolean"
+            elif kind is int or kind is float:
+                item, type_ = self._number(item, f"{path}.{key}", column)
+            elif is_blank(item):
+                continue
+            else:
+                item, type_ = self._other(item)
+            if notes:
+                place = f"{path}.{key}"
+                if column in origins:
+                    said = f"{place} becomes the column {column}, too, and wins. Rename one of them"
+                    notes.add("collision", origins[column], column, said)
+                origins[column] = place
+            data[column] = item
+            types[column] = type_
+
+    def type_value(self, value: Json) -> tuple[Json, str]:
+        """A value of ours and its type: numbers as doubles, times in UTC."""
+        if isinstance(value, str):
+            return self._text(value, "", "")
+        if isinstance(value, bool):
+            return value, "boolean"
+        if isinstance(value, int | float):
+            return self._number(value, "", "")
+        return self._other(value)
+
+    def _text(self, text: str, path: str, column: str) -> tuple[str, str]:
+        if text[4:5] == "-" and (time := utc(text)) is not None:
+            if self._notes and column:
+                _note_time(self._notes, text, time, path, column)
+            return time, "datetime"
+        return text, "text" if self._provider.has_long_text and is_long(text) else "string"
+
+    def _number(self, value: int | float, path: str, column: str) -> tuple[int | float, str]:
+        number = as_double(value)
+        if self._notes and column and number != value:
+            said = f"{value} is more than 2^53: numbers are doubles on the way, {number} arrives. Send it as a text"
+            self._notes.add("rounded", path, column, said)
+        return number, "int" if isinstance(number, int) or number.is_integer() else "float"
+
+    def _other(self, value: Any) -> tuple[Any, str]:
+        """A list, which the loader writes as its JSON."""
+        return value, "text" if self._provider.has_long_text and is_long(json_text(value)) else "string"
+
+    def _is_json_path(self, paths: JsonPaths, joined: str, complete: str, level: int, depth: int) -> bool:
+        return paths.typed.get(complete) == depth or (self._type == "track" and paths.older.get(joined) == level)
+
+    def _add_split_text(self, value: Mapping[str, Any], into: Columns, prefix: str, root: str, path: str) -> bool:
+        """Traits that are a text, split into characters by whoever sent them: one column, or none without a prefix."""
+        if not (root.endswith("context_traits_") or root == "group_traits_") or not _is_split_text(value):
+            return False
+        if prefix == "context_traits_":
+            text = "".join(value[key] for key in sorted(value, key=int))
+            column = self._names.column(prefix)
+            item, type_ = self._text(text, path, column)
+            into.set(column, item, type_, path)
+        elif self._notes:
+            self._notes.add("shapeless", path, "", f"{path} is a split text: nothing of it is stored here")
+        return True
+
+
+def _note_absence(notes: Notes, path: str, column: str, value: Any) -> None:
+    if column:
+        notes.drop(path, column, value)
+    else:
+        said = "nothing of the name is left, only ASCII letters and digits count: no column. Rename it"
+        notes.add("nameless", path, "", said)
+
+
+def _note_time(notes: Notes, text: str, time: str, path: str, column: str) -> None:
+    when = moment(text[:10])
+    if when is not None and when.day != int(text[8:10]):
+        notes.add("rolled over", path, column, f"{text} is no day of the calendar: {time} arrives")
+    elif _FINE.search(text):
+        notes.add("cut", path, column, f"{text} arrives with milliseconds: {time}")
+
+
+def _keys_in_order(value: Mapping[str, Any]) -> list[str]:
+    """As the service walks them: where two keys become one column, the later one wins."""
+    try:
+        return sorted(value)
+    except TypeError:  # an object of Python with keys of several types
+        return sorted(value, key=str)
+
+
+def _is_split_text(value: Mapping[str, Any]) -> bool:
+    """Whether the keys count up from 0 or 1, and every value is one character."""
+    if not all(type(item) is str and len(item) == 1 for item in value.values()):
+        return False
+    keys = {str(key) for key in value}
+    start = 0 if "0" in keys else 1
+    return bool(keys) and keys == {str(number) for number in range(start, start + len(keys))}

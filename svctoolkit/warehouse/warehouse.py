@@ -1,0 +1,324 @@
+"""A warehouse to load events into and to ask: one schema, in an embedded DuckDB."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.errors import ConfigError, EventError, UnknownName
+from svctoolkit.json_types import Json
+from svctoolkit.warehouse.loading.batch import Conflict
+from svctoolkit.warehouse.loading.database import Database
+from svctoolkit.warehouse.loading.load import Load, Loader
+from svctoolkit.warehouse.loading.staging import Catalogue, Shapes, Staged, collector_pause
+from svctoolkit.warehouse.rows.names import namespace
+from svctoolkit.warehouse.rows.notes import Loss, Notes
+from svctoolkit.warehouse.rows.tables import Entry, Metadata, Tables, new_id
+from svctoolkit.warehouse.rows.values import iso
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_MOST_STAGED = 200_000  # rows: more are loaded at once
+_MOST_EVENTS = 1000  # names whose tables are remembered
+#: table of ours -> the type of event that fills it
+_KINDS = {
+    "tracks": "track",
+    "identifies": "identify",
+    "pages": "page",
+    "screens": "screen",
+    "groups": "group",
+    "_groups": "group",
+    "aliases": "alias",
+}
+_MOST_LOSSES = 10_000  # that are kept; all are counted
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Warehouse:
+    """What a destination of a warehouse type holds.
+
+    >>> warehouse = Warehouse("SNOWFLAKE", name="shop")
+    >>> event = {"type": "track", "messageId": "m1", "event": "Order Completed", "properties": {"revenue": 9.5}}
+    >>> warehouse.load([event])
+    <Load: TRACKS 1, ORDER_COMPLETED 1; 0 discards, 0 losses>
+    >>> warehouse.sql("select sum(revenue) as total from order_completed").total.tolist()
+    [9.5]
+
+    The SQL is DuckDB's, names and types are the provider's: `tables()` and `schema()` say both. Events are loaded when
+    somebody asks, as one batch; `sync` does so at once. The first type of a column wins, as in the service.
+
+    `name` is the schema unless the configuration has a `namespace`. `metadata` says what the service knows of source
+    and destination. `clock` and `new_id` make times and ids.
+
+    Raises `UnknownName` for a type that is no warehouse. Needs `pip install 'svctoolkit[warehouse]'` (`ConfigError`).
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        config: Mapping[str, Json] | None = None,
+        *,
+        name: str = "",
+        settings: Mapping[str, Json] | None = None,
+        metadata: Mapping[str, Json] | None = None,
+        clock: Callable[[], datetime] = _now,
+        new_id: Callable[[], str] = new_id,
+    ) -> None:
+        self.config = dict(config or {})
+        self.rows = Tables(kind, self.config, settings=settings, new_id=new_id)
+        self.provider = self.rows.provider
+        self.namespace = namespace(self.provider, str(self.config.get("namespace") or ""), name)
+        self.metadata = metadata
+        self.clock = clock
+        self.loss_count = 0
+        self._losses: list[Loss] = []
+        self._conflicts: dict[tuple[str, str, str], Conflict] = {}
+        self._staged: list[Staged] = []
+        self._columns, self._fields = Shapes(), Shapes()
+        self._loader: Loader | None = None
+        self._flow: dict[str, set[str]] = {}
+        self._ways: set[tuple[str, str, str]] = set()
+        self._lock = RLock()
+
+    @property
+    def merges(self) -> bool:
+        """Whether a row replaces the older one of the same id: by `preferAppend`, else as the provider does."""
+        prefers_append = self.config.get("preferAppend")
+        can_merge = self.provider.merges or self.provider.name == "bq"
+        return can_merge and not prefers_append if isinstance(prefers_append, bool) else self.provider.merges
+
+    def add(self, event: Mapping[str, Json], metadata: Mapping[str, Json] | None = None) -> list[Entry]:
+        """Stage an event: its rows, each with the fields that its columns came from. Raises `EventError`."""
+        notes = Notes()
+        way = metadata or self.metadata
+        entries = self.rows.entries(event, self.clock(), Metadata.of(way) if way else None, notes)
+        self.stage(entries, notes)
+        return entries
+
+    def stage(self, entries: Iterable[Entry], notes: Notes) -> None:
+        """Take rows that are made already, to be loaded with the next batch."""
+        columns, fields, id = self._columns.share, self._fields.share, notes.event_id
+        staged = [
+            Staged(row["table"], columns(row["table"], row["columns"]), row["data"], fields(row["table"], paths), id)
+            for row, paths in entries
+        ]
+        with self._lock:
+            self._note_flow(staged)
+            self._staged += staged
+            self._keep(notes.losses)
+            if len(self._staged) >= _MOST_STAGED:
+                self.sync()
+
+    def load(self, events: Iterable[Mapping[str, Json]]) -> Load:
+        """Make rows of events and load them, in their order.
+
+        Events that are refused are among the losses, by what is wrong with them: the others are loaded.
+        """
+        refusals: list[Loss] = []
+        with collector_pause():
+            for event in events:
+                try:
+                    self.add(event)
+                except EventError as error:
+                    id = str(event.get("messageId"))
+                    refusals.append(Loss(error.field or "type", "", "", "refused", str(error), id))
+            self._keep(refusals)
+            load = self.sync()
+        load.losses[:0] = refusals
+        return load
+
+    def sync(self) -> Load:
+        """Load what is staged, in one transaction; what it did."""
+        with self._lock:
+            loader = self._open()
+            rows = self._staged
+            if not rows:
+                return Load()
+            load = loader.load(rows, iso(self.clock().astimezone(UTC)))
+            self._staged = []
+            self._keep(load.losses)
+            self.loss_count += load.more_losses
+            for conflict in load.conflicts:
+                key = (conflict.table, conflict.column, conflict.type)
+                first = self._conflicts.setdefault(key, conflict)
+                if first is not conflict:
+                    first.count += conflict.count
+            return load
+
+    def sql(self, query: str, *, timeout: float = 60.0) -> pd.DataFrame:
+        """What a SELECT gives, as a DataFrame with nullable types. Table and column names compare without case.
+
+        Raises `ConfigError`: the SQL is wrong, would change something, or takes longer than `timeout` seconds. Files,
+        the network and extensions are out of reach.
+        """
+        return _frame(self.arrow(query, timeout=timeout))
+
+    def arrow(self, query: str, *, timeout: float = 60.0) -> pa.Table:
+        """What a SELECT gives, as an Arrow table. Raises what `sql` does."""
+        self.sync()
+        return self._open().database.query(query, timeout)
+
+    def tables(self) -> pd.DataFrame:
+        """One row per table: `table`, `rows`, `columns`."""
+        import pandas as pd
+
+        with self._lock:  # else a load could come between a table and the next
+            self.sync()
+            types = self.types()
+            counts = [(table, self.count(table), len(columns)) for table, columns in types.items()]
+        return pd.DataFrame(sorted(counts), columns=["table", "rows", "columns"])
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A whole table, by its name in any case. Raises `UnknownName`."""
+        from svctoolkit.warehouse.loading.database import quote
+
+        table_name = self._table_name(name)
+        return self.sql(f"SELECT * FROM {quote(self.namespace)}.{quote(table_name)}")
+
+    def count(self, table: str) -> int:
+        """How many rows a table has. Raises `UnknownName`."""
+        table_name = self._table_name(table)
+        database = self._open().database
+        return int(database.run(f"SELECT count(*) FROM {database.table(table_name)}")[0][0])
+
+    def schema(self, table: str = "") -> pd.DataFrame:
+        """One row per column: `table column type column_type path event_id`, of one table or of all.
+
+        `type` is the warehouse-neutral type, `column_type` the provider's; `path` and `event_id` are the field and
+        the event that made the column. Raises `UnknownName`.
+        """
+        import pandas as pd
+
+        chosen = [self._table_name(table)] if table else None
+        types = self.types()
+        origins = self._open().catalogue.origins
+        lines = []
+        for name in chosen or sorted(types):
+            for column, kind in types[name].items():
+                origin = origins.get((name, column))
+                first = (origin.path, origin.event_id) if origin else ("", "")
+                lines.append((name, column, kind, self.provider.column_types[kind], *first))
+        return pd.DataFrame(lines, columns=["table", "column", "type", "column_type", "path", "event_id"])
+
+    def types(self) -> dict[str, dict[str, str]]:
+        """Table -> column -> warehouse-neutral type."""
+        with self._lock:
+            self.sync()
+            return {table: dict(columns) for table, columns in self._open().catalogue.schema.items()}
+
+    def discards(self) -> pd.DataFrame:
+        """What did not fit its column: the rows of `rudder_discards`."""
+        self.sync()
+        return self.table(self._open().catalogue.discards)
+
+    def losses(self) -> pd.DataFrame:
+        """What did not arrive as it was sent: `event_id path table column kind text`. The first 10,000 are kept."""
+        import pandas as pd
+
+        self.sync()
+        names = ["event_id", "path", "table", "column", "kind", "text"]
+        return pd.DataFrame([[getattr(loss, name) for name in names] for loss in self._losses], columns=names)
+
+    def losses_of(self, event_id: str) -> list[Loss]:
+        """The losses of one event, those of the loads included that it was in."""
+        self.sync()
+        return [loss for loss in self._losses if loss.event_id == event_id]
+
+    def conflicts(self) -> list[Conflict]:
+        """Columns that got values of several types, each with the first event of both."""
+        self.sync()
+        return list(self._conflicts.values())
+
+    def save(self, path: Path | str, *, add: bool = False) -> Path:
+        """Write everything to a DuckDB file, which is replaced as a whole; with `add` what else is in it stays.
+
+        Raises `ConfigError` if it cannot be written.
+        """
+        path = Path(path)
+        draft = path.with_name(f".{path.name}.draft")
+        self.sync()
+        try:
+            draft.unlink(missing_ok=True)
+            if add and path.exists():
+                shutil.copyfile(path, draft)
+            self._open().database.copy_to(str(draft))
+            draft.replace(path)
+        except OSError as error:
+            raise ConfigError(f"cannot be written: {error.strerror}", where=str(path)) from None
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        return path
+
+    def close(self) -> None:
+        """Give the memory back."""
+        with self._lock:
+            if self._loader:
+                self._loader.database.close()
+                self._loader = None
+
+    def flow(self) -> dict[str, set[str]]:
+        """Event (a track's by its name) -> the tables that it has rows in."""
+        return {event: set(tables) for event, tables in self._flow.items()}
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.warehouse._display import warehouse_page
+
+        return display.bundle(warehouse_page(self), repr(self))
+
+    def __repr__(self) -> str:
+        return f"<Warehouse {self.namespace} ({self.provider.label})>"
+
+    def _open(self) -> Loader:
+        with self._lock:
+            if self._loader is None:
+                database = Database(self.namespace)
+                self._loader = Loader(database, Catalogue(self.provider), merges=self.merges)
+            return self._loader
+
+    def _table_name(self, name: str) -> str:
+        names = {table.lower(): table for table in self.types()}
+        if name.lower() not in names:
+            raise UnknownName("table", name, names.values())
+        return names[name.lower()]
+
+    def _note_flow(self, staged: Sequence[Staged]) -> None:
+        """Remember which event became which tables."""
+        if not staged:
+            return
+        text = staged[0].data.get(self.rows.usual.names.own("event_text"), "")
+        way = (text if isinstance(text, str) else "", staged[0].table, staged[-1].table)
+        if way not in self._ways and len(self._ways) < _MOST_EVENTS:
+            self._ways.add(way)
+            kind = next((_KINDS[row.table.lower()] for row in staged if row.table.lower() in _KINDS), "track")
+            self._flow.setdefault(f"{kind} {way[0]}".strip(), set()).update(row.table for row in staged)
+
+    def _keep(self, losses: Sequence[Loss]) -> None:
+        self.loss_count += len(losses)
+        self._losses += losses[: max(0, _MOST_LOSSES - len(self._losses))]
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    """Arrow as a frame with nullable whole numbers and booleans: no number changes because another one is missing."""
+    import pandas as pd
+    import pyarrow as pa
+
+    kinds: dict[Any, Any] = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
+    kinds[pa.string()] = pd.StringDtype()
+    for place, column in enumerate(table.schema):
+        if pa.types.is_decimal(column.type):  # what DuckDB's sums of whole numbers are
+            kind = pa.int64() if column.type.scale == 0 else pa.float64()
+            table = table.set_column(place, column.name, table.column(place).cast(kind, safe=False))
+    frame: pd.DataFrame = table.to_pandas(types_mapper=kinds.get)
+    return frame

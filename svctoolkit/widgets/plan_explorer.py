@@ -1,0 +1,188 @@
+"""A tracking plan beside real events: what comes, what is wrong with it, what never comes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.json_types import Json
+from svctoolkit.plans import FORWARDING, Plan, Settings, Verdict
+from svctoolkit.plans.coverage import EVENTS, PROPERTIES, event_items, plan_items
+from svctoolkit.plans.fields import fields, section_of, values_at
+from svctoolkit.plans.generate import conforming_events
+from svctoolkit.plans.marked_json import marked_lines
+from svctoolkit.plans.survey import Survey, event_title, hint
+from svctoolkit.plans.text import limits_text
+from svctoolkit.server import DataPlane
+from svctoolkit.widgets._base import controls
+
+_KEPT = 200  # events of each name, those with violations first
+_SAMPLES = 20
+
+
+class PlanExplorer(controls.Explorer):
+    """`plan` beside `events`: any iterable of events, or a data plane; without any, beside samples made from it.
+
+    >>> PlanExplorer(plan, plane)  # doctest: +SKIP
+
+    Choose a planned or unplanned event for its properties with their volumes, and one of its events for the violations
+    at their lines. `settings` say what would be dropped.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        events: Iterable[Mapping[str, Json]] | DataPlane | None = None,
+        *,
+        settings: Settings = FORWARDING,
+    ) -> None:
+        self.state = PlanState(plan, _events_of(plan, events), settings)
+        names = self.state.titles
+        self._name = controls.choice("Event", [(self.state.label(name), name) for name in names])
+        self._event = controls.listing("Events, those with violations first", [], rows=8)
+        self._rule, self._details = controls.html(), controls.html()
+        self._name.observe(self._choose, "value")
+        self._event.observe(self._pick, "value")
+        super().__init__(
+            [
+                controls.card("Plan and events", controls.html(display.page(self.state.overview()))),
+                controls.card("Event", self._name, self._rule, self._event, self._details),
+            ]
+        )
+        self._choose({"new": names[0] if names else ""})
+
+    def static(self) -> Html:
+        """The overview, and what is wrong."""
+        return display.page(self.state.overview(), self.state.findings())
+
+    def __repr__(self) -> str:
+        survey = self.state.survey
+        return f"<PlanExplorer: {survey.checked:,} events, {survey.violated:,} with violations>"
+
+    def _choose(self, change: dict[str, Any]) -> None:
+        name = change["new"]
+        self._rule.value = display.page(self.state.properties(name), self.state.findings(name))
+        options = [(self.state.event_label(name, n), n) for n in range(len(self.state.events.get(name, ())))]
+        self._event.options = options
+        self._event.value = options[0][1] if options else None
+        self._show(name, self._event.value)
+
+    def _pick(self, change: dict[str, Any]) -> None:
+        self._show(self._name.value, change["new"])
+
+    def _show(self, name: str, place: int | None) -> None:
+        text = display.message("No such event came.", "info") if place is None else self.state.event(name, place)
+        self._details.value = display.page(text)
+
+
+def _events_of(plan: Plan, events: Iterable[Mapping[str, Any]] | DataPlane | None) -> Iterable[Mapping[str, Any]]:
+    if events is None:
+        return conforming_events(plan, _SAMPLES)
+    if not isinstance(events, DataPlane):
+        return events
+    masker = events.workspace.masker  # a saved notebook keeps what is shown
+    return (masker.mask(dict(received.event)) for received in events.received)
+
+
+class PlanState:
+    """What an explorer shows, without widgets: a survey of the events, and some of them to look at."""
+
+    def __init__(self, plan: Plan, events: Iterable[Mapping[str, Json]], settings: Settings) -> None:
+        self.plan, self.survey = plan, Survey(plan, settings)
+        self.events: dict[str, list[tuple[Mapping[str, Any], Verdict]]] = {}
+        self._volumes: Counter[tuple[str, str]] = Counter()
+        self._touched: set[tuple[str, str]] = set()
+        for event in events:
+            self._add(event)
+        for several in self.events.values():
+            several.sort(key=lambda pair: not pair[1].violations)
+
+    def _add(self, event: Mapping[str, Any]) -> None:
+        verdict = self.survey.add(event)
+        title = verdict.rule.title if verdict.rule else event_title(event)
+        several = self.events.setdefault(title, [])
+        if len(several) < _KEPT or verdict.violations:
+            several.append((event, verdict))
+            del several[2 * _KEPT :]
+        self._touched.update(event_items(self.plan, event))
+        if verdict.rule is not None:
+            properties = section_of(verdict.rule, event)
+            came = {field.name for field in fields(verdict.rule) if list(values_at(properties, field.path))}
+            self._volumes.update((title, name) for name in came)
+
+    @property
+    def titles(self) -> list[str]:
+        """Planned events in their order, then those that nobody planned."""
+        planned = [rule.title for rule in self.plan]
+        return [*planned, *(title for title in self.survey.counts if title not in planned)]
+
+    def label(self, title: str) -> str:
+        """An event with its volume and violations, for a list to choose from."""
+        wrong = sum(finding.count for finding in self.survey.of(title))
+        return f"{title}: {self.survey.counts[title]:,} events" + (f", {wrong:,} violations" if wrong else "")
+
+    def event_label(self, title: str, place: int) -> str:
+        event, verdict = self.events[title][place]
+        count = len(verdict.violations)
+        name = event.get("messageId") or f"event {place + 1}"
+        return f"{name}: {display.quantity(count, 'violation') if count else 'conforms'}"
+
+    def overview(self) -> Html:
+        """One row for each event: planned or not, how many came, with how many violations."""
+        planned = {rule.title: rule for rule in self.plan}
+        rows = []
+        for title in self.titles:
+            count, found = self.survey.counts[title], self.survey.of(title)
+            state = "unplanned" if title not in planned else "never came" if not count else ""
+            where = planned[title].where if title in planned else ""
+            rows.append((title, state, count, sum(finding.count for finding in found), where))
+        survey = self.survey
+        caption = f"{survey.checked:,} events, {survey.violated:,} with violations, {survey.dropped:,} dropped"
+        return display.table(("event", "", "came", "violations", "planned at"), rows, caption=caption)
+
+    def properties(self, title: str) -> Html:
+        """One row for each planned property: how many events have it."""
+        rule = next((rule for rule in self.plan if rule.title == title), None)
+        if rule is None:
+            return display.message(f"{title} is not planned.", "warning")
+        total = self.survey.counts[title]
+        rows = []
+        for field in fields(rule):
+            came = self._volumes[title, field.name]
+            share = "never" if total and not came else f"{came:,} of {total:,}"
+            kind = " or ".join(field.types) or "any"
+            rows.append((field.name, kind, "required" if field.required else "", limits_text(field), share))
+        return display.table(("property", "type", "", "values", "came in"), rows, caption=f"Planned: {title}")
+
+    def findings(self, title: str = "") -> Html:
+        """What is wrong, the most frequent first: of one event, or of all."""
+        names = [title] if title else self.titles
+        rows = [
+            (finding.event, finding.count, finding.path, f"{finding.message} {finding.hint}".strip())
+            for name in names
+            for finding in self.survey.of(name)
+        ]
+        if not rows:
+            return display.message("Every event is as planned." if self.survey.checked else "No event came.", "ok")
+        return display.table(("event", "events", "at", "violation"), rows, caption="Violations")
+
+    def event(self, title: str, place: int) -> Html:
+        """One event as JSON, its violations at their lines."""
+        event, verdict = self.events[title][place]
+        lines: list[Sequence[object]] = []
+        for number, line in enumerate(marked_lines(event, verdict.violations), 1):
+            said = [f"{breach.type}: {breach.message} {hint(verdict, breach)}".strip() for breach in line.violations]
+            mark = display.message("\n".join(said), "error") if said else ""
+            lines.append((str(number), display.code(line.text, "json"), mark))
+        unplanned = [v for v in verdict.violations if not v.path and v.type == "Unplanned-Event"]
+        head = display.message(hint(verdict, unplanned[0]) or "not planned", "warning") if unplanned else Html("")
+        return Html(head + display.table(("line", "event", "violation"), lines))
+
+    @property
+    def absent(self) -> list[str]:
+        """Planned events and properties that never came."""
+        items = [item for item in plan_items(self.plan) if item[0] in (EVENTS, PROPERTIES)]
+        return [name for group, name in items if (group, name) not in self._touched]

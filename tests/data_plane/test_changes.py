@@ -1,0 +1,120 @@
+"""Every member of every change that watchers get, what is counted, and what an idle data plane does: nothing."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer
+from svctoolkit.events import EVENT_TYPES
+from svctoolkit.server import Backoff
+from svctoolkit.server.worker import lane
+from svctoolkit.server.worker.rules import HYBRID_EVENTS, filtered
+from svctoolkit.workspace import Source
+
+EVENT = {"type": "track", "event": "E", "userId": "u1", "anonymousId": "a1", "messageId": "m1"}
+
+
+def test_changes_have_these_members(workspace: Workspace) -> None:
+    """What came, what was refused, what was sent and what became of it: a reader needs to ask nothing else."""
+    changes: list[tuple[str, dict[str, Any]]] = []
+    workspace.sources["web"].connections.pop()
+    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=1)) as plane:
+        plane.watch(lambda kind, members: changes.extend((kind, dict(change)) for change in members))
+        plane.script("crm", Answer(503))
+        plane.send([EVENT, EVENT], source="web", run="r1")
+        plane.drain()
+        plane.send({"type": "track"}, source="web", run="r2")
+
+    of_event = {"source": "web", "run": "r1", "type": "track", "name": "E"}
+    user = {"userId": "u1", "anonymousId": "a1", "messageId": "m1"}
+    assert [change for kind, change in changes if kind == "received"] == [
+        {**of_event, **user, "seq": 1, "repeats": None},
+        {**of_event, **user, "seq": 2, "repeats": 1},
+    ]
+    [refused] = [change for kind, change in changes if kind == "rejected"]
+    reason = "request neither has anonymousId nor userId"
+    assert refused.pop("seq") > 2
+    assert refused == {"source": "web", "run": "r2", "status": 400, "reason": reason, "position": 0}
+    fates = [change for kind, change in changes if kind == "fate" and change["seq"] == 1]
+    assert [{name: fate[name] for name in ("destination", "run", "status", "by", "attempts")} for fate in fates] == [
+        {"destination": "crm", "run": "r1", "status": "dead", "by": "send_to_destination", "attempts": 1}
+    ]
+    assert (fates[0]["type"], fates[0]["name"], fates[0]["user"]) == ("track", "E", "u1")
+    [sent] = [change for kind, change in changes if kind == "delivery"]
+    assert (sent["seq"], sent["destination"], sent["run"], sent["status"]) == (1, "crm", "r1", 503)
+
+
+def test_refusals_and_changes_of_a_run(workspace: Workspace) -> None:
+    """What belongs to a run can be told from what belongs to another, also what was refused."""
+    with DataPlane(workspace, listen=False) as plane:
+        plane.send({"type": "track"}, source="web", run="r1")
+        plane.send({"type": "track"}, source="quiet", run="r2")
+
+        assert [(r.source, r.run) for r in plane.rejected] == [("web", "r1"), ("quiet", "r2")]
+        text = plane.ingest("GET", "/metrics").text
+
+    assert 'rejected_total{source="web",status="400"} 1' in text
+    assert 'rejected_total{source="quiet",status="400"} 1' in text
+
+
+@pytest.mark.parametrize("type", HYBRID_EVENTS)
+def test_hybrid_mode_event_by_event(type: str) -> None:
+    """In hybrid mode the server sends those event types that the client's SDK does not."""
+    expected = {
+        "ACTIVE_CAMPAIGN": {"track", "screen", "identify"},
+        "BRAZE": {"identify", "track", "page"},
+        "GA4": {"track", "group"},
+        "GA4_V2": {"track", "group"},
+        "LEANPLUM": {"identify", "page", "screen", "track", "group"},
+        "ROCKERBOX": {"track"},
+    }
+    sources = ("android", "ios", "flutter") if type == "LEANPLUM" else ("web",)
+    workspace = Workspace()
+    destination = workspace.destination("d", type, config={"connectionMode": "hybrid"})
+    for kind in sources:
+        source = Source("s", "s", "s", kind, "key")
+        said = {event: filtered({"type": event}, source, destination) for event in EVENT_TYPES}
+        by_mode = {event for event, reason in said.items() if "hybrid mode" in reason}
+        by_type = {event for event, reason in said.items() if "not supported" in reason}
+        assert by_mode == set(EVENT_TYPES) - expected[type] - by_type
+
+
+def test_the_time_of_a_request_is_kept(workspace: Workspace) -> None:
+    """In milliseconds: at least as long as the destination took."""
+    with DataPlane(workspace, listen=False) as plane:
+        plane.script("crm", Answer(200, delay=0.05))
+        plane.send(EVENT, source="web")
+        plane.drain()
+        times = {delivery.destination: delivery.milliseconds for delivery in plane.delivered}
+
+    assert 50 <= times["crm"] < 5000
+    assert 0 <= times["mail"] < 50
+
+
+def test_an_idle_data_plane_starts_no_worker(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither when nothing is pending, nor when it was stopped with something pending."""
+    started: list[str] = []
+
+    class Thread(threading.Thread):
+        def start(self) -> None:
+            started.append(self.name)
+            super().start()
+
+    monkeypatch.setattr(lane, "Thread", Thread)
+    with DataPlane(workspace, listen=False, backoff=Backoff(first=3600, jitter=0)) as plane:
+        plane.script("crm", Answer(503))
+        plane.send(EVENT, source="web")
+        plane.wait(lambda: plane.totals().fates["mail"] == {"delivered": 1} and plane.fates)
+        plane.wait(lambda: plane._engine._deliveries.is_quiet())
+        before = len(started)
+        plane.enable(destination="crm")  # every lane looks whether there is something to do
+        plane.enable(destination="mail")
+        after = len(started)
+    plane._engine.wake()
+
+    assert before > 0
+    assert (after, len(started)) == (before, before)

@@ -1,0 +1,97 @@
+"""Event SDKs, as their authors released them, in twelve modes, over a line that fails: every event once, in order.
+
+Each client sends an identify and twelve tracks through a proxy that writes down what went over the line. What the data
+plane has said `ok` to, it must have: once, and delivered once, in the order of arrival. What it was never given, or
+never a second time, is a loss of the client; which clients lose what is a fact about them, and stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+
+import pytest
+
+from tests.data_plane.bench import BROWSER, EVENTS, NODE, PYTHON, Bench, Run
+from tests.data_plane.faulty_proxy import FAULTS, number_of
+
+#: connections that a fault cut are collected by chance: those of the proxy, not of the data plane
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
+
+CLIENTS = [*PYTHON, *NODE, *BROWSER]
+#: These send one request after another; the others several at once, and what fails is sent again behind the others.
+ONE_BY_ONE = set(PYTHON)
+#: After a 429 with Retry-After this one puts the batch behind all others.
+POSTPONES = {("segment_python", "429"), ("segment_python", "mix")}
+#: A beacon is sent once, and nobody sees the answer.
+ONCE = {("rudder_browser_beacon", fault) for fault in ("503", "cut connection", "429", "mix")}
+#: Gives a batch up whose answer breaks off, and no longer sends what waits behind it.
+STOPS = {("rudder_node", "truncated answer")}
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.stop()
+
+
+@pytest.fixture(scope="module")
+def runs(bench: Bench, request: pytest.FixtureRequest) -> dict[tuple[str, str], Future[Run]]:
+    """All chosen runs, side by side: they wait most of the time."""
+    specs = (getattr(item, "callspec", None) for item in request.session.items if item.path == request.path)
+    chosen = [spec.params for spec in specs if spec and "fault" in spec.params]
+    pairs = [(params["client"], params["fault"]) for params in chosen]
+    return {(client, fault): bench.pool.submit(bench.run, client, FAULTS[fault]) for client, fault in pairs}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_event_once_and_in_order(runs: dict[tuple[str, str], Future[Run]], client: str, fault: str) -> None:
+    """The data plane has what it said `ok` to, once, in order; and that is everything, but where the client lost it."""
+    run = runs[client, fault].result(180)
+
+    _check_promises(run)
+    received = [number_of(received.event) for received in run.view.received if received.repeats is None]
+    happened = {exchange.fault for exchange in run.line.exchanges} - {""}
+    assert happened <= set(FAULTS[fault])
+    assert bool(happened) == (fault != "none")
+    if (client, fault) in ONCE:
+        assert set(run.line.sent()) == set(EVENTS)
+        assert set(EVENTS) - run.line.accepted() <= run.line.refused()  # the browser itself may send after a cut again
+    elif (client, fault) in STOPS:
+        assert run.line.sent() == [-1], "more than the first event was sent"
+        assert run.errors
+    else:
+        assert set(received) == set(EVENTS), run.line.exchanges
+    if client in ONE_BY_ONE and (client, fault) not in POSTPONES:
+        assert received == list(EVENTS)
+    if fault in ("none", "slow"):
+        assert run.errors == []
+
+
+def test_nothing_is_missing_while_the_page_is_open(bench: Bench) -> None:
+    """rudder-sdk-js, ten times with 429 at first: every event comes, if the page stays open for its back-off.
+
+    It sends a refused event again after two seconds or more, and keeps it in `localStorage` until then: a page that is
+    closed earlier, on an origin that nobody opens again, takes its first events with it.
+    """
+    for run in bench.pool.map(lambda _: bench.run("rudder_browser_superseded", FAULTS["429"]), range(10)):
+        _check_promises(run)
+        assert run.line.accepted() == set(EVENTS)
+        refused = [exchange.events for exchange in run.line.exchanges if exchange.fault]
+        assert len(refused) == 2
+
+
+def _check_promises(run: Run) -> None:
+    """What the data plane said `ok` to, it has and has delivered once, in order of arrival and within a request."""
+    received = [number_of(received.event) for received in run.view.received if received.repeats is None]
+    delivered = [number_of(delivery.payload["body"]["JSON"]) for delivery in run.view.delivered]
+    assert sorted(received) == sorted(run.line.accepted())
+    assert delivered == received
+    assert list(run.view.rejected) == []
+    for exchange in run.line.exchanges:
+        # Some clients put what they send again before or behind newer events.
+        if exchange.status == 200 and all(run.line.sent().count(n) == 1 for n in exchange.events):
+            places = [received.index(n) for n in exchange.events]
+            assert places == sorted(places)

@@ -1,0 +1,238 @@
+"""`svctoolkit plan`: what the commands say, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import plans
+from svctoolkit.cli import _parser, main
+from svctoolkit.cli.plan import COMMANDS
+from svctoolkit.plans.compare import changes
+from svctoolkit.plans.infer import infer
+from tests.plans.test_formats import PROJECT, write
+
+GOOD = {"type": "track", "event": "Order Paid", "userId": "u", "properties": {"total": 3, "method": "cash"}}
+EXTRA = {**GOOD, "properties": {"total": 3, "methud": "cash"}}
+UNPLANNED = {**GOOD, "event": "Order Payed"}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a project in `tracking`."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "tracking", PROJECT)
+    return tmp_path
+
+
+def lines(folder: Path, *events: Any, name: str = "events.ndjson") -> str:
+    (folder / name).write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    return name
+
+
+def test_check_tells_what_is_wrong_where_and_what_was_meant(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The event's line, the rule's line, the nearest name; one line for all events with the same mistake."""
+    code = main(["plan", "check", lines(shop, GOOD, EXTRA, EXTRA, UNPLANNED), "--plan", "tracking"])
+    said = capsys.readouterr()
+
+    assert code == 1
+    assert (
+        "events.ndjson:2:1: /properties: Additional-Properties: must NOT have unevaluated properties 'methud'"
+        in said.out
+    )
+    assert "in 2 events (rule: tracking/plan.yaml:8:7) Did you mean 'method'?" in said.out
+    assert "no schema for event: Order Payed in 1 event Did you mean 'Order Paid'?" in said.out
+    assert "4 events, 3 with violations" in said.err
+    assert "planned, and never sent: identify" in said.err
+
+
+@pytest.mark.parametrize(
+    ("events", "options", "code"),
+    [
+        ([GOOD], [], 0),
+        ([EXTRA], [], 1),
+        ([EXTRA], ["--max-violations", "1"], 0),
+        ([EXTRA, EXTRA], ["--max-violations", "1"], 1),
+        ([GOOD, 7], [], 1),
+        ([], [], 5),
+    ],
+)
+def test_exit_codes_of_check(shop: Path, events: list[Any], options: list[str], code: int) -> None:
+    """0 if all is well, 1 for violations beyond the limit or what is no event, 5 if there was nothing."""
+    assert main(["plan", "check", lines(shop, *events), "--plan", "tracking", *options]) == code
+
+
+def test_check_takes_plan_and_settings_of_a_source(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What would be dropped is said, too."""
+    (shop / "workspace.yaml").write_text("trackingPlans: {shop: {project: tracking}}\nsources: {web: {}, app: {}}\n")
+
+    assert main(["plan", "check", lines(shop, UNPLANNED), "--source", "web"]) == 1
+    assert "1 would be dropped" in capsys.readouterr().err
+    assert main(["plan", "check", "events.ndjson", "--source", "app"]) == 4
+    assert main(["plan", "check", "events.ndjson"]) == 4
+
+
+def test_reports_are_those_of_suites(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JUnit, annotations, HTML and rows as a table."""
+    files = ["--report", "junit=r.xml", "--report", "html=r.html", "--report", "json=r.json", "--report", "github"]
+    main(["plan", "check", lines(shop, GOOD, EXTRA), "--plan", "tracking", *files])
+
+    assert "<testcase name=\"track 'Order Paid'\"" in (shop / "r.xml").read_text()
+    assert "methud" in (shop / "r.html").read_text()
+    assert "methud" in (shop / "r.json").read_text()
+    assert "::error file=events.ndjson,line=2,col=1" in capsys.readouterr().out
+
+
+def test_unknown_commands_are_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    """`plan chek`, and `plan` alone."""
+    assert main(["plan", "chek"]) == 4
+    assert "Did you mean 'check'?" in capsys.readouterr().err
+    assert main(["plan"]) == 4
+    assert main(["plan", "check", "--help"]) == 0
+
+
+def test_a_draft_conforms_to_what_it_was_made_from(shop: Path) -> None:
+    """Types, required ones, values where there are few, formats, lists, nested objects; few events are left out."""
+    events = [
+        {
+            "type": "track",
+            "event": "Order Paid",
+            "properties": {
+                "total": 3 if n % 2 else 3.5,
+                "method": "card" if n % 2 else "cash",
+                "at": "2026-01-01T00:00:00Z",
+                "tags": ["a", 1],
+                "who": {"mail": f"u{n}@b.io", **({"age": n} if n % 2 else {})},
+                **({"note": f"n{n}"} if n % 3 else {}),
+            },
+        }
+        for n in range(20)
+    ]
+    few = [{"type": "track", "event": "Rare", "properties": {}}] * 4
+    assert main(["plan", "infer", lines(shop, *events, *few), "-o", "draft", "--name", "My shop"]) == 0
+    plan = plans.load(shop / "draft").plan()
+
+    assert [plan.check(event).violations for event in events] == [()] * 20 or not any(
+        plan.check(event).violations for event in events
+    )
+    assert plan.names == ["Order Paid"]
+    assert plan.name == "My shop"
+    frame = plan.frame().set_index("property")
+    assert list(frame.index[frame["required"]]) == ["at", "method", "tags", "total", "who", "who.mail"]
+    assert frame.loc["method", "values"] == "card, cash"
+    assert (frame.loc["at", "format"], frame.loc["who.mail", "format"]) == ("date-time", "email")
+    assert (frame.loc["total", "types"], frame.loc["tags[]", "types"]) == ("number", "integer, string")
+    assert "# 13 of 20" in (shop / "draft/plan.yaml").read_text()
+    assert main(["plan", "infer", "events.ndjson", "-o", "draft"]) == 4  # nothing is replaced
+
+
+@pytest.mark.parametrize("value", ["a: b", "NO", '"', "#x", "${{", "{{ .X }}", "ü\n", "\x00", "", "x" * 100])
+def test_a_draft_can_be_read_whatever_the_names_are(tmp_path: Path, value: str) -> None:
+    """Names, values and keys that YAML or rudder-cli could take for something else."""
+    events = [{"type": "track", "event": value, "properties": {value: value, "p": value, "q": {value: 1}}}] * 6
+    for name, text in infer(events).files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    loaded = plans.load(tmp_path).plan()
+
+    assert not any(loaded.check(event).violations for event in events) or loaded.names == []
+
+
+def diff(shop: Path, text: str, instead: str) -> list[str]:
+    project = {name: content.replace(text, instead) for name, content in PROJECT.items()}
+    assert project != PROJECT
+    old, new = plans.load(shop / "tracking").plan(), plans.load(write(shop / "new", project)).plan()
+    return [str(change) for change in changes(old, new)]
+
+
+METHOD, TOTAL = '{property: "#property:method"}', '"#property:total", required: true'
+REQUIRED = '{property: "#property:method", required: true}'
+NARROW, WIDER = "name: total, types: [number", "name: total, types: [string, number"
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "expected"),
+    [
+        (
+            "name: total, types: [number",
+            WIDER,
+            ["harmless: 'total': is null or number or string now, not null or number"],
+        ),
+        ('types: [number, "null"]', "type: number", ["breaking: 'total': is number now, not null or number"]),
+        (METHOD, REQUIRED, ["breaking: 'method': is required now"]),
+        (TOTAL, '"#property:total"', ["harmless: 'total': is not required now"]),
+        (
+            "[card, cash]",
+            "[card, bill]",
+            ["breaking: 'method': 'cash' is no value any more", "harmless: 'method': 'bill' is a value now"],
+        ),
+        ("minimum: 0", "minimum: 1", ["breaking: its rules have changed"]),
+        (
+            "name: Order Paid",
+            "name: Order Done",
+            ["breaking: is not planned any more", "harmless: track 'Order Done': is planned now"],
+        ),
+    ],
+)
+def test_diff_tells_what_breaks(shop: Path, text: str, instead: str, expected: list[str]) -> None:
+    """What was fine and may not be any more is breaking; what allows more is harmless."""
+    said = diff(shop, text, instead)
+    texts = [line.replace("track 'Order Paid'", "").replace(": , ", ": ").replace(": : ", ": ") for line in said]
+
+    assert texts == expected
+
+
+def test_diff_with_events_speaks_of_these(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A breaking change that no event has is no failure, and the other way round."""
+    project = {
+        name: text.replace('{property: "#property:method"}', '{property: "#property:method", required: true}')
+        for name, text in PROJECT.items()
+    }
+    write(shop / "new", project)
+    arguments = ["plan", "diff", "tracking", "new"]
+
+    assert main(arguments) == 1
+    assert main([*arguments, "--events", lines(shop, GOOD)]) == 0
+    assert main([*arguments, "--events", lines(shop, {**GOOD, "properties": {"total": 1}})]) == 1
+    assert "must have required property 'method' in 1 event" in capsys.readouterr().out
+    assert main(["plan", "diff", "tracking", "tracking"]) == 0
+
+
+def test_show(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All events, or the schema of one; a misspelt one is told with the nearest."""
+    assert main(["plan", "show", "tracking"]) == 0
+    assert "total        null or number  required" in capsys.readouterr().out
+    assert main(["plan", "show", "tracking", "Order Paid", "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["type"] == "object"
+    assert main(["plan", "show", "tracking", "Order Pade"]) == 4
+    assert "Did you mean 'Order Paid'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS.names())
+def test_examples_are_understood(name: str) -> None:
+    """Every example is a command line that the command takes."""
+    for example in COMMANDS[name].examples:
+        words = shlex.split(example)
+
+        assert words[:3] == ["svctoolkit", "plan", name]
+        _parser.of(name, COMMANDS[name]).parse(words[3:])
+
+
+def test_violations_beside_the_stages_when_asked(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`test` and `transform` show them; the exit code is that of the stages."""
+    (shop / "workspace.yaml").write_text(
+        "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: 'https://hook.example'}}}\n"
+    )
+    (shop / "event.json").write_text(json.dumps(EXTRA))
+    (shop / "same.py").write_text("def transformEvent(event, metadata):\n    return event\n")
+
+    for command in (["test", "destination", "hook"], ["transform", "same.py"]):
+        assert main([*command, "--event", "event.json"]) == 0
+        assert "tracking plan" not in capsys.readouterr().out
+        assert main([*command, "--event", "event.json", "--plan", "tracking"]) == 0
+        said = capsys.readouterr().out
+        assert "tracking plan  1 violation" in said
+        assert "Did you mean 'method'?" in said

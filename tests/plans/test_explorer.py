@@ -1,0 +1,74 @@
+"""The explorer of a plan: volumes, violations at their lines, what never comes; live and without widgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import plans
+from svctoolkit.plans import Plan
+from svctoolkit.plans.marked_json import marked_lines
+from svctoolkit.widgets.plan_explorer import PlanExplorer
+from tests.plans.test_formats import PROJECT, write
+
+GOOD = {"type": "track", "event": "Order Paid", "messageId": "good", "properties": {"total": 3, "method": "cash"}}
+BAD = {**GOOD, "messageId": "bad", "properties": {"totl": "<b>", "lines": [{"sku": 1}]}}
+UNPLANNED = {**GOOD, "event": "Order Payed"}
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    return plans.load(write(tmp_path, PROJECT)).plan()
+
+
+def test_the_plan_stands_beside_what_comes(plan: Plan) -> None:
+    """Planned ones that never come, unplanned ones, volumes by property, the nearest name."""
+    explorer = PlanExplorer(plan, [GOOD, GOOD, BAD, UNPLANNED])
+    shown = explorer.static()
+
+    assert repr(explorer) == "<PlanExplorer: 4 events, 2 with violations>"
+    assert "never came" in shown
+    assert "unplanned" in shown
+    assert "Did you mean &#x27;total&#x27;?" in shown or "Did you mean 'total'?" in shown
+    assert "2 of 3" in explorer.state.properties("track 'Order Paid'")
+    assert "identify" in explorer.state.absent
+    assert "Order Paid: card" in explorer.state.absent
+    explorer.close()
+
+
+def test_violations_are_at_their_lines(plan: Plan) -> None:
+    """What is too much at its own line, what is missing at its owner's."""
+    found: dict[str, list[str]] = {
+        line.text.strip(): [v.type for v in line.violations]
+        for line in marked_lines(BAD, plan.check(BAD).violations)
+        if line.violations
+    }
+
+    assert found == {
+        '"properties": {': ["Required-Missing"],
+        '"totl": "<b>",': ["Additional-Properties"],
+        '"sku": 1': ["Datatype-Mismatch"],
+    }
+
+
+def test_choosing_an_event_shows_it(plan: Plan) -> None:
+    """Those with violations come first; nothing of an event is taken for HTML."""
+    explorer = PlanExplorer(plan, [GOOD, BAD])
+    view: Any = explorer._details.value
+
+    assert explorer._event.options[0] == ("bad: 3 violations", 0)
+    assert "must have required property" in view
+    assert "<b>" not in view.replace("<b><span", "")
+    explorer._event.value = 1
+    assert "good" in explorer._details.value
+    explorer.close()
+
+
+def test_without_events_there_are_samples(plan: Plan) -> None:
+    """Made from the plan, and all of them conform."""
+    explorer = PlanExplorer(plan)
+
+    assert (explorer.state.survey.checked, explorer.state.survey.violated) == (20, 0)
+    explorer.close()

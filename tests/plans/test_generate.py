@@ -1,0 +1,171 @@
+"""Events made from plans: all of them conform, near misses break one thing, and no destination type breaks on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from svctoolkit import plans
+from svctoolkit.destinations import CATALOGUE, examples
+from svctoolkit.errors import ToolkitError
+from svctoolkit.plans import Plan, of_service, strategies
+from svctoolkit.plans.generate import NoEvent, conforming, conforming_events, near_misses
+from tests.plans.test_check import plan_of
+from tests.plans.test_formats import PROJECT, write
+
+BODY: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "email": {"type": "string", "format": "email"},
+        "revenue": {"type": "number", "minimum": 0, "multipleOf": 0.01},
+        "currency": {"enum": ["EUR", "NOK"]},
+        "order_id": {"type": "string", "pattern": "^o-[0-9]{3,5}$"},
+        "at": {"type": "string", "format": "date-time"},
+        "products": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "sku": {"type": "string", "minLength": 2},
+                    "quantity": {"type": "integer", "minimum": 1},
+                },
+                "required": ["sku"],
+            },
+        },
+        "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "maxItems": 3},
+        "note": {"type": ["string", "null"]},
+    },
+    "required": ["revenue", "currency"],
+    "allOf": [
+        {
+            "if": {"properties": {"currency": {"enum": ["NOK"]}}, "required": ["currency"]},
+            "then": {"properties": {"rate": {"type": "number", "exclusiveMinimum": 0}}, "required": ["rate"]},
+        }
+    ],
+    "unevaluatedProperties": False,
+}
+SHOP = plan_of(BODY)
+LIMITS = [
+    {"type": "string", "minLength": 5, "maxLength": 5},
+    {"type": "integer", "exclusiveMinimum": 2, "exclusiveMaximum": 4},
+    {"type": "number", "multipleOf": 7, "minimum": 20, "maximum": 22},
+    {"type": "integer", "maximum": -5},
+    {"type": "string", "pattern": "^(a|bc)\\d{2}[x-z]+$"},
+    {"anyOf": [{"type": "string", "format": "uuid"}, {"type": "boolean"}]},
+    {"oneOf": [{"const": 1}, {"const": "x"}]},
+    {"type": "object", "properties": {"a": {"$ref": "#/properties/properties/properties/v"}}, "maxProperties": 1},
+    *({"type": "string", "format": name} for name in ("date", "time", "ipv4", "ipv6", "hostname", "uri", "uuid")),
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_limits_are_met(limits: dict[str, Any]) -> None:
+    """Lengths, ranges, steps, patterns, formats, alternatives, types that hold themselves."""
+    plan = plan_of({"type": "object", "properties": {"v": limits}, "required": ["v"]})
+    events = [conforming(plan, plan.rules[0], Random(seed)) for seed in range(30)]
+
+    assert [event for event in events if plan.check(event).violations] == []
+    assert all("v" in event["properties"] for event in events)
+
+
+def test_what_is_impossible_is_told() -> None:
+    """A rule that no event meets ends in words, not in an endless search."""
+    plan = plan_of({"properties": {"v": {"type": "string", "minLength": 3, "maxLength": 2}}, "required": ["v"]})
+
+    with pytest.raises(NoEvent, match="no event could be made"):
+        conforming(plan, plan.rules[0], Random(1))
+
+
+@given(strategies.conforming(SHOP))
+def test_events_of_the_strategy_conform(event: dict[str, Any]) -> None:
+    """Every one of them."""
+    assert list(SHOP.check(event).violations) == []
+
+
+def test_events_differ_and_reach_every_variant() -> None:
+    """Both values of the enum, optional properties with and without; the same seed gives the same events."""
+    events = conforming_events(SHOP, 100)
+    currencies = Counter(event["properties"]["currency"] for event in events)
+    notes = Counter("note" in event["properties"] for event in events)
+
+    assert events == conforming_events(SHOP, 100)
+    assert min(currencies.values()) > 20
+    assert min(notes.values()) > 20
+    assert all("rate" in e["properties"] for e in events if e["properties"]["currency"] == "NOK")
+
+
+def test_near_misses_break_one_thing(tmp_path: Path) -> None:
+    """Of every kind that the plan has: missing, too much, another type, a limit; whatever else is as planned."""
+    plan = plans.load(write(tmp_path, PROJECT)).plan()
+    for source in (plan, SHOP):
+        misses = [miss for seed in range(5) for rule in source for miss in near_misses(source, rule, Random(seed))]
+        for miss in misses:
+            others = [v for v in source.check(miss.event).violations if not v.schema_path.endswith("/if")]
+            assert others == [miss.violation]
+
+        kinds = {miss.violation.type for miss in misses}
+        assert kinds == {"Required-Missing", "Additional-Properties", "Datatype-Mismatch", "Advance-Rules-Violation"}
+
+
+@given(strategies.near_misses(SHOP))
+def test_near_misses_as_a_strategy(miss: Any) -> None:
+    """Each with what it breaks."""
+    assert miss.violation in SHOP.check(miss.event).violations
+
+
+RULES = [
+    {"name": "Order Completed", "eventType": "track", "rules": {"properties": {"properties": BODY}}},
+    {
+        "name": "",
+        "eventType": "page",
+        "rules": {"properties": {"properties": {"properties": {"path": {"type": "string"}}}}},
+    },
+    {
+        "name": "",
+        "eventType": "identify",
+        "rules": {"properties": {"traits": {"properties": {"email": {"type": "string", "format": "email"}}}}},
+    },
+]
+PLAN: Plan = of_service({"id": "all", "events": RULES})
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names())
+def test_no_destination_type_breaks_on_planned_events(name: str) -> None:
+    """Each gives payloads or says what it needs, for planned events and near misses; nothing else ever comes of it."""
+    config = next((example.config for example in examples(name)), {})
+    events = conforming_events(PLAN, 6, seed=len(name))
+    events += [miss.event for rule in PLAN for miss in near_misses(PLAN, rule, Random(3))[:4]]
+    for event in events:
+        try:
+            payloads = list(CATALOGUE[name].payloads(event, config, lookup=_no_lookup))
+        except ToolkitError as error:
+            payloads = []
+            assert_said(str(error))
+        assert isinstance(payloads, list)
+
+
+def assert_said(text: str) -> None:
+    assert text
+
+
+def _no_lookup(_request: Any) -> tuple[int, Any]:
+    return 404, {}
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(strategies.conforming(PLAN), st.sampled_from(CATALOGUE.names()))
+def test_any_planned_event_to_any_destination_type(event: dict[str, Any], name: str) -> None:
+    """The same with what Hypothesis thinks of."""
+    config = next((example.config for example in examples(name)), {})
+    try:
+        list(CATALOGUE[name].payloads(event, config, lookup=_no_lookup))
+    except ToolkitError as error:
+        assert_said(str(error))

@@ -1,0 +1,158 @@
+"""Tracking plans in suites and pytest: violations expected and forbidden, matchers, coverage, assertions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import runner
+from svctoolkit.cli import main
+from tests.plans.test_formats import PROJECT, write
+
+SUITE = """\
+sources:
+  web: {destinations: [hook], trackingPlan: shop}
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example"}}
+trackingPlans:
+  shop: {project: tracking}
+"""
+GOOD = {"type": "track", "event": "Order Paid", "userId": "u", "properties": {"total": 3, "method": "cash"}}
+BAD = {**GOOD, "properties": {"totl": 3}}
+
+
+def suite(*scenarios: tuple[Any, Any], head: str = "") -> str:
+    """A suite with a scenario for each event and expectation."""
+    bodies = [
+        {"id": f"s{n}", "name": "s", "source": "web", "send": event, "expect": expect}
+        for n, (event, expect) in enumerate(scenarios)
+    ]
+    return f"{SUITE}{head}scenarios: {json.dumps(bodies)}\n"
+
+
+def run(folder: Path, text: str) -> tuple[list[str], str]:
+    """The status of each scenario, and what is said of those that fail."""
+    write(folder / "tracking", PROJECT)
+    (folder / "s.suite.yaml").write_text(text, encoding="utf-8")
+    with runner.open_planes() as planes:
+        notices = list(runner.run(runner.load(folder / "s.suite.yaml").scenarios, planes))
+    outcomes = [notice for notice in notices if isinstance(notice, runner.Outcome)]
+    failures = (runner.explanation(outcome) for outcome in outcomes if not outcome.ok)
+    return [outcome.status for outcome in outcomes], "\n".join(failures)
+
+
+MISSING = {"type": "Required-Missing", "property": "total"}
+EXTRA = {"type": "Additional-Properties", "path": "/properties"}
+
+
+def test_violations_are_expected_as_a_list(tmp_path: Path) -> None:
+    """By the rules of lists: exactly these, in this order, each a subset."""
+    cases: list[tuple[Any, Any, str]] = [
+        (GOOD, [], "passed"),
+        (BAD, [], "failed"),
+        (BAD, [MISSING, EXTRA], "passed"),
+        (BAD, [MISSING], "failed"),
+        (BAD, {"$contains": [EXTRA]}, "passed"),
+        (BAD, {"$unordered": [EXTRA, MISSING]}, "passed"),
+        (GOOD, [MISSING], "failed"),
+        (BAD, [MISSING, {**EXTRA, "message": {"$regex": "'totl'"}}], "passed"),
+    ]
+    statuses, said = run(tmp_path, suite(*((event, {"violations": operand}) for event, operand, _ in cases)))
+
+    assert statuses == [status for _, _, status in cases]
+    assert "violations: /properties: Additional-Properties: must NOT have unevaluated properties 'totl'" in said
+    assert "tracking/plan.yaml:8:7) Did you mean 'total'?" in said
+
+
+def test_a_suite_can_forbid_violations(tmp_path: Path) -> None:
+    """Whatever else a scenario expects; one that expects violations has them."""
+    scenarios: list[tuple[Any, Any]] = [
+        (GOOD, {"delivered": [{}]}),
+        (BAD, {"delivered": [{}]}),
+        (BAD, {"delivered": [{}], "violations": [MISSING, EXTRA]}),
+    ]
+
+    assert run(tmp_path, suite(*scenarios, head="violations: forbid\n"))[0] == ["passed", "failed", "passed"]
+    assert run(tmp_path, suite(*scenarios))[0] == ["passed"] * 3
+
+
+def test_conforms_holds_a_value_against_a_rule(tmp_path: Path) -> None:
+    """A whole event or its properties, of the workspace's plans or of another; what breaks is told with its rule."""
+    operands = ["Order Paid", "identify", {"plan": "tracking", "event": "Order Paid"}, "Order Payed"]
+    scenarios = [(GOOD, {"delivered": [{"body": {"properties": {"$conforms": operand}}}]}) for operand in operands]
+    whole = (BAD, {"delivered": [{"body": {"$conforms": "Order Paid"}}]})
+    statuses, said = run(tmp_path, suite(*scenarios, whole))
+
+    assert statuses == ["passed", "passed", "passed", "failed", "failed"]
+    assert "Did you mean 'Order Paid'?" in said
+    assert "must have required property 'total'" in said
+    assert "plan.yaml:12:11" in said
+
+
+def test_schema_is_a_file_beside_the_suite(tmp_path: Path) -> None:
+    """What it describes matches; what is wrong in it is told with its place."""
+    schemas: list[tuple[Any, str, str]] = [
+        ({"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}}, "passed", ""),
+        ({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}, "passed", ""),
+        ({"properties": {"total": {"type": "string"}}}, "failed", "properties.total: must be string (2.json: #/prop"),
+        ({"tpye": "object"}, "failed", "unknown keyword 'tpye'. Did you mean 'type'?"),
+        (7, "failed", "a rule's schema must be an object"),
+    ]
+    for n, (schema, _, _) in enumerate(schemas):
+        (tmp_path / f"{n}.json").write_text(json.dumps(schema))
+    bodies = [{"properties": {"$schema": f"{n}.json"}} for n in range(len(schemas))]
+    statuses, said = run(tmp_path, suite(*((GOOD, {"delivered": [{"body": body}]}) for body in bodies)))
+
+    assert statuses == [status for _, status, _ in schemas]
+    assert [text for _, _, text in schemas if text not in said] == []
+
+
+def test_coverage_of_a_plan_fails_under_a_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events, properties, values and variants that no scenario sends; optional ones that were never left out."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "tracking", PROJECT)
+    (tmp_path / "s.suite.yaml").write_text(suite((GOOD, {"violations": []})), encoding="utf-8")
+
+    assert main(["run", "s.suite.yaml", "--coverage", "--fail-under", "100"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "planned events 1 of 2 missing: identify" in said
+    assert "missing: Order Paid: method = card" in said
+    assert "variants 0 of 1 missing: Order Paid: method is card" in said
+    assert "Order Paid: method," not in said.partition("left out")[0].partition("properties")[2].partition("values")[0]
+
+
+TEST = """\
+import pytest
+from svctoolkit.pytest_plugin import assert_conforms, assert_violations
+
+GOOD, BAD = {good!r}, {bad!r}
+
+def test_all(data_plane, tracking_plan):
+    data_plane.send(BAD, source="web")
+    assert_violations(data_plane, {{"property": "total"}}, {{"property": "totl"}})
+    assert_violations(data_plane, {{"property": "totl"}}, at_least=True)
+    assert_conforms(GOOD, tracking_plan)
+    with pytest.raises(AssertionError, match="plan.yaml:8:7. Did you mean 'total'"):
+        assert_conforms(BAD, tracking_plan)
+    with pytest.raises(AssertionError):
+        assert_violations(data_plane)
+"""
+
+
+@pytest.mark.slow
+def test_pytest_has_fixtures_and_assertions(tmp_path: Path) -> None:
+    """`tracking_plan`, `assert_violations`, `assert_conforms`; a failure names the rule's line."""
+    write(tmp_path / "tracking", PROJECT)
+    (tmp_path / "workspace.yaml").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(TEST.format(good=GOOD, bad=BAD), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,59 @@
+"""`count_requests`: how many requests many events make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import Workspace
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay import count_requests
+
+EVENTS = [{"type": "track", "event": "Viewed", "userId": f"u{n}", "messageId": f"m{n}"} for n in range(250)]
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    workspace = Workspace("shop")
+    config = {"restApiKey": "k-secret-1", "dataCenter": "EU-01", "appKey": "a-1"}
+    workspace.destination("braze", "BRAZE", config=config)
+    workspace.destination("am", "AM", config={"apiKey": "k-1"})
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    return workspace
+
+
+def test_requests_by_the_size_of_calls(workspace: Workspace) -> None:
+    """With calls of 20, 75 and 1,000; Braze's request takes 75 events, so that larger calls have several."""
+    counts = count_requests(EVENTS, workspace, jobs=[20, 75, 1000], destinations=["braze"])
+
+    assert [(c.jobs, c.requests) for c in counts] == [(20, 13), (75, 4), (1000, 4)]
+    assert [c.share_of_limit for c in counts][:2] == [pytest.approx(20 / 75), pytest.approx(1.0)]
+
+
+def test_types_that_share_nothing(workspace: Workspace) -> None:
+    """Each event is a request, whatever the size of calls."""
+    (count,) = count_requests(EVENTS, workspace, jobs=100, destinations=["hook"])
+
+    assert (count.requests, count.events, count.largest, count.share_of_limit) == (250, 250, 1, None)
+
+
+def test_from_a_file_with_lines_that_are_no_events(workspace: Workspace, tmp_path: Path) -> None:
+    """What is no event is left out; the frame and the text have a line for each destination."""
+    file = tmp_path / "events.ndjson"
+    lines: list[Any] = [*EVENTS[:30], {"type": "nonsense"}, "no event"]
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    counts = count_requests(file, workspace)
+    frame = counts.frame()
+
+    assert dict(zip(frame["destination"], frame["requests"], strict=True)) == {"braze": 2, "am": 30, "hook": 30}
+    assert "braze: 2 requests of 30 events in calls of 20" in repr(counts)
+    assert "k-secret-1" not in f"{frame.to_csv()}{counts!r}"
+
+
+def test_a_size_that_is_none(workspace: Workspace) -> None:
+    """A call has one job at least."""
+    with pytest.raises(ConfigError, match="at least 1"):
+        count_requests(EVENTS, workspace, jobs=0)

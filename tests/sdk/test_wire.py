@@ -1,0 +1,204 @@
+"""What a server's bytes mean: any HTTP/1.1 is understood, anything else is no answer."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit.errors import DeliveryError
+from svctoolkit.sdk.base.transport import Request
+from svctoolkit.sdk.sending.http import HttpTransport
+
+END = b"\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n"
+
+
+class _Server:
+    """Answers each request with the next of `answers`, byte for byte; `connections` counts them. An answer that is to
+    end with its connection ends with `CLOSE`."""
+
+    CLOSE = b"<close>"
+
+    def __init__(self, *answers: bytes) -> None:
+        self._answers, self.connections, self.requests = list(answers), 0, b""
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            while self._answers:
+                connection, _ = self._socket.accept()
+                self.connections += 1
+                with connection, suppress(OSError):
+                    self._answer(connection)
+
+    def _answer(self, connection: socket.socket) -> None:
+        while self._answers:
+            request = b""
+            while not request.endswith(END + b"body"):
+                data = connection.recv(65536)
+                if not data:
+                    return
+                request += data
+            self.requests += request
+            answer = self._answers.pop(0)
+            connection.sendall(answer.removesuffix(self.CLOSE))
+            if answer.endswith(self.CLOSE):
+                return
+
+
+@contextmanager
+def _server(*answers: bytes) -> Iterator[_Server]:
+    server = _Server(*answers)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def _post(transport: HttpTransport, server: _Server):
+    return transport.send(Request("POST", f"{server.url}/v1/batch", {"AnonymousId": "x"}, b"body", 5.0))
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "body", "keeps"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, b"ok", True),
+        (b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", 200, b"ok", True),
+        (b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok", 200, b"ok", True),
+        (b"HTTP/1.1 200 OK\r\ncontent-length:2\r\nConnection: Close\r\n\r\nok", 200, b"ok", False),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, b"ok", False),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok", 200, b"ok", True),
+        (b"HTTP/1.1 204 None\r\n\r\n", 204, b"", True),
+        (b"HTTP/1.1 304 Same\r\nContent-Length: 5\r\n\r\n", 304, b"", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, b"", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more", 200, b"ok", True),
+        (b"HTTP/1.1 503 No\r\n\r\nto the end<close>", 503, b"to the end", False),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: odd\r\n\r\nok<close>", 200, b"ok", False),
+        (b"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 103 Hints\r\nA: b\r\n\r\nHTTP/1.1 204 OK\r\n\r\n", 204, b"", True),
+        (CHUNKED + b"2;x=y\r\nok\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n", 200, b"ok0123456789abcdef", True),
+        (CHUNKED + b"1\r\nx\r\n0\r\nTrailer: 1\r\n\r\n", 200, b"x", True),
+    ],
+)  # fmt: skip
+def test_any_http_is_understood(answer: bytes, status: int, body: bytes, keeps: bool):
+    """Status, headers and body; and a connection is used again exactly where that is allowed."""
+    transport = HttpTransport()
+    with _server(answer, b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecond") as server:
+        got = _post(transport, server)
+        assert (got.status, got.body) == (status, body)
+        assert _post(transport, server).body == b"second"
+        assert server.connections == (1 if keeps else 2)
+    transport.close()
+
+
+def test_headers_are_lower_case_and_stripped():
+    """As `Response` promises."""
+    transport = HttpTransport()
+    with _server(b"HTTP/1.1 429 No\r\nRetry-After:  7 \r\nX-Odd: a:b\r\nContent-Length: 0\r\n\r\n") as server:
+        headers = _post(transport, server).headers
+    transport.close()
+    assert (headers["retry-after"], headers["x-odd"]) == ("7", "a:b")
+
+
+def test_what_was_wrong_with_an_answer_is_said():
+    """In the error, after the address."""
+    endless = b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 300
+    for answer, text in [
+        (b"", "closed the connection without an answer"),
+        (b"SSH-2.0-OpenSSH\r\n", "the answer is no HTTP: b'SSH-2.0-OpenSSH"),
+        (endless, "the answer's headers have no end$"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\ncut", "the answer ends after 3 of 10 bytes$"),
+        (b"HTTP/1.1 100 Go on\r\n\r\n" * 20, "interim answers only$"),
+    ]:
+        transport = HttpTransport()
+        with _server(answer + _Server.CLOSE) as server, pytest.raises(DeliveryError, match=text):
+            _post(transport, server)
+        transport.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 twohundred OK\r\n\r\n",
+        b"HTTP/2 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Len",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\ncut",
+        CHUNKED,
+        CHUNKED + b"5\r\ncut",
+        CHUNKED + b"2\r\nok\r\n",
+        CHUNKED + b"odd\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 300 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nA: " + b"x" * 70_000 + END,
+        b"HTTP/1.1 100 Go on\r\n\r\n" * 20,
+    ],
+    ids=lambda answer: answer[:40].decode(),
+)
+def test_anything_else_is_no_answer(answer: bytes):
+    """A `DeliveryError`, so that the events are sent again; the connection is not used any more."""
+    transport = HttpTransport()
+    with _server(answer + _Server.CLOSE, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") as server:
+        with pytest.raises(DeliveryError, match=r"no answer from http://127"):
+            _post(transport, server)
+        assert _post(transport, server).body == b"ok"
+        assert server.connections == 2
+    transport.close()
+
+
+def test_a_very_long_answer_is_not_kept():
+    """Four megabytes are enough to know what it says."""
+    transport = HttpTransport()
+    long = b"HTTP/1.1 200 OK\r\nContent-Length: 6000000\r\n\r\n" + b"x" * 6_000_000
+    with _server(long, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") as server:
+        assert len(_post(transport, server).body) == 4 << 20
+        assert _post(transport, server).body == b"ok"
+    transport.close()
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_raise_anything_else(answer: bytes):
+    """Whatever comes, it is an answer or a `DeliveryError`."""
+    transport = HttpTransport()
+    with _server(answer + _Server.CLOSE) as server, suppress(DeliveryError):
+        _post(transport, server)
+    transport.close()
+
+
+def test_the_request_is_one_write_of_well_formed_http():
+    """Request line, Host, the headers, the length, the body."""
+    transport = HttpTransport()
+    with _server(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as server:
+        _post(transport, server)
+        head, _, body = server.requests.partition(END)
+    transport.close()
+    first, *headers = head.decode().split("\r\n")
+    named = dict(line.split(": ", 1) for line in headers)
+    assert (first, body) == ("POST /v1/batch HTTP/1.1", b"body")
+    assert (named["Host"], named["Content-Length"]) == (server.url.removeprefix("http://"), "4")
+    assert (named["AnonymousId"], named["Accept-Encoding"]) == ("x", "identity")
+
+
+@pytest.mark.parametrize("name", ["a\r\nX-Evil: 1", "a\nb", "a\x00b", "a\x7f"])
+def test_nothing_smuggles_a_header(name: str):
+    """Neither in a header's value nor in a URL; no byte goes out."""
+    with _server() as server:
+        for request in (
+            Request("GET", server.url, {"AnonymousId": name}),
+            Request("GET", f"{server.url}/{name}".replace("\r", "\x01").replace("\n", "\x01")),
+        ):
+            with pytest.raises(DeliveryError, match="control character"):
+                HttpTransport().send(request)
+        assert server.requests == b""

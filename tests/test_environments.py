@@ -1,0 +1,158 @@
+"""Environments: the same workspace and suites with other settings, credentials and delivery."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.errors import InvalidWorkspace, UnknownName
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.workspace import Workspace, environments
+
+EVENT = {"type": "track", "event": "Order Completed", "userId": "u1"}
+WORKSPACE = """\
+workspace: shop
+sources: {web: {destinations: [hook]}}
+destinations:
+  hook:
+    type: WEBHOOK
+    config: {webhookUrl: https://base.example, webhookMethod: POST, headers: [{from: X-Key, to: $(env:KEY)}]}
+credentials: {crm: $(env:KEY)}
+environments:
+  dev:
+    destinations: {hook: {config: {webhookUrl: https://dev.example}}}
+  production:
+    destinations: {hook: {config: {webhookUrl: https://prod.example, headers: [{from: X-Key, to: $(env:PROD_KEY)}]}}}
+    credentials: {crm: $(env:PROD_KEY)}
+    delivery: {timeout: 5}
+    sources: {web: {writeKey: production-key}}
+"""
+ENVIRON = {"KEY": "base-s3cret", "PROD_KEY": "prod-s3cret"}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE)
+    return tmp_path / "workspace.yaml"
+
+
+def endpoint(workspace: Workspace) -> str:
+    return Pipeline(workspace).test_destination("hook", EVENT).data[0].payloads[0]["endpoint"]
+
+
+def test_an_environment_replaces_what_it_names_and_nothing_else(file: Path) -> None:
+    """Variables, credentials, delivery and write keys change by key; the rest is the workspace's."""
+    base = Workspace.load(file, environ=ENVIRON)
+    production = Workspace.load(file, environ=ENVIRON, environment="production")
+
+    assert (endpoint(base), endpoint(production)) == ("https://base.example", "https://prod.example")
+    assert production.destination("hook").config["webhookMethod"] == "POST"
+    assert production.destination("hook").config["headers"][0]["to"].reveal() == "prod-s3cret"
+    assert (base.delivery.timeout, production.delivery.timeout) == (60.0, 5.0)
+    assert (base.source("web").write_key, production.source("web").write_key) == ("web", "production-key")
+    assert "prod-s3cret" in set(production.secrets())
+
+
+def test_svc_env_chooses_and_an_argument_comes_first(file: Path) -> None:
+    """`SVC_ENV` counts where nothing is said, an empty argument is the workspace itself."""
+    environ = {**ENVIRON, "SVC_ENV": "dev"}
+
+    assert endpoint(Workspace.load(file, environ=environ)) == "https://dev.example"
+    assert endpoint(Workspace.load(file, environ=environ, environment="production")) == "https://prod.example"
+    assert endpoint(Workspace.load(file, environ=environ, environment="")) == "https://base.example"
+
+
+def test_variables_of_other_environments_need_not_be_set(file: Path) -> None:
+    """Who tests `dev` has no secrets of production."""
+    assert endpoint(Workspace.load(file, environ={"KEY": "k"}, environment="dev")) == "https://dev.example"
+    with pytest.raises(
+        InvalidWorkspace, match=r"workspace\.yaml:\d+:\d+: the environment variable PROD_KEY is not set"
+    ):
+        Workspace.load(file, environ={"KEY": "k"}, environment="production")
+
+
+def test_a_file_beside_is_an_environment(file: Path) -> None:
+    """`workspace.staging.yaml` says what is different; its mistakes have their place in it."""
+    beside = file.with_name("workspace.staging.yaml")
+    beside.write_text("destinations: {hook: {config: {webhookUrl: https://staging.example}}}\n")
+
+    assert environments.names(file) == ["dev", "production", "staging"]
+    assert endpoint(Workspace.load(file, environ=ENVIRON, environment="staging")) == "https://staging.example"
+
+    beside.write_text("destinations:\n  hok: {config: {webhookUrl: x}}\n")
+    with pytest.raises(
+        InvalidWorkspace, match=r"staging\.yaml:2:3: no destination is called 'hok'\. Did you mean 'hook'"
+    ):
+        Workspace.load(file, environ=ENVIRON, environment="staging")
+    beside.write_text("delivery:\n  timeout: -5\n")
+    with pytest.raises(InvalidWorkspace, match=r"staging\.yaml:2:12: 'timeout' must be more than 0"):
+        Workspace.load(file, environ=ENVIRON, environment="staging")
+    beside.write_text("destinatons: {}\n")
+    with pytest.raises(InvalidWorkspace, match=r"staging\.yaml:1:1: unknown key 'destinatons'"):
+        Workspace.load(file, environ=ENVIRON, environment="staging")
+
+
+def test_an_environment_that_is_not_there_has_the_nearest_name(file: Path) -> None:
+    """A misspelt environment never means the workspace itself."""
+    with pytest.raises(UnknownName, match=r"no environment is called 'prodution'\. Did you mean 'production'"):
+        Workspace.load(file, environ={**ENVIRON, "SVC_ENV": "prodution"})
+
+
+def test_differences_compare_secrets_and_never_show_them(file: Path) -> None:
+    """Two environments side by side: what differs, and only that."""
+    changes = environments.differences(file, "base", "production", environ=ENVIRON)
+
+    assert changes == [
+        ("sources.web.writeKey", "'web'", "'production-key'"),
+        ("destinations.hook.config.webhookUrl", "'https://base.example'", "'https://prod.example'"),
+        ("destinations.hook.config.headers.0.to", "a secret", "a secret"),
+        ("credentials.crm", "a secret", "a secret"),
+        ("delivery.timeout", "60.0", "5.0"),
+    ]
+    same = {**ENVIRON, "PROD_KEY": "base-s3cret"}
+    assert "credentials.crm" not in [
+        path for path, _, _ in environments.differences(file, "base", "production", environ=same)
+    ]
+    assert environments.differences(file, "dev", "dev", environ=ENVIRON) == []
+
+
+def test_environments_are_written_back(file: Path, tmp_path: Path) -> None:
+    """What was loaded is saved, references as they were; a secret in the clear becomes one."""
+    workspace = Workspace.load(file, environ=ENVIRON)
+    assert Workspace.loads(workspace.dumps(), environ=ENVIRON, folder=tmp_path) == workspace
+
+    clear = WORKSPACE.replace("to: $(env:PROD_KEY)", "to: cl3ar-secret")
+    text = Workspace.loads(clear, environ=ENVIRON).dumps()
+    assert "cl3ar-secret" not in text
+    assert "$(env:PRODUCTION_HOOK_HEADERS_0_TO)" in text
+
+
+@pytest.mark.slow
+def test_the_same_suites_run_against_each_environment(file: Path, tmp_path: Path) -> None:
+    """`svctoolkit run --env NAME` and SVC_ENV, for the command line and for pytest."""
+    (tmp_path / "hook.suite.yaml").write_text(
+        "version: 1\nworkspace: workspace.yaml\nscenarios:\n"
+        "- name: an order goes to production\n  destination: hook\n"
+        "  event: {type: track, event: Order Completed, userId: u1}\n"
+        "  expect: {dest_transform: {endpoint: https://prod.example}}\n"
+    )
+
+    def code(*command: str, **variables: str) -> int:
+        environ = {**os.environ, **ENVIRON, **variables}
+        done = subprocess.run(
+            [sys.executable, "-m", *command], cwd=tmp_path, env=environ, capture_output=True, timeout=120, check=False
+        )
+        return done.returncode
+
+    assert code("svctoolkit", "run", "--env", "production") == 0
+    assert code("svctoolkit", "run", "--env", "dev") == 1
+    assert code("svctoolkit", "run", SVC_ENV="production") == 0
+    assert code("pytest", "-q", "-p", "no:cacheprovider", SVC_ENV="production") == 0
+    assert code("pytest", "-q", "-p", "no:cacheprovider", SVC_ENV="dev") == 1
+    assert code("svctoolkit", "run", "--env", "nowhere") == 4
+    assert code("svctoolkit", "environments", "dev", "production") == 0
+    assert code("svctoolkit", "environments", "dev") == 4

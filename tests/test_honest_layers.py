@@ -1,0 +1,179 @@
+"""Every way in says once what of the sandbox does not hold on this machine, and runs no code without what is essential.
+
+The machines are processes whose system calls are refused, as containers do it (`tests.denied`): whole processes, from
+outside, as root and as another user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.test_attacks import environment, runs_as
+
+NOBODY = 65534
+WORKSPACE = """
+people: [{email: a@b.example, token: token}]
+sources: {web: {destinations: [hook]}}
+destinations: {hook: {type: WEBHOOK, config: {webhookUrl: "https://b.example"}, transformation: clean}}
+transformations: {clean: {language: python, file: clean.py}}
+"""
+CODE = "def transformEvent(event, metadata):\n    event['clean'] = True\n    return event\n"
+SUITE = """
+workspace: workspace.yaml
+scenarios:
+- name: it is clean
+  destination: hook
+  event: {type: track, event: A, userId: u}
+  expect: {user_transform: {clean: true}}
+- name: it is clean again
+  destination: hook
+  event: {type: track, event: B, userId: u}
+  expect: {user_transform: {clean: true}}
+"""
+EVENT = {"type": "track", "event": "A", "userId": "u", "messageId": "m1"}
+LAYERS = {"seccomp": "seccomp", "prlimit64": "limits", "landlock_create_ruleset": "landlock", "unshare": "namespaces"}
+ESSENTIAL = ("seccomp", "prlimit64")
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
+pytestmark = [linux, pytest.mark.slow]
+
+
+class Machine:
+    """One that refuses a system call, and a user on it."""
+
+    def __init__(self, folder: Path, call: str, user: int | None = None, python: str = sys.executable) -> None:
+        self.folder, self.user, self.python = folder, user, python
+        self.before = [python, "-m", "tests.denied", call] if call else []
+        self.environment = {**environment(), "HOME": str(folder), "JUPYTER_PLATFORM_DIRS": "1"}
+
+    def start(self, *command: str, **options: object) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*self.before, self.python, *command], cwd=self.folder, env=self.environment, user=self.user, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options,  # type: ignore[call-overload]
+        )  # fmt: skip
+
+    def run(self, *command: str) -> str:
+        return self.start(*command).communicate(timeout=120)[0]
+
+    def serve(self, *options: str) -> str:
+        """What a served workspace says on its console, and to two events of a client."""
+        process = self.start("-m", "svctoolkit", "serve", "--workspace", "workspace.yaml", "--port", "0", *options)
+        assert process.stdout is not None
+        lines: list[str] = []
+        for line in process.stdout:
+            lines.append(line)
+            if "delivery  " in line:
+                break
+        (url,) = re.findall(r"served at (\S+)", "".join(lines))
+        for _ in range(2):
+            with httpx.Client(base_url=url, auth=("a@b.example", "token"), timeout=60) as client:
+                lines.append(client.post("/v0/testDestination/hook", json={"message": EVENT}).text + "\n")
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+        with process.stdout as rest:
+            return "".join(lines) + rest.read()
+
+    def notebook(self, *options: str) -> str:
+        """What the cells of a notebook show, in a kernel of its own."""
+        from jupyter_client.kernelspec import KernelSpec
+        from jupyter_client.manager import KernelManager
+
+        manager = KernelManager()
+        launch = [self.python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        manager._kernel_spec = KernelSpec(argv=[*self.before, *launch], display_name="Python", language="python")
+        manager.start_kernel(cwd=str(self.folder), env=self.environment)
+        client = manager.client()
+        client.start_channels()
+        client.wait_for_ready(60)
+        shown: list[str] = []
+        trust = ["from svctoolkit import transformations; transformations.trust_code()"] if options else []
+        test = f"Pipeline(Workspace.load('workspace.yaml')).test_destination('hook', {EVENT}).to_dict()"
+        for cell in ["from svctoolkit import Pipeline, Workspace", *trust, test, test]:
+            client.execute_interactive(cell, timeout=60, output_hook=lambda message: shown.append(_text_of(message)))
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+        return "\n".join(shown)
+
+
+def _text_of(message: dict[str, dict[str, object]]) -> str:
+    content = message["content"]
+    data = content.get("data", {})
+    return str(content.get("text") or (data.get("text/plain") if isinstance(data, dict) else "") or "")
+
+
+#: way in -> what a person sees of it
+WAYS: dict[str, Callable[..., str]] = {
+    "transform": lambda m, *o: m.run("-m", "svctoolkit", "transform", "clean.py", "--event", "event.json", *o),
+    "run": lambda m, *o: m.run("-m", "svctoolkit", "run", "all.suite.yaml", "--report", "console", *o),
+    "test": lambda m, *o: m.run("-m", "svctoolkit", "test", "destination", "hook", "--event", "event.json",
+                                "--workspace", "workspace.yaml", "--json", *o),
+    "replay": lambda m, *o: m.run("-m", "svctoolkit", "replay", "event.ndjson", "--workspace", "workspace.yaml", *o),
+    "pytest": lambda m, *o: m.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "all.suite.yaml", *o),
+    "serve": lambda m, *o: m.serve(*o),
+    "notebook": lambda m, *o: m.notebook(*o),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:  # pytest's folders are closed to other users
+        folder = Path(name)
+        folder.chmod(0o777)
+        texts = {"workspace.yaml": WORKSPACE, "clean.py": CODE, "all.suite.yaml": SUITE}
+        texts |= {"event.json": json.dumps(EVENT), "event.ndjson": json.dumps(EVENT) + "\n"}
+        for file, text in texts.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        yield folder
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("call", ["landlock_create_ruleset", "unshare"])
+def test_what_does_not_hold_is_said_once(way: str, call: str, folder: Path) -> None:
+    """Where a layer is missing that is not essential, code runs, and one sentence says which it is."""
+    shown = WAYS[way](Machine(folder, call))
+    said = rf"sandbox without {LAYERS[call]} \(linux|missing on this machine: {LAYERS[call]}"
+
+    assert len(re.findall(said, shown)) == 1, shown
+    assert "SandboxError" not in shown
+    assert re.search("clean|passed|ok|delivered", shown)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("call", ESSENTIAL)
+def test_code_runs_without_what_is_essential_only_when_trusted(way: str, call: str, folder: Path) -> None:
+    """It is refused with what to do; with that done it runs, and what is missing is said once."""
+    refused = WAYS[way](Machine(folder, call))
+    trusted = WAYS[way](Machine(folder, call), "--trust-code")
+
+    assert "--trust-code" in refused, refused
+    assert f"sandbox without {LAYERS[call]} (linux" in refused
+    assert "SandboxError" not in trusted, trusted
+    said = rf"sandbox without {LAYERS[call]} \(linux|missing on this machine: {LAYERS[call]}"
+    assert len(re.findall(said, trusted)) == 1, trusted
+
+
+@pytest.mark.parametrize("way", ["transform", "run", "serve"])
+@pytest.mark.parametrize("call", ["", "seccomp", "landlock_create_ruleset"])
+def test_another_user_is_told_the_same(way: str, call: str, folder: Path) -> None:
+    """Who is not root gets a whole sandbox where the machine allows it, and the same words where it does not."""
+    python = next((each for each in (sys.executable, "/usr/bin/python3") if runs_as(NOBODY, each)), None)
+    if os.getuid() != 0 or python is None:
+        pytest.skip("only root can be another user, who needs a Python that may be run by all")
+    shown = WAYS[way](Machine(folder, call, NOBODY, python))
+
+    assert ("SandboxError" in shown) == (call == "seccomp"), shown
+    said = re.findall(r"sandbox without ([\w, ]+) \(linux|missing on this machine: ([\w, ]+)", shown)
+    missing = {word for match in said for names in match for word in names.split(", ") if word}
+    assert missing >= ({LAYERS[call]} if call else set())
+    assert "seccomp" not in missing - ({LAYERS[call]} if call else set())

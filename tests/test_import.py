@@ -1,0 +1,238 @@
+"""`svctoolkit import`: a workspace that the service exported becomes a project that runs."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit.errors import ConfigError, InvalidWorkspace, ToolkitError, WorkspaceWarning
+from svctoolkit.project import import_workspace
+from svctoolkit.workspace import Workspace
+
+SECRETS = ("ga-s3cret", "am-s3cret", "hook-s3cret")
+CODE = 'import {low} from "text";\nexport function transformEvent(e, metadata) { e.event = low(e.event); return e; }\n'
+LIBRARY = "export function low(t) { return t ? t.toLowerCase() : t; }\n"
+
+
+def destination(id: str, name: str, type: str, config: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"id": id, "name": name, "config": config, "destinationDefinition": {"name": type}, **more}
+
+
+def configuration(**transformation: str) -> dict[str, Any]:
+    """What the service exports, with all that a real workspace has: unknown members, types and variables."""
+    hook = {"webhookUrl": "https://hook.example/in", "headers": [{"from": "X-Key", "to": SECRETS[2]}]}
+    code = {"id": "tf1", "versionId": "tfv1", "config": {}} | transformation
+    return {
+        "workspaceId": "ws1",
+        "enableMetrics": False,
+        "sources": [
+            {
+                "id": "s1",
+                "name": "Web",
+                "writeKey": "wk1",
+                "sourceDefinition": {"type": "web"},
+                "destinations": [
+                    destination("d1", "Orders hook", "WEBHOOK", hook, transformations=[code]),
+                    destination("d2", "GA4", "GA4", {"apiSecret": SECRETS[0], "measurementId": "G-1", "oldKey": 1}),
+                    destination("d3", "Amplitude", "AM", {"apiKey": SECRETS[1]}),
+                    destination("d4", "Tags", "GTM", {"containerID": "GTM-1"}),
+                    destination("d5", "New", "NEWTHING", {"a": 1}),
+                    destination("d6", "Paused", "WEBHOOK", {"webhookUrl": "https://b.example"}, enabled=False),
+                ],
+            }
+        ],
+        "libraries": [{"versionId": "libv1"}],
+    }
+
+
+def export(folder: Path, data: Any, *, with_code: bool = True) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "workspaceConfig.json").write_text(json.dumps(data, indent=1))
+    if with_code:
+        known = {"versionId": "tfv1", "id": "tf1", "name": "Lower names", "language": "javascript", "code": CODE}
+        library = {"versionId": "libv1", "name": "Text", "importName": "text", "code": LIBRARY}
+        (folder / "code.json").write_text(json.dumps({"transformations": [known], "libraries": [library]}))
+    return folder / "workspaceConfig.json"
+
+
+def svctoolkit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "svctoolkit", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_an_export_becomes_a_project_whose_suites_run_and_notice_a_change(tmp_path: Path) -> None:
+    """One command, then `svctoolkit run` passes; a change of the code or of a setting fails it."""
+    export(tmp_path, configuration())
+
+    imported = svctoolkit("import", "workspaceConfig.json", "-o", "shop", cwd=tmp_path)
+    assert imported.returncode == 0, imported.stderr
+    shop = tmp_path / "shop"
+    first = svctoolkit("run", cwd=shop)
+    code = shop / "transformations" / "lower-names.js"
+    code.write_text(code.read_text().replace("low(e.event)", "e.event"))
+    second = svctoolkit("run", cwd=shop)
+
+    assert "orders-hook  WEBHOOK               runs" in imported.stdout
+    assert "tags         GTM                   Google Tag Manager has device mode only" in imported.stdout
+    assert "new          NEWTHING              nobody here knows the type" in imported.stdout
+    assert "paused       WEBHOOK               disabled" in imported.stdout
+    assert "GA4 has no configuration variable 'oldKey'" in imported.stdout
+    assert imported.stdout.rstrip().endswith("next: cd shop && svctoolkit run")
+    assert first.returncode == 0, first.stdout
+    assert "suites/orders-hook.suite.yaml: 6 passed" in first.stdout
+    assert (second.returncode, "track-to-orders-hook" in second.stdout) == (1, True), second.stdout
+    assert "Google Tag Manager" in (shop / "IMPORT.md").read_text()
+
+
+def test_secrets_of_an_export_stand_in_one_file_for_its_owner_only(tmp_path: Path) -> None:
+    """workspace.yaml and the suites have references, `.env` the values, `.env.example` the names."""
+    report = import_workspace(export(tmp_path, configuration()), tmp_path / "shop", environ={})
+
+    files = [path for path in (tmp_path / "shop").rglob("*") if path.is_file()]
+    holding = {path.name for path in files for secret in SECRETS if secret in path.read_text()}
+    assert holding == {".env"}
+    assert stat.S_IMODE((tmp_path / "shop" / ".env").stat().st_mode) == 0o600
+    names = (tmp_path / "shop" / ".env.example").read_text().split()
+    assert names == ["ORDERS_HOOK_HEADERS_0_TO=", "GA4_API_SECRET=", "AMPLITUDE_API_KEY="]
+    assert ".env" in (tmp_path / "shop" / ".gitignore").read_text().split()
+    assert not any(secret in report.text() for secret in SECRETS)
+
+
+def test_what_was_loaded_comes_back(tmp_path: Path) -> None:
+    """The project's workspace is the export's, with unknown types and variables, and code in place of versions."""
+    file = export(tmp_path, configuration())
+    import_workspace(file, tmp_path / "shop", environ={})
+
+    with pytest.warns(WorkspaceWarning):
+        exported = Workspace.load(file, environ={})
+    with pytest.warns(WorkspaceWarning):
+        project = Workspace.load(tmp_path / "shop" / "workspace.yaml", environ={})
+    assert project.destinations == exported.destinations
+    assert project.sources == exported.sources
+    assert project.transformation("tf1").code == CODE
+    assert project.transformation("tf1").version_id == "tfv1"
+    assert project.libraries["text"].version_id == "libv1"
+
+
+def test_code_that_is_missing_is_asked_for_by_name(tmp_path: Path) -> None:
+    """Without the code the destination waits for it; files named by version or id, and rudder/v1 files, give it."""
+    file = export(tmp_path, configuration(), with_code=False)
+    without = import_workspace(file, tmp_path / "without", environ={})
+    elsewhere = tmp_path / "code"
+    elsewhere.mkdir()
+    (elsewhere / "tfv1.js").write_text(CODE)
+    (elsewhere / "library.yaml").write_text(
+        "version: rudder/v1\nkind: transformation-library\nmetadata: {name: text}\n"
+        f"spec: {{id: libv1, name: Text, language: javascript, code: {json.dumps(LIBRARY)}}}\n"
+    )
+    given = import_workspace(file, tmp_path / "given", code_paths=[elsewhere], environ={})
+
+    assert list(without.missing) == ["transformation 'tf1' (version 'tfv1')", "library 'libv1'"]
+    assert without.states["orders-hook"] == "waits for the code of transformation tf1"
+    assert "give it with --code FILE_OR_FOLDER" in without.text()
+    assert not (tmp_path / "without" / "suites" / "orders-hook.suite.yaml").exists()
+    assert list(given.missing) == []
+    assert given.states["orders-hook"] == "runs"
+    assert (tmp_path / "given" / "transformations" / "libraries" / "text.js").read_text() == LIBRARY
+
+
+@pytest.mark.parametrize("there", ["workspace.yaml", "IMPORT.md", "suites/orders-hook.suite.yaml", ".env"])
+def test_files_that_are_there_stay_and_nothing_is_written(tmp_path: Path, there: str) -> None:
+    """A folder with a file of the project's names keeps exactly what it had."""
+    file = export(tmp_path / "export", configuration())
+    mine = tmp_path / "shop" / there
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+
+    with pytest.raises(ConfigError, match="is there already"):
+        import_workspace(file, tmp_path / "shop", environ={})
+    files = [path for path in (tmp_path / "shop").rglob("*") if path.is_file()]
+    assert (files, mine.read_text()) == ([mine], "mine")
+
+
+def test_names_in_an_export_lead_nowhere_else(tmp_path: Path) -> None:
+    """Ids and names with paths in them become names of files in the project."""
+    shape = configuration(id="../../evil", name="../../evil", code=CODE, language="javascript")
+    shape["sources"][0]["destinations"][0] |= {"name": "../../../up", "id": "/etc/x"}
+    shape["sources"][0]["destinations"][2] |= {"name": "!!!", "id": "../../id"}
+    file = export(tmp_path / "a" / "b", shape)
+    import_workspace(file, tmp_path / "a" / "b" / "shop", environ={})
+
+    outside = [p for p in tmp_path.rglob("*") if p.is_file() and "shop" not in p.relative_to(tmp_path).parts]
+    assert sorted(path.name for path in outside) == ["code.json", "workspaceConfig.json"]
+
+
+def test_one_of_several_workspaces_is_chosen(tmp_path: Path) -> None:
+    """Of `{workspaceId: configuration}` the id chooses; a wrong one gets the nearest."""
+    file = export(tmp_path, {"ws1": configuration(), "ws2": {**configuration(), "workspaceId": "ws2"}})
+    report = import_workspace(file, tmp_path / "shop", workspace_id="ws2", with_suites=False, environ={})
+
+    assert report.workspace.name == "ws2"
+    assert not (tmp_path / "shop" / "suites").exists()
+    with pytest.raises(InvalidWorkspace, match=r"no workspace has the id 'ws3'\. Did you mean 'ws"):
+        import_workspace(file, tmp_path / "other", workspace_id="ws3", environ={})
+    with pytest.raises(InvalidWorkspace, match="--workspace-id ID"):
+        import_workspace(file, tmp_path / "other", environ={})
+    assert not (tmp_path / "other").exists()
+
+
+def test_strict_refuses_what_nobody_knows(tmp_path: Path) -> None:
+    """`--strict` writes nothing, and says the same with exit code 4."""
+    export(tmp_path, configuration())
+
+    refused = svctoolkit("import", "workspaceConfig.json", "-o", "shop", "--strict", cwd=tmp_path)
+
+    assert refused.returncode == 4
+    assert "GA4 has no configuration variable 'oldKey'" in refused.stderr
+    assert not (tmp_path / "shop").exists()
+
+
+def test_a_rudder_cli_project_brings_its_sources_and_transformations(tmp_path: Path) -> None:
+    """Event-stream sources and code are taken; where to send comes from the team."""
+    project = tmp_path / "cli"
+    project.mkdir()
+    (project / "web.yaml").write_text(
+        "version: rudder/v1\nkind: event-stream-source\nmetadata: {name: web}\n"
+        "spec: {id: web, name: Web, type: javascript, enabled: true}\n"
+    )
+    (project / "clean.yaml").write_text(
+        "version: rudder/v1\nkind: transformation\nmetadata: {name: clean}\n"
+        "spec: {id: clean, name: Clean, language: python, code: 'def transformEvent(e, m): return e'}\n"
+    )
+    report = import_workspace(project, tmp_path / "shop", environ={})
+
+    workspace = Workspace.load(tmp_path / "shop" / "workspace.yaml", environ={})
+    assert workspace.source("web").type == "javascript"
+    assert workspace.transformation("clean").run({"type": "track"}).error is None
+    assert report.missing == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"sources": 3}', '{"a": {"sources": 1}}', "\x00", '{"sources": [{}]}']
+)
+def test_what_is_no_workspace_is_refused_with_its_place(tmp_path: Path, text: str) -> None:
+    """Exit code 4 and a line, no traceback and no folder."""
+    (tmp_path / "w.json").write_text(text)
+
+    refused = svctoolkit("import", "w.json", "-o", "shop", cwd=tmp_path)
+
+    assert refused.returncode == 4
+    assert refused.stderr.startswith("svctoolkit: w.json")
+    assert "Traceback" not in refused.stderr
+    assert not (tmp_path / "shop").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
+    """Where a file stands in the way of the folder, nothing is left behind."""
+    file = export(tmp_path / "export", configuration())
+    (tmp_path / "shop").write_text("a file")
+
+    with pytest.raises(ToolkitError, match=r"cannot write a project to .*shop"):
+        import_workspace(file, tmp_path / "shop", environ={})
+    assert (tmp_path / "shop").read_text() == "a file"

@@ -1,0 +1,218 @@
+"""Lineage: where each field of a payload comes from, and where each field of an event went."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svctoolkit import CATALOGUE, Pipeline, Workspace, events
+from svctoolkit.destinations import examples
+from svctoolkit.errors import Unsupported
+from svctoolkit.pipeline.leaves import dotted_path, leaves
+from svctoolkit.results.lineage import Lineage
+
+JAVASCRIPT = """\
+export function transformEvent(event, metadata) {
+  event.properties.total = event.properties.revenue * 2;
+  event.properties.made = "here";
+  delete event.context.ip;
+  return event;
+}
+"""
+PYTHON = """\
+def transformEvent(event, metadata):
+    event["properties"]["total"] = event["properties"]["revenue"] * 2
+    event["properties"]["made"] = "here"
+    event["context"].pop("ip", None)
+    return event
+"""
+ORDER = {
+    "type": "track",
+    "event": "Order Completed",
+    "userId": "u1",
+    "messageId": "m1",
+    "properties": {"revenue": 12.5, "total": 20, "currency": "EUR", "products": [{"sku": "a", "price": 2}]},
+    "context": {"ip": "203.0.113.4", "locale": "en"},
+}
+
+
+def workspace() -> Workspace:
+    shop = Workspace("shop")
+    shop.transformation("js", code=JAVASCRIPT, language="javascript")
+    shop.transformation("py", code=PYTHON, language="python")
+    shop.transformation("function", lambda event: {**event, "properties": {**event["properties"], "made": "here"}})
+    config = {"webhookUrl": "https://hook.example/in", "webhookMethod": "POST"}
+    shop.destination("hook", "WEBHOOK", config=config)
+    for key in ("js", "py", "function"):
+        shop.destination(f"hook-{key}", "WEBHOOK", config=config, transformation=key)
+    shop.destination("mp", "MP", config={"token": "t0ken-s3cret", "dataResidency": "us"})
+    shop.destination("ga", "GA4", config={"apiSecret": "s3cret-ga", "measurementId": "G-1", "typesOfClient": "gtag"})
+    shop.destination("slack", "SLACK", config={"webhookUrl": "https://hooks.slack.example/x"})
+    shop.destination("tags", "GTM", config={"containerID": "GTM-1"}, transformation="py")
+    return shop
+
+
+def origin(lineage: Lineage, field: str, payload: int = 1) -> Any:
+    return next(o for o in lineage.fields if (o.payload, o.field) == (payload, field))
+
+
+def test_a_webhook_passes_every_field_on() -> None:
+    """Each leaf of the event goes to its own place in the body, and nowhere else; nothing is lost."""
+    lineage = Pipeline(workspace()).lineage("hook", ORDER)
+
+    assert {d.path: d.fields for d in lineage.event} == {
+        dotted_path(path): (f"body.JSON.{dotted_path(path)}",) for path in leaves(ORDER)
+    }
+    assert lineage.lost == []
+    assert origin(lineage, "endpoint").settings == ("webhookUrl",)
+    assert origin(lineage, "method").kind == "setting"
+    assert origin(lineage, "version").kind == "constant"
+
+
+@pytest.mark.parametrize("language", ["js", "py"])
+def test_user_code_is_part_of_the_way(language: str) -> None:
+    """What code makes of a field comes from that field, what it takes away is lost there, what it writes is its own."""
+    lineage = Pipeline(workspace()).lineage(f"hook-{language}", ORDER)
+
+    total = origin(lineage, "body.JSON.properties.total")
+    assert (total.events, total.code) == (("properties.revenue",), True)
+    assert origin(lineage, "body.JSON.properties.made").kind == "code"
+    assert not origin(lineage, "body.JSON.properties.currency").code
+    assert {d.path: d.lost_at for d in lineage.lost} == {
+        "context.ip": "user_transform",
+        "properties.total": "user_transform",
+    }
+
+
+def test_what_a_mapping_leaves_out_is_lost_there() -> None:
+    """GA4 takes the total and not the revenue of an order; the name of the event decides about the items."""
+    lineage = Pipeline(workspace()).lineage("ga", {**events.sample("order completed")})
+
+    assert origin(lineage, "body.JSON.events.0.params.value").events == ("properties.total",)
+    assert {d.path: d.lost_at for d in lineage.lost}["properties.revenue"] == "dest_transform"
+    assert "event" in origin(lineage, "body.JSON.events.0.params.items.0.item_id").conditions
+    assert lineage.sources("body.JSON.user_id") == ("userId",)
+    assert "body.JSON.user_id" in lineage.targets("userId")
+    with pytest.raises(KeyError):
+        lineage.sources("body.JSON.nothing")
+
+
+def test_secrets_of_settings_are_named_and_never_shown() -> None:
+    """A field that is made of a secret says which setting it is."""
+    pipeline = Pipeline(workspace())
+    lineage, other = (pipeline.lineage(key, events.sample("order completed")) for key in ("mp", "ga"))
+
+    assert origin(lineage, "headers.Authorization", 2).settings == ("token",)
+    assert origin(other, "params.api_secret").settings == ("apiSecret",)
+    assert "s3cret-ga" not in f"{other!r}{other._repr_mimebundle_()}{other.frame().to_csv()}{other.fields}"
+    assert "t0ken" not in str(origin(lineage, "headers.Authorization", 2))
+    assert "1: body.JSON_ARRAY.batch.0.$append.$transactions.$amount <- properties.revenue" in repr(lineage)
+
+
+def test_payloads_that_an_event_no_longer_makes_keep_the_others_apart() -> None:
+    """Without revenue Mixpanel gets one request less: only that one depends on it."""
+    lineage = Pipeline(workspace()).lineage("mp", {**events.sample("order completed")})
+
+    assert "properties.revenue" in origin(lineage, "endpoint", 1).conditions
+    assert origin(lineage, "endpoint", 2).conditions == ()
+
+
+def test_a_field_without_which_there_is_no_payload_is_required() -> None:
+    """Of an event that cannot go on without a field that is said, not that the field is lost."""
+    lineage = Pipeline(workspace()).lineage("ga", {**events.sample("order completed")})
+
+    required = {d.path for d in lineage.event if d.required}
+    assert "type" in required
+    assert required.isdisjoint({d.path for d in lineage.lost})
+
+
+def test_a_result_knows_its_lineage() -> None:
+    """`result.lineage()` measures what was tested; one that was pickled or came from elsewhere says that it cannot."""
+    result = Pipeline(workspace()).test_destination("hook-py", ORDER)
+
+    assert result.lineage().frame().equals(Pipeline(workspace()).lineage("hook-py", ORDER).frame())
+    with pytest.raises(Unsupported, match="this result came from elsewhere"):
+        pickle.loads(pickle.dumps(result)).lineage()
+
+
+def test_frames_have_a_row_for_each_source_and_for_each_field_of_the_event() -> None:
+    """One shape for every destination; constants have a row, too."""
+    lineage = Pipeline(workspace()).lineage("hook-js", ORDER)
+    frame, went = lineage.frame(), lineage.event_frame()
+
+    assert set(frame.kind) == {"event", "code", "setting", "condition", "constant"}
+    total = frame[frame.field == "body.JSON.properties.total"]
+    assert list(zip(total.kind, total.source, strict=True)) == [
+        ("event", "properties.revenue"),
+        ("code", ""),
+        ("condition", "config.webhookMethod"),  # GET has no body
+    ]
+    assert set(went.path) == {dotted_path(path) for path in leaves(ORDER)}
+    assert list(went.columns) == ["path", "fields", "decides", "lost_at", "required"]
+
+
+def test_many_events_have_one_lineage() -> None:
+    """What holds for any of them; items of lists are one field, and a field is lost only where nobody takes it."""
+    many = [
+        {**ORDER, "messageId": f"m{n}", "properties": {**ORDER["properties"], "products": [{"sku": "a"}] * (n % 3)}}
+        for n in range(50)
+    ]
+    lineage = Pipeline(workspace()).lineage("hook", many)
+
+    assert origin(lineage, "body.JSON.properties.products.*.sku").events == ("properties.products.*.sku",)
+    assert lineage.lost == []
+
+
+def test_events_that_go_nowhere_have_an_empty_lineage() -> None:
+    """A refused event, one that the code drops or fails on, a type without requests: no fields, and no exception."""
+    shop = workspace()
+    shop.transformation("drop", code="def transformEvent(event, metadata): return None")
+    shop.transformation("boom", code="def transformEvent(event, metadata): raise ValueError('x')")
+    shop.destination("dropped", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="drop")
+    shop.destination("failed", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="boom")
+    pipeline = Pipeline(shop)
+
+    for key in ("dropped", "failed", "tags"):
+        assert pipeline.lineage(key, ORDER).fields == []
+    assert pipeline.lineage("ga", {"type": "alias", "userId": "u"}).fields == []
+
+
+scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+values = st.recursive(
+    scalars, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.text(), v, max_size=3), max_leaves=8
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.text(min_size=1), values, max_size=4))
+def test_any_event_has_a_lineage(properties: dict[str, Any]) -> None:
+    """Whatever is in an event: what a webhook passes on comes from where it stands."""
+    event = {"type": "track", "event": "e", "properties": properties}
+    before = repr(event)
+    lineage = Pipeline(workspace()).lineage("hook", event)
+
+    assert repr(event) == before
+    for field in lineage.fields:
+        own = field.field.removeprefix("body.JSON.")
+        assert own == field.field or not field.events or own in field.events
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names())
+def test_every_type_has_a_lineage_of_its_own_example(name: str) -> None:
+    """What is said of a type's payloads names fields of the event that are there."""
+    example = next((e for e in examples(name) if e.payloads and not e.lookups and not e.metadata), None)
+    if example is None:
+        example = next(e for e in examples(name) if e.payloads)
+    shop = Workspace("shop")
+    shop.destination("d", name, config=example.config)
+    lineage = Pipeline(shop).lineage("d", example.event)
+
+    assert bool(lineage.fields) or bool(example.lookups or example.metadata or example.now)
+    paths = {destiny.path for destiny in lineage.event}
+    assert {
+        path for o in lineage.fields for path in (*o.events, *o.conditions) if not path.startswith("config.")
+    } <= paths
