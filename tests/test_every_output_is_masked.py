@@ -317,16 +317,23 @@ class _Served:
         assert self.process.stdout is not None
         self.lines: list[str] = []
         self._started = threading.Event()
+        self._grown = threading.Condition()
         self._reader = threading.Thread(target=self._listen, args=(self.process.stdout,))
         self._reader.start()
         assert self._started.wait(20), self.lines
 
     def _listen(self, stream: Any) -> None:
         for line in stream:
-            self.lines.append(line)
+            with self._grown:
+                self.lines.append(line)
+                self._grown.notify_all()
             if "bearer token" in line:
                 self._started.set()
         self._started.set()
+
+    def await_line(self, text: str) -> None:
+        with self._grown:
+            assert self._grown.wait_for(lambda: any(text in line for line in self.lines), 20), self.lines
 
     def find(self, pattern: str) -> str:
         match = re.search(pattern, "".join(self.lines))
@@ -365,6 +372,7 @@ def test_a_served_workspace_shows_no_secret(shop: Path, stored: bool) -> None:
             pages = [client.get(f"/inspect/{name}").text for name in KINDS]
             refused = client.post("/v0/testDestination/hook", json={}, headers=headers, auth=("a@x.example", "wrong"))
             (shop / "workspace.yaml").write_text("destinations: {hook: {type: [" + CANARIES["a token"], "utf-8")
+            served.await_line("the workspace stays as it was")
             failed = client.get("/inspect/counts")
     finally:
         console = served.stop()

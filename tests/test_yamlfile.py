@@ -192,13 +192,32 @@ def test_mistakes(text: str, where: str, says: str):
     assert said.endswith("^")
 
 
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("a: {token: s3cret, b: [s3cret", "a: {token: ••••••, b: [••••••"),
+        ('token: "s3cret: s3cret\nb: 1', "b: •"),
+        ("list:\n- token: s3cret\n  'b c': s3cret\n d: s3cret", " d: ••••••"),
+        ("token: s3cret+/=x: s3cret", "token: ••••••+/=•: ••••••"),
+        ("token: @s3cret", "token: @••••••"),
+        ("token: s3cret\ntoken: s3cret", "token: ••••••"),
+    ],
+)
+def test_the_line_of_a_mistake_shows_keys_and_no_values(text: str, line: str) -> None:
+    """A file that cannot be read may have its secrets in any place."""
+    said = problems(text)
+
+    assert said.splitlines()[1] == f"    {line}"
+    assert "s3cret" not in said
+
+
 def test_mistakes_at_once():
     """Duplicate keys, tags and keys that are no text are told together."""
     said = problems("a: 1\na: 2\nb: !x 3\nc: {d: 1, d: 2}\n{e: f}: 3\n")
 
     places = [line.partition(": ")[0] for line in said.splitlines() if line.startswith("f.yaml")]
     assert places == ["f.yaml:2:1", "f.yaml:3:4", "f.yaml:4:11", "f.yaml:5:1"]
-    assert "duplicate key 'a': it stands in line 1 already\n    a: 2\n    ^" in said
+    assert "duplicate key 'a': it stands in line 1 already\n    a: •\n    ^" in said
 
 
 def test_hundred_levels_are_fine():

@@ -43,6 +43,11 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
+# A key of a block or of braces, with or without quotes.
+_KEY = re.compile(r"""(?:^|[{,])[ \t]*(?:-[ \t]+)*(?:[\w.$<>-]+|"[^"]*"|'[^']*')[ \t]*:(?=[ \t]|$)""")
+_COVER = "\u2022"
+
+
 class Text:
     """A text with a name, and the lines of it."""
 
@@ -74,8 +79,11 @@ class Text:
         return f"    {excerpt}\n    {' ' * (column - 1 - cut)}^"
 
     def problem_at(self, index: int, message: str) -> Problem:
-        """A problem that shows its source line: for mistakes in the writing itself."""
-        return Problem(f"{message}\n{self.excerpt_at(index)}", self.where_at(index))
+        """A problem that shows its source line: for mistakes in the writing itself.
+
+        Which value is a secret is not known of a file that cannot be read, so the line shows its keys only.
+        """
+        return Problem(f"{message}\n{_cover(self.excerpt_at(index))}", self.where_at(index))
 
 
 class Document(Text):
@@ -178,6 +186,16 @@ class _Overlay(Document):
     def position(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         inside = self._other.has(path) and path
         return self._other.position(path, key=key) if inside else super().position(path, key=key)
+
+
+def _cover(excerpt: str) -> str:
+    """`excerpt` with a dot for each letter and digit of what is no key: quotes, brackets and the caret stay in place."""
+    source, _, caret = excerpt.partition("\n")
+    parts, end = [], 0
+    for key in _KEY.finditer(source):
+        parts += [re.sub(r"\w", _COVER, source[end : key.start()]), key[0]]
+        end = key.end()
+    return "".join((*parts, re.sub(r"\w", _COVER, source[end:]), "\n", caret))
 
 
 def _entries(node: Any, depth: int = 0) -> dict[str, tuple[Node, Node]]:
