@@ -22,6 +22,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.pace import slowness
+
 HERE = Path(__file__).parent / "attacks"
 MANIFEST = json.loads((HERE / "manifest.json").read_text())
 ATTACKS = MANIFEST["attacks"]
@@ -114,7 +116,7 @@ class Bench:
             for number in range(step["victims"]):
                 begun = time.monotonic()
                 assert self.transform(f"victim-{language}-{attack.replace('/', '-')}-{number}")[0].get("fine")
-                assert time.monotonic() - begun < 3
+                assert time.monotonic() - begun < 3 * slowness()
         else:
             event = {**EVENT, **step["event"]}
             ids = {event["messageId"], None, *OTHER_IDS.get(attack, ())}
@@ -235,11 +237,11 @@ def test_an_attack_gains_nothing(attack: dict[str, Any], bench: Bench, listener:
         bench.step(attack["id"], step, language)
 
     assert outcome(payloads) in attack["expect"], payloads
-    assert spent < 2 * TIME + MANIFEST["conventions"]["limits"]["grace_s"]
+    assert spent < 2 * TIME + MANIFEST["conventions"]["limits"]["grace_s"] * slowness()
     assert not any("breach" in payload for payload in payloads)
     assert bench.answered > answered or spent < 0.5  # a short one may be over between two questions
     assert bench.refused == []
-    assert bench.slowest < 1.0
+    assert bench.slowest < 1.0 * slowness()
     assert bench.transform(f"fine-{language}")[0]["fine"]
     if "then" in attack:
         assert bench.transform(attack["then"].replace("/", "-").rpartition(".")[0])[0] == EVENT

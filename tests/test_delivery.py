@@ -708,7 +708,7 @@ def test_trouble(
     assert delivered.response == {"success": False, "error": {"message": str(delivered.error), "id": None}}
     assert f"127.0.0.1:{server.port}" in str(delivered.error)
     assert "s3cr3t" not in str(delivered.error)
-    assert delivered.milliseconds < 5000
+    assert delivered.milliseconds < 9000  # before its own time of 10 s is over
     assert send(transport, server.url).status == 200
 
 

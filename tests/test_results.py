@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pandas as pd
@@ -11,6 +10,7 @@ import pytest
 from svctoolkit import Pipeline, Secret, Workspace, events, frame
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import DestinationResult, EventResult, SourceResult
+from tests.pace import within
 
 ALL = Stages(send_to_destination=True)
 TOKEN = "tok-5ecret-9"
@@ -93,11 +93,10 @@ def test_ten_thousand_results_are_a_frame_in_a_second() -> None:
     event = events.sample("track")
     results = [DestinationResult("d", "D", "WEBHOOK", [EventResult(event, event)]) for _ in range(10_000)]
     frame(results[:1])
-    started = time.process_time()
-    table = frame(results)
+    with within(1):
+        table = frame(results)
 
     assert len(table) == 10_000
-    assert time.process_time() - started < 1.0
 
 
 @pytest.mark.parametrize("view", [repr, lambda r: r._repr_mimebundle_()["text/html"], lambda r: r.frame().to_csv()])

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidSuite
+from tests.pace import within
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -193,7 +193,7 @@ def test_mistakes(text: str, where: str, says: str):
 
 
 @pytest.mark.parametrize(
-    "text, line",
+    ("text", "line"),
     [
         ("a: {token: s3cret, b: [s3cret", "a: {token: ••••••, b: [••••••"),
         ('token: "s3cret: s3cret\nb: 1', "b: •"),
@@ -230,20 +230,18 @@ def test_alias_bomb_is_refused_quickly():
     """Aliases that grow to billions of values are refused, not expanded."""
     lines = ["a: &a [1,1,1,1,1,1,1,1,1,1]"]
     lines += [f"{b}: &{b} [{','.join([f'*{a}'] * 10)}]" for a, b in zip("abcdefghi", "bcdefghij", strict=True)]
-    started = time.process_time()
 
-    said = problems("\n".join(lines))
+    with within(2):
+        said = problems("\n".join(lines))
 
     assert "aliases" in said
-    assert time.process_time() - started < 2
 
 
 def test_large_files_are_quick():
     """100,000 lines are read in less than two seconds, and their problems are capped."""
     text = "".join(f"s{i}:\n  id: x{i}\n  name: Name {i}\n  list: [a, b]\n  on: true\n" for i in range(20_000))
-    started = time.process_time()
-    document = yamlfile.load(text)
-    assert time.process_time() - started < 2
+    with within(2):
+        document = yamlfile.load(text)
 
     with pytest.raises(InvalidSuite) as error:
         yamlfile.check(document, {"additionalProperties": {"required": ["q"]}}, InvalidSuite)

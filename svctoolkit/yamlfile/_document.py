@@ -189,7 +189,7 @@ class _Overlay(Document):
 
 
 def _cover(excerpt: str) -> str:
-    """`excerpt` with a dot for each letter and digit of what is no key: quotes, brackets and the caret stay in place."""
+    """`excerpt` with a dot for each letter and digit of what is no key: quotes and brackets stay in place."""
     source, _, caret = excerpt.partition("\n")
     parts, end = [], 0
     for key in _KEY.finditer(source):

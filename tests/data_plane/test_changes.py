@@ -86,13 +86,13 @@ def test_hybrid_mode_event_by_event(type: str) -> None:
 def test_the_time_of_a_request_is_kept(workspace: Workspace) -> None:
     """In milliseconds: at least as long as the destination took."""
     with DataPlane(workspace, listen=False) as plane:
-        plane.script("crm", Answer(200, delay=0.05))
+        plane.script("crm", Answer(200, delay=0.5))
         plane.send(EVENT, source="web")
         plane.drain()
         times = {delivery.destination: delivery.milliseconds for delivery in plane.delivered}
 
-    assert 50 <= times["crm"] < 5000
-    assert 0 <= times["mail"] < 50
+    assert times["crm"] >= 500
+    assert 0 <= times["mail"] < 500
 
 
 def test_an_idle_data_plane_starts_no_worker(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

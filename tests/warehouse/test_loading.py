@@ -7,7 +7,6 @@ import sys
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from time import process_time
 from typing import Any
 
 import duckdb
@@ -16,6 +15,7 @@ import pytest
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.warehouse import Warehouse
 from svctoolkit.warehouse.loading.convert import go_float
+from tests.pace import within
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, 890000, UTC)
 
@@ -386,10 +386,9 @@ def test_100_000_events_in_five_seconds() -> None:
         for n in range(100_000)
     ]
     warehouse = shop()
-    started = process_time()
-    warehouse.load(events)
+    with within(5):
+        warehouse.load(events)
 
-    assert process_time() - started < 5
     assert warehouse.count("tracks") == 100_000
 
 

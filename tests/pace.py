@@ -1,0 +1,36 @@
+"""Limits of time that hold on any machine: its pace is measured beside what is limited."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+#: CPU seconds that `_work` takes on a quiet core on which the limits were set
+_REFERENCE = 0.012
+
+
+def _work() -> float:
+    started = time.process_time()
+    texts: dict[str, int] = {}
+    for number in range(100_000):
+        texts[str(number & 1023)] = number
+    return time.process_time() - started
+
+
+def slowness() -> float:
+    """How many times longer work takes here and now than on a quiet core; 1 at least."""
+    return max(1.0, _work() / _REFERENCE)
+
+
+@contextmanager
+def within(seconds: float, clock: Callable[[], float] = time.process_time) -> Iterator[None]:
+    """Fails if the block takes more than `seconds`, or as much longer as this machine is slower.
+
+    `clock` counts the processor time of this process, unless it is another one.
+    """
+    before, started = slowness(), clock()
+    yield
+    spent = clock() - started
+    allowed = seconds * max(before, slowness())
+    assert spent < allowed, f"{spent:.3f} s; {seconds} s were {allowed:.3f} s here"
