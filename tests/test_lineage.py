@@ -73,6 +73,16 @@ def test_a_webhook_passes_every_field_on() -> None:
     assert origin(lineage, "version").kind == "constant"
 
 
+@pytest.mark.parametrize("value", [2**53, -(2**63), 1e17, 1.5e308, {}, []], ids=repr)
+@pytest.mark.parametrize("key", ["hook", "hook-js", "hook-py"])
+def test_values_that_one_more_does_not_change_have_a_lineage(key: str, value: Any) -> None:
+    """Numbers beyond the precision of JSON's doubles, and empty objects and lists: they go on, and it is seen."""
+    event = {**ORDER, "properties": {"revenue": 1, "value": value}}
+    lineage = Pipeline(workspace()).lineage(key, event)
+
+    assert origin(lineage, "body.JSON.properties.value").events == ("properties.value",)
+
+
 @pytest.mark.parametrize("language", ["js", "py"])
 def test_user_code_is_part_of_the_way(language: str) -> None:
     """What code makes of a field comes from that field, what it takes away is lost there, what it writes is its own."""

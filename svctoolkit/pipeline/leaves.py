@@ -81,14 +81,25 @@ _HEX = re.compile(r"[0-9a-f]{16,}")
 
 
 def other(value: Json) -> Json:
-    """Another value of the same kind: a time stays a time, an address an address. `GONE` where there is none."""
+    """Another value of the same kind for a leaf: a time stays a time, an address an address; what was empty is not.
+
+    It is another one also as a double, which is what JavaScript makes of a number.
+    """
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
-        return value + 1
+        return _other_number(value)
     if isinstance(value, str):
         return _other_text(value)
-    return GONE if isinstance(value, dict | list) else "x"
+    if isinstance(value, dict | list):
+        member = {"x": "x"}
+        return member if isinstance(value, dict) else [member]
+    return "x"
+
+
+def _other_number(number: float) -> float:
+    """One more; or the half, where doubles (which JSON is read as) are too far apart for one more."""
+    return number + 1 if abs(number) < 2**53 else number // 2
 
 
 def _other_text(text: str) -> str:

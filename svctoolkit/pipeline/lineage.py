@@ -59,15 +59,11 @@ def measure(event: Mapping[str, Json], route: Route, context: Context, source: S
     """The lineage of one event. Of one that leads to no payload it says only what the user's code takes away."""
     context = _frozen(context)
     values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
-    changes = {path: other(value) for path, value in values.items()}
-    events = [event, *(replace_at(event, path, new) for path, new in changes.items() if new is not GONE)]
+    events = [event, *(replace_at(event, path, other(value)) for path, value in values.items())]
     events += [replace_at(event, path, GONE) for path in values]
     base, *runs = _run_all(events, route, context, source)
-    rest = iter(runs)
-    changed = {path: next(rest) for path, new in changes.items() if new is not GONE}
-    effects = [
-        _effect(path, values[path], base, changed.get(path), run) for path, run in zip(values, rest, strict=True)
-    ]
+    changed, without = runs[: len(values)], runs[len(values) :]
+    effects = [_effect(path, values[path], base, *both) for path, *both in zip(values, changed, without, strict=True)]
     settings, coded = _settings(route, base, context), _coded(event, route, base, context)
     shown_event = leaves(route.masker.mask(dict(event)))
     return Lineage(
@@ -98,18 +94,18 @@ def measure_many(
     return merge(route.destination.key, [measure(event, route, context, source) for event in shapes.values()])
 
 
-def _effect(path: Path, value: Any, base: _Run, changed: _Run | None, without: _Run) -> _Effect:
+def _effect(path: Path, value: Any, base: _Run, changed: _Run, without: _Run) -> _Effect:
     into: set[_Field] = set()
     decides: set[_Field] = set()
     required = bool(base.payloads) and not without.payloads
-    if changed is not None and changed.payloads:
+    if changed.payloads:
         for field, new in _differences(base, changed):
             (decides if new is GONE else into).add(field)
-    elif required and changed is not None:  # no other value can be tried: what has the same value has it from there
+    elif required:  # no other value can be tried: what has the same value has it from there
         into |= {(n, p) for n, payload in enumerate(base.payloads) for p, v in payload.items() if v == value}
     if without.payloads:
         decides |= {field for field, _ in _differences(base, without)}
-    unseen = without.transformed == base.transformed and (changed is None or changed.transformed == base.transformed)
+    unseen = without.transformed == base.transformed and changed.transformed == base.transformed
     return _Effect(path, into, decides - into, required, unseen)
 
 
@@ -118,6 +114,8 @@ def _differences(base: _Run, run: _Run) -> Iterator[tuple[_Field, Any]]:
     for number, (before, after) in enumerate(zip(base.payloads, _aligned(base, run), strict=True)):
         for path, value in before.items():
             new = after.get(path, GONE)
+            if new is GONE and (value == {} or value == []):  # it has members now
+                new = next((inner for there, inner in after.items() if there[: len(path)] == path), GONE)
             if new is not value and new != value:
                 yield (number, path), new
 
