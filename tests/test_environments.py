@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from svctoolkit.cli import main
 from svctoolkit.errors import InvalidWorkspace, UnknownName
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.workspace import Workspace, environments
@@ -129,6 +130,53 @@ def test_environments_are_written_back(file: Path, tmp_path: Path) -> None:
     text = Workspace.loads(clear, environ=ENVIRON).dumps()
     assert "cl3ar-secret" not in text
     assert "$(env:PRODUCTION_HOOK_HEADERS_0_TO)" in text
+
+
+def test_an_environment_of_the_command_line_ends_with_the_command(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--env` holds while the command runs, for its code and the processes that it starts, also where it fails."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in ENVIRON.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("SVC_ENV", raising=False)
+    arguments = ["test", "destination", "hook", "--sample", "track", "--json"]
+
+    assert main([*arguments, "--env", "production"]) == 0
+    assert "https://prod.example" in capsys.readouterr().out
+    assert "SVC_ENV" not in os.environ
+    monkeypatch.setenv("SVC_ENV", "dev")
+    assert main([*arguments, "--env", "prodution"]) == 4
+    assert os.environ["SVC_ENV"] == "dev"
+    assert main(arguments) == 0
+    assert "https://dev.example" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["warehouse", "show", "--events", "e.ndjson", "--trust-code"], 4),  # it has no warehouse: said after loading
+        (["plan", "check", "e.ndjson", "--source", "web"], 4),  # and no plan
+    ],
+)
+def test_every_command_that_loads_a_workspace_takes_an_environment(
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    code: int,
+) -> None:
+    """Those of warehouses and plans, too: a misspelt one has the nearest name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.ndjson").write_text("{}\n")
+    for name, value in ENVIRON.items():
+        monkeypatch.setenv(name, value)
+
+    assert main([*command, "--env", "prodution", "--strict"]) == code
+    assert "no environment is called 'prodution'. Did you mean 'production'" in capsys.readouterr().err
+    assert main([*command, "--env", "production", "--strict"]) == code
+    assert "environment" not in capsys.readouterr().err
 
 
 @pytest.mark.slow

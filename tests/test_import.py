@@ -90,6 +90,20 @@ def test_an_export_becomes_a_project_whose_suites_run_and_notice_a_change(tmp_pa
     assert "Google Tag Manager" in (shop / "IMPORT.md").read_text()
 
 
+def test_an_import_has_nothing_to_do_with_the_environment_that_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SVC_ENV is about another workspace; an export has no environments, and `import` no option for one."""
+    export(tmp_path, configuration())
+    monkeypatch.setenv("SVC_ENV", "production")
+
+    imported = svctoolkit("import", "workspaceConfig.json", "-o", "shop", cwd=tmp_path)
+    refused = svctoolkit("import", "workspaceConfig.json", "-o", "shop2", "--env", "x", cwd=tmp_path)
+
+    assert (imported.returncode, imported.stderr) == (0, "")
+    assert "has no option --env" in refused.stderr
+
+
 def test_secrets_of_an_export_stand_in_one_file_for_its_owner_only(tmp_path: Path) -> None:
     """workspace.yaml and the suites have references, `.env` the values, `.env.example` the names."""
     report = import_workspace(export(tmp_path, configuration()), tmp_path / "shop", environ={})

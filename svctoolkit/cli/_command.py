@@ -35,7 +35,8 @@ class Command:
     - `examples`: command lines that work as they are written, shown below the options
     - `description`: paragraphs above the options; `help` where there are none
     - `commands`: those below it, as in `svctoolkit plan check`, one file each
-    - `runs_code`: whether it may run user transformations: then it has `--trust-code`, `--strict` and `--env`
+    - `runs_code`: whether it may run user transformations: then it has `--trust-code`
+    - `loads_workspace`: whether it loads a workspace file: then it has `--env` and `--strict`
     """
 
     help: str
@@ -44,4 +45,5 @@ class Command:
     examples: tuple[str, ...] = ()
     description: str = ""
     runs_code: bool = False
+    loads_workspace: bool = False
     commands: Registry[Command] | None = None

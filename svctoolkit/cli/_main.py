@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from svctoolkit import __version__
 from svctoolkit.cli import _parser, _terminal
@@ -73,12 +74,28 @@ def _run(arguments: Sequence[str]) -> int:
         from svctoolkit.transformations import trust_code
 
         trust_code()
-    if command.runs_code and args.env is not None:
-        os.environ["SVC_ENV"] = args.env  # read wherever a workspace is loaded, also by suites
-    with warnings.catch_warnings():
+    strict, environment = (args.strict, args.env) if command.loads_workspace else (False, None)
+    with warnings.catch_warnings(), _in_environment(environment):
         warnings.showwarning = _show_warning  # type: ignore[assignment]
-        warnings.simplefilter("error" if command.runs_code and args.strict else "always", WorkspaceWarning)
+        warnings.simplefilter("error" if strict else "always", WorkspaceWarning)
         return command.run(args)
+
+
+@contextmanager
+def _in_environment(name: str | None) -> Iterator[None]:
+    """`--env NAME` for as long as the command runs: read wherever a workspace is loaded, also by suites and workers."""
+    if name is None:
+        yield
+        return
+    before = os.environ.get("SVC_ENV")
+    os.environ["SVC_ENV"] = name
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("SVC_ENV", None)
+        else:
+            os.environ["SVC_ENV"] = before
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:

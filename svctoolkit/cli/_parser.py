@@ -49,6 +49,7 @@ def of(name: str, command: Command) -> Parser:
     if command.runs_code:
         help_text = "run user transformations even where the sandbox lacks an essential layer on this machine"
         parser.add_argument("--trust-code", action="store_true", help=help_text)
+    if command.loads_workspace:
         help_text = "take this environment of the workspace (default: that of SVC_ENV, if any)"
         parser.add_argument("--env", metavar="NAME", help=help_text)
         help_text = "refuse a workspace with destination types and configuration variables that nobody knows"

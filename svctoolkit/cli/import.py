@@ -21,6 +21,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a file or folder with code of transformations and libraries (default: beside FILE); may be repeated",
     )
     parser.add_argument("--no-suites", action="store_true", help="write no first suites")
+    parser.add_argument(
+        "--strict", action="store_true", help="refuse destination types and variables that nobody knows"
+    )
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -161,4 +161,5 @@ command = Command(
     add_arguments=_add_arguments,
     run=_run,
     runs_code=True,
+    loads_workspace=True,
 )

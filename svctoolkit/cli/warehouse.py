@@ -66,4 +66,6 @@ command = Command(
     run=_run,
     add_arguments=_add_arguments,
     examples=("svctoolkit warehouse export dbt/ --events events.ndjson --workspace shop.yaml",),
+    runs_code=True,
+    loads_workspace=True,
 )

@@ -51,7 +51,7 @@ def import_workspace(
         draft = Path(temporary)
         _write_workspace(workspace, draft)
         given = Report(workspace, report.states(workspace), missing, unknown)
-        scenarios = _write_suites(workspace, given.states, draft) if with_suites else 0
+        scenarios = _write_suites(workspace, given.states, draft, environ) if with_suites else 0
         (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{given.text()}\n```\n", encoding="utf-8")
         files = move_all(draft, folder, hint=_HINT)
     return replace(given, files=files, scenarios=scenarios)
@@ -80,7 +80,7 @@ def _write_code(item: Transformation | Library, file: Path, draft: Path) -> None
     (draft / item.file).write_text(item.code, encoding="utf-8", newline="\n")
 
 
-def _write_suites(workspace: Workspace, states: Mapping[str, str], draft: Path) -> int:
+def _write_suites(workspace: Workspace, states: Mapping[str, str], draft: Path, environ: Mapping[str, str]) -> int:
     """Write suites for what runs, and take their snapshots. The number of scenarios."""
     texts, names = {}, FileNames()
     for key, state in states.items():
@@ -95,7 +95,10 @@ def _write_suites(workspace: Workspace, states: Mapping[str, str], draft: Path) 
         (draft / name).write_text(text, encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WorkspaceWarning)  # what is unknown stands in the report
-        _, scenarios = runner.collect([str(draft / "suites")])
+        file = draft / "workspace.yaml"  # as it stands there: SVC_ENV is about other workspaces
+        written = {file.resolve(): Workspace.load(file, environ=environ, environment="")}
+        loaded = [runner.load(draft / name, workspaces=written, environ=environ) for name in texts]
+    scenarios = [scenario for suite in loaded for scenario in suite.scenarios]
     with runner.open_planes() as planes:
         for _ in runner.run(scenarios, planes, snapshots=runner.Snapshots("new")):
             pass

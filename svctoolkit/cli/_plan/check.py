@@ -66,4 +66,5 @@ command = Command(
     ),
     add_arguments=_add_arguments,
     run=_run,
+    loads_workspace=True,
 )
