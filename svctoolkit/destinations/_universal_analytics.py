@@ -1,0 +1,246 @@
+"""What both types of Universal Analytics share: one hit a request, everything in its query.
+
+identify is an event of its own and has to be asked for; page, screen and track are what they say. The shop's events
+take Google's actions and products where `enhancedEcommerce` is on. Dimensions, metrics and groups of contents take the
+values that the configuration names: of the traits for identify, of the properties for the others.
+https://developers.google.com/analytics/devguides/collection/protocol/v1/parameters
+
+Decisions. A product without an ID is left out of the text of a shared cart, where the service writes "undefined".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from svctoolkit.destinations._answers import Answer
+from svctoolkit.destinations._context import Context
+from svctoolkit.destinations._payload import Payload
+from svctoolkit.destinations._settings import Rows, Settings
+from svctoolkit.destinations._universal_commerce import ACTIONS, Slots, action_parameters, cart_text, slot_values
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    IP,
+    TIME,
+    Table,
+    as_it_is,
+    as_object,
+    const,
+    default,
+    first,
+    in_url,
+    javascript_text,
+    md5,
+    moment,
+    number_or_nothing,
+    text,
+    value_of,
+)
+from svctoolkit.mapping.table import path
+from svctoolkit.mapping.times import microseconds
+
+Params: TypeAlias = dict[str, Any]
+_SLOT = re.compile(r"(dimension|metric|contentGroup)(\d+)")
+_SHORT = {"dimension": "cd", "metric": "cm", "contentGroup": "cg"}
+
+ANSWERS = [  # the collector answers 200 with a pixel whatever it is sent
+    Answer("success", 200, ""),
+    Answer("bad key", 200, ""),
+    Answer("invalid field", 200, ""),
+]
+QUIRKS = (
+    "nonInteraction of the configuration is not read: a hit is non-interactive unless properties.nonInteraction says"
+    " otherwise.",
+    "npa=1 switches personalised advertising off, and is sent where doubleClick is on.",
+    "The path (dp) is escaped once before it is a parameter, so that Google shows %2F in reports.",
+)
+
+
+class UniversalSettings(Settings, frozen=True, kw_only=True):
+    tracking_id: str = msgspec.field(name="trackingID")
+    double_click: bool = False
+    enhanced_link_attribution: bool = False
+    include_search: bool = False
+    enable_server_side_identify: bool = False
+    server_side_identify_event_category: str = ""
+    server_side_identify_event_action: str = ""
+    anonymize_ip: bool = False
+    enhanced_ecommerce: bool = False
+    send_user_id: bool = False
+    disable_md5: bool = False
+    dimensions: tuple[Rows, ...] = ()
+    metrics: tuple[Rows, ...] = ()
+    content_groupings: tuple[Rows, ...] = ()
+
+    @cached_property
+    def product_slots(self) -> Slots:
+        """Short names of dimensions and metrics (`cd1`), and where their values stand."""
+        return [*_slots(self.dimensions), *_slots(self.metrics)]
+
+    @cached_property
+    def slots(self) -> Slots:
+        """The same with the groups of contents."""
+        return [*self.product_slots, *_slots(self.content_groupings)]
+
+    @cached_property
+    def base(self) -> Params:
+        """What every hit of this configuration has."""
+        switches = (("npa", self.double_click), ("aip", self.anonymize_ip))
+        return {"v": "1", "tid": self.tracking_id, **{name: 1 for name, on in switches if on}}
+
+
+def _slots(rows: tuple[Rows, ...]) -> Iterator[tuple[str, Any]]:
+    for row in rows:
+        if row.from_ and (match := _SLOT.fullmatch(row.to)):
+            yield _SHORT[match[1]] + match[2], path(row.from_)
+
+
+HIT = Table(
+    {
+        "ds": as_it_is("channel"),
+        "ua": as_it_is("context.userAgent"),
+        "ul": as_it_is("context.locale"),
+        "an": as_it_is("context.app.name"),
+        "av": as_it_is("context.app.version"),
+        "aiid": as_it_is("context.app.namespace"),
+        "cn": as_it_is("context.campaign.name"),
+        "cs": as_it_is("context.campaign.source"),
+        "cm": as_it_is("context.campaign.medium"),
+        "cc": as_it_is("context.campaign.content"),
+        "ck": as_it_is("context.campaign.term"),
+        "uip": IP,
+        "dt": first("properties.title", "context.page.title"),
+    }
+)
+CLIENT = Table({"cid": first("context.externalId.gaExternalId", "anonymousId")})
+REFERRER = Table({"dr": first("properties.referrer", "context.page.referrer")})
+SCREEN = Table({"cd": as_it_is("properties.name")})
+ACTION = Table(
+    {
+        "ec": default("properties.category", "All"),
+        "el": default("properties.label", "event"),
+        "ni": default(as_it_is("properties.nonInteraction"), 1),
+    }
+)
+CUSTOM = Table({**ACTION.shape, **SCREEN.shape, "ni": const(1)})
+SHOP = Table({**ACTION.shape, "ec": default("properties.category", "EnhancedEcommerce")})
+SHARED = Table({**ACTION.shape, "sn": as_it_is("properties.share_via"), "sa": as_it_is("properties.share_message")})
+PRODUCT_SHARED = Table({**SHARED.shape, "st": "properties.url"})
+_URL = first("properties.url", "context.page.url")
+_SEARCH = first("properties.search", "context.page.search")
+
+
+def _identify(event: Event, settings: UniversalSettings) -> Params:
+    """An event that tells of the person, where the configuration asks for it."""
+    if not settings.enable_server_side_identify:
+        raise MappingError("identify is sent with enableServerSideIdentify only", field="type")
+    own = event.raw.get("traits")
+    traits = own if isinstance(own, dict) else as_object(event.context.get("traits"))
+    action = settings.server_side_identify_event_action
+    category = path(settings.server_side_identify_event_category)(traits) if action else None
+    params = {"t": "event", "ea": action or "User Enriched", "ec": category or "All", "ni": 1}
+    return params | slot_values(settings.slots, traits)
+
+
+def _page(event: Event, settings: UniversalSettings) -> Params:
+    return {"t": "pageview", **REFERRER(event), **slot_values(settings.slots, event.properties)}
+
+
+def _screen(event: Event, settings: UniversalSettings) -> Params:
+    return {"t": "screenview", **SCREEN(event), **slot_values(settings.slots, event.properties)}
+
+
+def _track(event: Event, settings: UniversalSettings) -> Params:
+    """An event; the shop's have an action of Google's and products, where the configuration asks for them."""
+    name = event.raw.get("event")
+    if not isinstance(name, str):
+        raise MappingError("event: a track event needs a name, as a text", field="event")
+    params = {"t": "event", "ea": name, **slot_values(settings.slots, event.properties)}
+    if not settings.enhanced_ecommerce:
+        return params | CUSTOM(event)
+    params |= _amount(event)
+    key = name.lower()
+    action = ACTIONS.get(key)
+    if action is not None:
+        return params | SHOP(event) | action_parameters(event, action, settings.product_slots)
+    if key == "product shared":
+        return params | PRODUCT_SHARED(event)
+    if key == "cart shared":
+        return params | SHARED(event) | {"st": cart_text(event)}
+    return params | CUSTOM(event)
+
+
+def _amount(event: Event) -> Params:
+    """What the event is worth: the first of value, revenue and total that is not zero, whole and not negative."""
+    properties = event.properties
+    worth = properties.get("value") or properties.get("revenue") or properties.get("total")
+    if not worth:
+        return {}
+    amount = number_or_nothing.of(worth)
+    if isinstance(amount, str):  # no number: the service sends null
+        return {"ev": None}
+    return {"ev": math.floor(amount + 0.5)} if amount > 0 else {}
+
+
+_PARAMETERS = {"identify": _identify, "page": _page, "screen": _screen, "track": _track}
+
+
+def hit(
+    event: Event, settings: UniversalSettings, context: Context, options: Mapping[str, Json], person: Params
+) -> Payload:
+    """The request of one hit. `options` are those of the event for this type; `person` goes before what it says."""
+    params = {**settings.base, **HIT(event), **_PARAMETERS[event.type](event, settings), **person}
+    params["qt"] = _delay(event, context)
+    user = event.raw.get("userId")
+    if settings.send_user_id and user and isinstance(user, str | list):
+        params["uid"] = user
+    client = options.get("clientId") or CLIENT(event).get("cid")
+    if not client and user and not settings.disable_md5:
+        client = md5(text(user))
+    for name, value in (("cid", client), ("sr", _size(event))):
+        if value:
+            params.setdefault(name, value)
+    if settings.enhanced_link_attribution and (link := event.properties.get("linkid")) is not None:
+        params["linkid"] = link
+    if isinstance(event.raw.get("properties"), dict):
+        params |= _place(event, settings)
+    return Payload(endpoint="https://www.google-analytics.com/collect", params=params)
+
+
+def _size(event: Event) -> str | None:
+    screen = as_object(event.context.get("screen"))
+    width, height = screen.get("width"), screen.get("height")
+    return f"{javascript_text(width)}x{javascript_text(height)}" if width and height else None
+
+
+def _delay(event: Event, context: Context) -> int | None:
+    """Milliseconds since the event; None for a time that is none."""
+    value = value_of(event, TIME)
+    when = moment(int(value) if isinstance(value, bool) else value)
+    return None if when is None else microseconds(context.clock()) // 1000 - microseconds(when) // 1000
+
+
+def _place(event: Event, settings: UniversalSettings) -> Params:
+    """The page: its URL, host and path, with the search where the configuration includes it."""
+    url = value_of(event, _URL)
+    if not url:
+        return {}
+    try:
+        split = urlsplit(url.strip())
+    except (ValueError, AttributeError):
+        split = None
+    if split is None or not split.scheme or not split.netloc:
+        raise MappingError(
+            f"properties.url or context.page.url: expected a URL, got {text(url)!r}", field="properties.url"
+        )
+    search = value_of(event, _SEARCH) if settings.include_search else None
+    place = (split.path or "/") + (javascript_text(search) if search else "")
+    return {"dl": url, "dh": split.netloc, "dp": in_url(place)}

@@ -1,0 +1,30 @@
+"""Google Analytics (Universal Analytics), which Google has switched off in 2023.
+
+Hits are those of `_universal_analytics`. The traits `ds`, `uip` and `cid` of an event are parameters of those names.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Context, DestinationType, Payload
+from svctoolkit.destinations._universal_analytics import ANSWERS, QUIRKS, UniversalSettings, hit
+from svctoolkit.events import Event
+from svctoolkit.mapping import Table
+
+
+class GoogleAnalyticsSettings(UniversalSettings, frozen=True, kw_only=True):
+    """The property that hits go to."""
+
+
+destination = DestinationType(
+    "Google Analytics",
+    GoogleAnalyticsSettings,
+    docs="https://developers.google.com/analytics/devguides/collection/protocol/v1/parameters",
+    answers=ANSWERS,
+    quirks=QUIRKS,
+)
+PERSON = Table({"ds": "traits.ds", "uip": "traits.uip", "cid": "traits.cid"})
+
+
+@destination.on("identify", "page", "screen", "track")
+def send_hit(event: Event, settings: GoogleAnalyticsSettings, context: Context) -> Payload:
+    return hit(event, settings, context, destination.options(event), PERSON(event))
