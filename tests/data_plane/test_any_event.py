@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.server import Backoff
+from svctoolkit.server.ingest.refusals import GatewayRefusal
+from svctoolkit.server.ingest.scan import scan
 from tests.data_plane.conftest import basic
 
 GOOD = {"type": "track", "event": "Good", "userId": "u1"}
@@ -90,6 +92,9 @@ def test_any_json(plane: DataPlane, event: dict[str, Any]) -> None:
         ("9" * 5000, "batch[1].properties.a[1]"),
         ("-" + "9" * 400, "batch[1].properties.a[1]"),
         ("1e999", "batch[1].properties.a[1]"),
+        ("-0.1E+1000", "batch[1].properties.a[1]"),
+        ("1.5E0400", "batch[1].properties.a[1]"),
+        ("0." + "0" * 300 + "1e999", "batch[1].properties.a[1]"),
         ("[" * 300 + "]" * 300, "batch[1]"),
     ],
 )
@@ -109,6 +114,30 @@ def test_what_cannot_be_kept_is_refused_with_its_place(plane: DataPlane, value: 
         assert [e.name for e in lenient.received] == ["Good"]
         assert place in lenient.rejected[0].reason
         assert lenient.ingest("GET", "/inspect/rejected").status == 200
+
+
+@given(
+    number=st.from_regex(r"\A-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,5})?\Z"),
+    around=st.sampled_from(["%s", " %s ", "[%s]", "[0,%s]", '{"a":%s}', '"%s"', '"id-%s"', '"[%s"', '"1,%s"']),
+)
+def test_a_number_is_refused_when_no_double_holds_it(number: str, around: str) -> None:
+    """However it is written, and whatever texts look like one."""
+    value = around % number
+    body = b'{"batch": [{"userId": "u", "a": %s}]}' % value.encode()
+    too_large = json.dumps(json.loads(value)).find("Infinity") >= 0
+
+    assert bool(scan(body, "").problems) is too_large
+
+
+@given(content=st.binary(max_size=12).map(lambda content: content.replace(b'"', b"")))
+def test_a_batch_is_refused_when_it_is_no_utf_8_or_no_json(content: bytes) -> None:
+    """Also where nothing looks at the value, or at the key."""
+    try:
+        json.loads(f'"{content.decode()}"')
+    except ValueError:
+        for bad in (b'{"batch": [{"a": "%s"}]}', b'{"batch": [{"%s": 1}]}'):
+            with pytest.raises(GatewayRefusal):
+                scan(bad % content, "")
 
 
 @pytest.mark.parametrize("kind", ["TRACK", " track ", "Track"])

@@ -91,7 +91,7 @@ class Ingest:
             source, run = source_of(self._engine.workspace, key, missing=NO_KEY_IN_QUERY)
             content = scan(body, kind)
             if run not in self._engine.closed_runs:
-                await self._store(request, source, run, body, content.value, kind, [content.check(0)])
+                await self._store(request, source, run, body, kind, [content.check(0)])
         except GatewayRefusal as refusal:
             self._reject(source, run, refusal, body)
         return Response(_GIF, media_type="image/gif")
@@ -121,11 +121,11 @@ class Ingest:
             if len(body) > self._engine.knobs.limits.body:
                 raise GatewayRefusal(*TOO_LARGE)
             if refusals:
-                value = content.without({refusal.position for refusal in refusals})
-                await self._store(request, source, run, encode(value), value, kind, heads)
+                rest = encode(content.without({refusal.position for refusal in refusals}))
+                await self._store(request, source, run, rest, kind, heads)
                 self._set_aside(source, run, content, refusals, by_user)
             else:
-                await self._store(request, source, run, body, content.value, kind, heads)
+                await self._store(request, source, run, body, kind, heads)
         except GatewayRefusal as refusal:
             self._reject(source, run, refusal, body)
             return refusal.response()
@@ -155,14 +155,14 @@ class Ingest:
             self._engine.reject(source.key, run, refusal.status, refusal.reason, event, refusal.position)
 
     async def _store(
-        self, request: Request, source: Source, run: str, body: bytes, value: Any, kind: str, heads: Sequence[Head]
+        self, request: Request, source: Source, run: str, body: bytes, kind: str, heads: Sequence[Head]
     ) -> None:
         if not heads:
             return
         ids = new_ids(heads, self._new_id)
         ip = _address(request)
         try:
-            future = self._engine.accept(source, run, body=body, heads=heads, parsed=value, kind=kind, ip=ip, ids=ids)
+            future = self._engine.accept(source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids)
             if not future.done():
                 await asyncio.wrap_future(future)
             future.result()

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -26,26 +28,36 @@ _NOT_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 _EXCERPT = 20_000  # characters of what is refused
 _MAX_DIGITS = 308  # a whole number with more is out of the range of a double; the fast decoder takes more
 _LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
+_STRIDE = 30  # of so many bytes one is looked at first: a long number shows as ten digits in a row
+_EXPONENT = re.compile(rb"e\+?[0-9]{3}")
+_NUMBER = b"0123456789."
 _DIGITS_AS_ZERO = bytes(ord("0") if ord("0") <= byte <= ord("9") else byte for byte in range(256))
 
 
-@dataclass(frozen=True, slots=True)
+class _Batch(msgspec.Struct, gc=False, rename="camel"):
+    batch: list[Head]
+    write_key: Any = None
+
+
+_BATCH = msgspec.json.Decoder(_Batch)
+
+
+@dataclass(frozen=True)
 class Scan:
-    """A body that is JSON: its value, and a head for each event, None for what is no event.
+    """A body that is JSON: a head for each event, None for what is no event, and the write key that the body names.
 
     `problems` says by position what is wrong with an event that cannot be kept.
     """
 
-    value: Any
+    body: bytes
     kind: str
     heads: Sequence[Head | None]
+    write_key: str
     problems: Mapping[int, str]
 
-    @property
-    def write_key(self) -> str:
-        """The write key that the body names, or an empty text."""
-        key = self.value.get("writeKey") if isinstance(self.value, dict) else None
-        return key if isinstance(key, str) else ""
+    @cached_property
+    def _value(self) -> Any:
+        return parse_body(self.body)
 
     def check(self, position: int) -> Head:
         """The head of one event. Raises `GatewayRefusal`."""
@@ -60,17 +72,20 @@ class Scan:
 
     def event(self, position: int) -> Json:
         """One event for people to look at: as text where it cannot be kept as it is."""
-        event = self.value["batch"][position]
+        event = self._value["batch"][position]
         return json.dumps(event)[:_EXCERPT] if position in self.problems else event
 
     def without(self, positions: Set[int]) -> Json:
         """The value of a batch without the events at these places."""
-        return {"batch": [event for i, event in enumerate(self.value["batch"]) if i not in positions]}
+        return {"batch": [event for i, event in enumerate(self._value["batch"]) if i not in positions]}
 
 
 def scan(body: bytes, kind: str, *, may_be_empty: bool = False) -> Scan:
     """What is in a batch, or in one event of type `kind`. Raises `GatewayRefusal`."""
-    long_number = _LONG_NUMBER in body.translate(_DIGITS_AS_ZERO)
+    plain = None if kind else _plain_batch(body)
+    if plain is not None and plain.batch:
+        return Scan(body, kind, plain.batch, _text(plain.write_key), {})
+    long_number = _has_long_number(body)
     careful = long_number or _may_be_deep(body)
     try:
         value = _decode_carefully(body) if long_number else _DECODER.decode(body)
@@ -82,7 +97,43 @@ def scan(body: bytes, kind: str, *, may_be_empty: bool = False) -> Scan:
         raise GatewayRefusal(*EMPTY_BATCH)
     heads = [head_of(event) if isinstance(event, dict) else None for event in events]
     problems = dict(_problems(events, "" if kind else "batch")) if careful else {}
-    return Scan(value, kind, heads, problems)
+    key = value.get("writeKey") if isinstance(value, dict) else None
+    return Scan(body, kind, heads, _text(key), problems)
+
+
+def _plain_batch(body: bytes) -> _Batch | None:
+    """The heads of a batch, without making the values of its events; None where something may be wrong with them.
+
+    The decoder checks the grammar of what it skips, but neither its numbers nor its encoding.
+    """
+    if _has_long_number(body) or _has_large_exponent(body) or _may_be_deep(body):
+        return None
+    try:
+        body.decode()
+        return _BATCH.decode(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _has_long_number(body: bytes) -> bool:
+    """Whether some digits in a row, inside of a text or not, are more than a number may have."""
+    sample = body[::_STRIDE].translate(_DIGITS_AS_ZERO)
+    return b"0" * (_MAX_DIGITS // _STRIDE) in sample and _LONG_NUMBER in body.translate(_DIGITS_AS_ZERO)
+
+
+def _has_large_exponent(body: bytes) -> bool:
+    """Whether a number may have an exponent of three digits. Texts with hexadecimal digits mostly do not look so."""
+    lower = body.lower()
+    for match in _EXPONENT.finditer(lower):
+        before = lower[max(0, match.start() - _MAX_DIGITS) : match.start()]
+        rest = before.rstrip(_NUMBER)
+        if len(rest) < len(before) and rest.removesuffix(b"-")[-1:] in b":,[ \t\r\n":
+            return True
+    return False
 
 
 def parse_body(body: bytes) -> Json:

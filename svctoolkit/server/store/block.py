@@ -25,9 +25,8 @@ _COMPRESSED = 1 << 20  # bytes; less costs more time than its place on disk is w
 class Block:
     """The events of one request. `first` is the seq of the first, `destinations` are the keys that they were meant for.
 
-    `kind` is the type that the path says, `ids` are the message ids for events without one. Who has read the body
-    already may give what he found: the heads as `scanned`, and as `parsed` the value of the JSON, which is the block's
-    from then on.
+    `kind` is the type that the path says, `ids` are the message ids for events without one. Who has looked through the
+    body already may give the heads as `scanned`.
     """
 
     first: int
@@ -41,7 +40,6 @@ class Block:
     ids: tuple[str, ...]
     body: bytes
     scanned: Sequence[Head] = field(default=(), repr=False)
-    parsed: Any = field(default=None, repr=False)
 
     @cached_property
     def heads(self) -> Sequence[Head]:
@@ -57,7 +55,7 @@ class Block:
     @cached_property
     def events(self) -> list[dict[str, Json]]:
         """The events, with everything that the gateway and the processor add."""
-        value = decode_body(self.body) if self.parsed is None else self.parsed
+        value = decode_body(self.body)
         ids, received = iter(self.ids), datetime.fromtimestamp(self.at, UTC)
         if self.kind:
             value.pop("writeKey", None)

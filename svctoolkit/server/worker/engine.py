@@ -131,7 +131,6 @@ class Engine:
         *,
         body: bytes,
         heads: Sequence[Head],
-        parsed: Json,
         kind: str,
         ip: str,
         ids: Iterable[str],
@@ -144,7 +143,7 @@ class Engine:
         count, at, blocks = len(heads), self.clock().timestamp(), list[Block]()
 
         def row(first: int) -> BlockRow:
-            blocks.append(Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body, heads, parsed))
+            blocks.append(Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body, heads))
             return blocks[0].row()
 
         self.pending.accept()
