@@ -1,0 +1,56 @@
+"""Products as Adobe takes them: `Category;Product;Quantity;Price;event=value|…;eVar=value|…`, with commas between.
+
+https://experienceleague.adobe.com/docs/analytics/implementation/vars/page-vars/products.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from svctoolkit.destinations.adobe_analytics._values import value_at
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import in_words, number_or_nothing
+
+_IDENTIFIERS = {"name": "name", "id": "product_id", "sku": "sku"}
+
+
+def product_text(
+    event: Event,
+    product: Mapping[str, Json],
+    identifier: str | None,
+    values: Sequence[tuple[str, str]],
+    evars: Sequence[tuple[str, str]],
+) -> str:
+    """One product; `values` and `evars` are names of Adobe's and where their values are found: `products.x` in it."""
+    quantity = product.get("quantity") or 1
+    called = product.get(_IDENTIFIERS[identifier]) if identifier else None
+    fields = [
+        _plain(product.get("category")),
+        _plain(called),
+        in_words(quantity),
+        _total(product.get("price"), quantity),
+    ]
+    if values or evars:
+        fields += [_merchandise(event, product, values), _merchandise(event, product, evars)]
+    return ";".join(fields)
+
+
+def _total(price: Json, quantity: Json) -> str:
+    """The price of all pieces; `0` without one."""
+    each, count = number_or_nothing.of(price or 0), number_or_nothing.of(quantity)
+    return f"{each * count:.2f}" if each and not isinstance(each, str) and not isinstance(count, str) else "0"
+
+
+def _merchandise(event: Event, product: Mapping[str, Json], names: Iterable[tuple[str, str]]) -> str:
+    found = ((name, _value(event, product, key)) for name, key in names)
+    return "|".join(f"{name}={in_words(value)}" for name, value in found if value is not None)
+
+
+def _value(event: Event, product: Mapping[str, Json], key: str) -> Json:
+    at, _, member = key.partition(".")
+    return product.get(member) if at == "products" else value_at(event, key)
+
+
+def _plain(value: Json) -> str:
+    return "" if value is None else in_words(value)
