@@ -77,7 +77,7 @@ ROOMS = {
         "generate strategies marked_json"
     ),
     "replay": "records formats inputs tally engine requests results options api",
-    "pipeline": "warehouses route outside stages run together leaves lineage api",
+    "pipeline": "warehouses route outside stages run rules fates together leaves lineage api",
     "server": (
         "demo_workspace web test_api store worker ingest inspect admin scripts application serving plane announcement "
         "foreground"

@@ -8,9 +8,22 @@
 from __future__ import annotations
 
 from svctoolkit.pipeline.api import Pipeline
+from svctoolkit.pipeline.fates import Fate, Passage, pass_many
 from svctoolkit.pipeline.route import Route, route
 from svctoolkit.pipeline.run import run, run_many
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
 
-__all__ = ["Pipeline", "Route", "Stages", "Warehouses", "check_runs", "route", "run", "run_many"]
+__all__ = [
+    "Fate",
+    "Passage",
+    "Pipeline",
+    "Route",
+    "Stages",
+    "Warehouses",
+    "check_runs",
+    "pass_many",
+    "route",
+    "run",
+    "run_many",
+]

@@ -14,7 +14,7 @@ from svctoolkit.errors import RequestError, ToolkitError
 from svctoolkit.events import check
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.lineage import measure, measure_many
-from svctoolkit.pipeline.outside import lookup_through, transport_of
+from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
 from svctoolkit.pipeline.route import Route, Routes, route
 from svctoolkit.pipeline.run import run
 from svctoolkit.pipeline.stages.stages import Stages
@@ -22,7 +22,6 @@ from svctoolkit.pipeline.together import together
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
 from svctoolkit.results import DestinationResult, SharedDeliveries, SourceResult
 from svctoolkit.results.lineage import Lineage
-from svctoolkit.secrets import reveal
 from svctoolkit.warehouse import Warehouse
 from svctoolkit.workspace import Destination, Source, UserCode, Workspace, config_secrets
 
@@ -231,10 +230,8 @@ class Pipeline:
 
     def context_of(self, route: Route) -> Context:
         """What the mapping of a route gets beside its events: what the destination's account holds, too."""
-        account = self.workspace.account_of(route.destination)
-        if account is None:
-            return self.context
-        return replace(self.context, metadata={**self.context.metadata, "secret": reveal(account.tokens())})
+        account = account_metadata(self.workspace, route.destination)
+        return replace(self.context, metadata={**self.context.metadata, **account}) if account else self.context
 
     def sender(self, route: Route | None = None, run: str = "") -> Sender:
         """What stage 3 sends with; for a route, with the answers of its destination's server in mode `record`."""

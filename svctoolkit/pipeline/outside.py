@@ -7,7 +7,10 @@ from typing import Any
 
 from svctoolkit.delivery import HttpRequest, HttpResponse, Recorder, Sender, Transport
 from svctoolkit.destinations import Lookup
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
+from svctoolkit.secrets import reveal
+from svctoolkit.workspace import Destination, Workspace
 
 
 def transport_of(route: Route, transport: Transport, run: str = "") -> Transport:
@@ -22,6 +25,12 @@ def transport_of(route: Route, transport: Transport, run: str = "") -> Transport
         )
 
     return record
+
+
+def account_metadata(workspace: Workspace, destination: Destination) -> dict[str, Json]:
+    """What a mapping gets to know of the account that a destination delivers with; nothing without one."""
+    account = workspace.account_of(destination)
+    return {} if account is None else {"secret": reveal(account.tokens())}
 
 
 def lookup_through(sender: Callable[[], Sender]) -> Lookup:

@@ -19,7 +19,7 @@ from svctoolkit.replay.engine.cluster import pool as cluster_pool
 from svctoolkit.replay.engine.cluster import run as run_collection
 from svctoolkit.replay.engine.engine import Job
 from svctoolkit.replay.engine.progress import Meter, listener
-from svctoolkit.replay.engine.sides import Selection, fingerprint, offline_transport, select
+from svctoolkit.replay.engine.sides import fingerprint, offline_transport, select
 from svctoolkit.replay.inputs import Events, Input, input_of
 from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
@@ -73,7 +73,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         check_parquet()
     if resume and out is None:
         raise ConfigError("resume needs `out`, the folder of the replay that is to go on")
-    job, selection = job_of(sides, options)
+    job = job_of(sides, options)
     if is_collection(events):
         tally, rows = run_collection(job, events, scheduler)
         if out is not None:
@@ -85,7 +85,6 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         **members,
         "elapsed": time.perf_counter() - started,
         "sample": job.sample,
-        "left_out": selection.left_out,
         "out": Path(out) if out is not None else None,
     }
 
@@ -103,7 +102,7 @@ def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
     return {"tally": run.tally, "complete": run.complete, "_rows": run.rows, "_folder": folder}
 
 
-def job_of(sides: tuple[Workspace, ...], options: Options) -> tuple[Job, Selection]:
+def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     """The job that options describe, checked. Raises `ConfigError`."""
     sample, batch, destinations = options["sample"], options["batch"], options["destinations"]
     if not 0 < sample <= 1:
@@ -117,10 +116,9 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> tuple[Job, Selecti
     for side in sides:
         offline_transport(side, options["transport"], stages)
     Columns(options["columns"])
-    selection = select(sides, destinations, options["source"])
-    job = Job(
+    return Job(
         sides=sides,
-        destinations=selection.destinations,
+        destinations=select(sides, destinations, options["source"]),
         stages=stages,
         source=options["source"] or "",
         columns=dict(options["columns"] or {}),
@@ -131,7 +129,6 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> tuple[Job, Selecti
         now=datetime.now(UTC).isoformat(),
         transport=options["transport"],
     )
-    return job, selection
 
 
 def _pool(job: Job, workers: int, scheduler: Any) -> tuple[pool.Pool | None, int]:

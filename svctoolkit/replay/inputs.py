@@ -139,7 +139,7 @@ class Objects:
         items: list[Any] = []
         number, first = 0, 0
         for event in islice(self._events, self.total):  # what a data plane has received may grow meanwhile
-            items.append((event.event, getattr(event, "source", "")) if hasattr(event, "event") else (event, ""))
+            items.append(_item(event))
             if len(items) == PIECE_RECORDS:
                 yield Chunk(number, "", "objects", Piece(first, items), first + len(items))
                 number, first, items = number + 1, first + len(items), []
@@ -147,8 +147,16 @@ class Objects:
             yield Chunk(number, "", "objects", Piece(first, items), first + len(items))
 
 
+# Any: an event, its text, or what a data plane has of one
+def _item(event: Any) -> tuple[Any, str, bool]:
+    """An event, its source, and whether it had come before."""
+    if not hasattr(event, "event"):
+        return event, "", False
+    return event.event, getattr(event, "source", ""), getattr(event, "repeats", None) is not None
+
+
 def _objects(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
-    for index, (item, source) in enumerate(chunk.piece.data, chunk.piece.first):
+    for index, (item, source, repeats) in enumerate(chunk.piece.data, chunk.piece.first):
         at, value = place(chunk.name, index), item
         if isinstance(item, str | bytes):
             try:
@@ -156,7 +164,7 @@ def _objects(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
             except ValueError as error:
                 yield Reject(at, str(error), begin(item))
                 continue
-        yield columns.record(at, dict(value) if isinstance(value, Mapping) else value, source)
+        yield columns.record(at, dict(value) if isinstance(value, Mapping) else value, source, repeats=repeats)
 
 
 class Frame:

@@ -87,7 +87,7 @@ def count_requests(
         raise ConfigError("jobs must be at least 1")
     pipeline = Pipeline(workspace.in_mode("record"))
     counts: list[RequestCount] = []
-    for key in select((workspace,), destinations, source).destinations:
+    for key in _sent_to(workspace, select((workspace,), destinations, source), destinations):
         limit = definitions.get(workspace.destination(key).type).batch_limit
         counts += [RequestCount(key, size, limit) for size in sizes]
     calls: list[list[Mapping[str, Any]]] = [[] for _ in counts]
@@ -100,6 +100,12 @@ def count_requests(
     for count, call in zip(counts, calls, strict=True):
         _add(count, pipeline, call, source)
     return RequestCounts(counts)
+
+
+def _sent_to(workspace: Workspace, keys: Sequence[str], chosen: Sequence[str] | None) -> list[str]:
+    """Those of the destinations that requests are made for; all that somebody has named."""
+    items = [workspace.destination(key) for key in keys]
+    return [d.key for d in items if chosen is not None or (d.enabled and not definitions.reason_unmapped(d.type))]
 
 
 def _events(events: Events) -> Iterator[Mapping[str, Any]]:

@@ -12,7 +12,7 @@ from svctoolkit.delivery import Answer
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server import Backoff
 from svctoolkit.server.worker import lane
-from svctoolkit.server.worker.rules import HYBRID_EVENTS, filtered
+from svctoolkit.pipeline.rules import HYBRID_EVENTS, exclusion
 from svctoolkit.workspace import Source
 
 EVENT = {"type": "track", "event": "E", "userId": "u1", "anonymousId": "a1", "messageId": "m1"}
@@ -77,7 +77,7 @@ def test_hybrid_mode_event_by_event(type: str) -> None:
     destination = workspace.destination("d", type, config={"connectionMode": "hybrid"})
     for kind in sources:
         source = Source("s", "s", "s", kind, "key")
-        said = {event: filtered({"type": event}, source, destination) for event in EVENT_TYPES}
+        said = {event: exclusion({"type": event}, source, destination) for event in EVENT_TYPES}
         by_mode = {event for event, reason in said.items() if "hybrid mode" in reason}
         by_type = {event for event, reason in said.items() if "not supported" in reason}
         assert by_mode == set(EVENT_TYPES) - expected[type] - by_type

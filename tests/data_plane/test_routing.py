@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from svctoolkit import DataPlane, Workspace
-from svctoolkit.server.worker.rules import filtered
+from svctoolkit.pipeline.rules import exclusion
 from svctoolkit.workspace import Destination, Source
 
 EVENT = {"type": "track", "event": "E", "userId": "u1"}
 
 
 def why(event: dict[str, Any], type: str = "MP", source: str = "web", **config: Any) -> str:
-    return filtered({**EVENT, **event}, Source("s", "s", "s", source), Destination("d", "d", "d", type, config=config))
+    return exclusion({**EVENT, **event}, Source("s", "s", "s", source), Destination("d", "d", "d", type, config=config))
 
 
 @pytest.mark.parametrize(

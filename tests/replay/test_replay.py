@@ -12,7 +12,7 @@ import pytest
 
 from svctoolkit import Pipeline, Recorder, Workspace, events
 from svctoolkit.delivery import Answer, Cassette
-from svctoolkit.errors import ConfigError, UnknownName, Unsupported
+from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import Progress, replay
@@ -123,19 +123,23 @@ def test_look_ups_are_answered_as_in_the_pipeline() -> None:
 
 
 def test_the_destinations_are_chosen() -> None:
-    """By default all that are enabled; those of a source; or the named ones. A type without tests is left out."""
+    """By default all; those of a source; or the named ones. A disabled one gets nothing, as a type without mapping."""
     workspace = shop()
     workspace.destination("second", "WEBHOOK", config={"webhookUrl": "https://b.example"})
     workspace.destination("off", "WEBHOOK", enabled=False, config={"webhookUrl": "https://c.example"})
     workspace.destination("lake", "S3", config={})
     workspace.source("web", destinations=["second"])
 
-    assert list(replay(orders(1), workspace).counts) == ["hook", "second"]
-    assert "lake" in replay(orders(1), workspace).left_out
+    assert {key: dict(counts) for key, counts in replay(orders(1), workspace).counts.items()} == {
+        "hook": {"delivered": 1},
+        "second": {"delivered": 1},
+        "off": {"filtered": 1},
+        "lake": {"unmapped": 1},
+    }
     assert list(replay(orders(1), workspace, source="web").counts) == ["second"]
     assert list(replay(orders(1), workspace, destinations=["hook"]).counts) == ["hook"]
-    with pytest.raises(Unsupported):
-        replay(orders(1), workspace, destinations=["lake"])
+    with pytest.raises(ConfigError, match="no enabled destination to replay to: off is disabled"):
+        replay(orders(1), workspace, destinations=["off"])
     with pytest.raises(UnknownName, match="Did you mean 'hook'"):
         replay(orders(1), workspace, destinations=["hok"])
 

@@ -16,7 +16,7 @@ from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Stages
+from svctoolkit.pipeline import Passage, Stages
 from svctoolkit.replay.engine.sides import Side, offline_transport
 from svctoolkit.replay.inputs import records
 from svctoolkit.replay.records.columns import Columns
@@ -25,12 +25,10 @@ from svctoolkit.replay.records.record import Chunk, Record, Reject
 from svctoolkit.replay.records.sample import sample_of
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, empty, parquet
 from svctoolkit.replay.tally.tally import Sum, Tally
-from svctoolkit.results import EventResult
 from svctoolkit.secrets import MASK, Masker
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import without_collector
 
-Results = list[list[EventResult]]
 #: Gives what runs a batch to a destination (by key) in an engine, and keeps what came of it there.
 Runner: TypeAlias = "Callable[[Engine], Callable[[str, Batch], None]]"
 _MOST_REJECTS = 100_000  # of one chunk
@@ -67,6 +65,11 @@ class Batch:
     @property
     def events(self) -> list[Mapping[str, Json]]:
         return [record.event for record in self.records]
+
+    @property
+    def repeats(self) -> list[int]:
+        """The places of events that had come before."""
+        return [place for place, record in enumerate(self.records) if record.repeats]
 
 
 class Engine:
@@ -141,8 +144,8 @@ class Engine:
 
     def run_side(
         self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Json]]
-    ) -> Results | None:
-        """The results of each event at one destination; None where these events do not go there.
+    ) -> list[Passage] | None:
+        """What becomes of each event at one destination; None where these events do not go there.
 
         Mappings get a clock and ids that are the same whenever an event is replayed: its own time, and ids made from
         its place.
@@ -155,19 +158,19 @@ class Engine:
             )
             for record in batch.records
         ]
-        results = side.run(destination, events, self.job.stages, contexts, batch.source)
-        if results is not None:
-            self._spent(results)
-        return results
+        passages = side.run(destination, events, self.job.stages, contexts, batch.source, batch.repeats)
+        if passages is not None:
+            self._spent(passages)
+        return passages
 
     def timer(self, step: str) -> _Timer:
         return _Timer(self.sum.tally.seconds, step)
 
-    def _spent(self, results: Results) -> None:
+    def _spent(self, passages: Sequence[Passage]) -> None:
         """Add the time of each stage."""
         seconds = self.sum.tally.seconds
-        for of_event in results:
-            for result in of_event:
+        for passage in passages:
+            for result in passage.results:
                 for stage, milliseconds in result.milliseconds.items():
                     seconds[stage] = seconds.get(stage, 0.0) + milliseconds / 1000
 

@@ -56,10 +56,10 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
 
 
 def _outcomes(engine: Engine, side: Side, destination: str, batch: Batch, events: Sequence[Any]) -> list[Outcome]:
-    results = engine.run_side(side, destination, batch, events)
-    if results is None:
+    passages = engine.run_side(side, destination, batch, events)
+    if passages is None:
         return [OFF] * len(events)
-    return [outcome(of_event, engine.job.stages) for of_event in results]
+    return [outcome(passage, engine.job.stages) for passage in passages]
 
 
 def _stable(
@@ -124,13 +124,13 @@ class _Ledger:
         listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
         if how.kind != "changed":
             texts = [self._words(before), self._words(after)]
-            old, new = (pattern(t) if side.error else t for t, side in zip(texts, (before, after), strict=True))
+            old, new = (pattern(t) if side.reason else t for t, side in zip(texts, (before, after), strict=True))
             self._add(head, (how.kind, event, "", old, new), texts[0], texts[1], listed)
             return
         keys = set()
         for change, clear in zip(how.changes, changes, strict=True):
             types = json_type(change.before), json_type(change.after)
-            if change.path == "error":
+            if change.path in ("error", "reason", "fate"):
                 types = pattern(str(clear.before)), pattern(str(clear.after))
             key = (how.kind, event, general(change.path), *types)
             if key not in keys:
@@ -138,7 +138,10 @@ class _Ledger:
                 self._add(head, key, short(clear.before), short(clear.after), listed)
 
     def _words(self, side: Outcome) -> str:
-        return self._engine.words(side.error, *self._maskers) or side.status
+        if side.status == "failed":
+            return self._engine.words(side.reason, *self._maskers)
+        reason = self._engine.words(side.reason, *self._maskers) if side.status == "filtered" else ""
+        return f"{side.status}: {reason}" if reason else side.status
 
     def _add(self, head: dict[str, str], key: _Key, before: str, after: str, listed: _Listed) -> None:
         group = self._engine.sum.group(self._destination, *key)
@@ -154,7 +157,7 @@ class _Ledger:
         columns["kind"].append(how.kind)
         for name, side in (("before", before), ("after", after)):
             columns[name].append(side.status)
-            error = self._engine.words(side.error, *self._maskers) if side.error else None
+            error = self._engine.words(side.reason, *self._maskers) if side.reason else None
             columns[f"{name}_error"].append(error)
         columns["changes"].append(self._engine.text([_plain(c) for c in changes]) if changes else None)
 

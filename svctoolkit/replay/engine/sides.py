@@ -6,55 +6,45 @@ import hashlib
 import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context
-from svctoolkit.errors import ConfigError, UnknownName, Unsupported
+from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Route, Stages, check_runs, route, run_many
-from svctoolkit.pipeline.outside import lookup_through, transport_of
-from svctoolkit.results import EventResult
-from svctoolkit.secrets import reveal, with_values
+from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
+from svctoolkit.pipeline.fates import check
+from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
+from svctoolkit.plans import Link, Verdict
+from svctoolkit.secrets import Masker, reveal, with_values
 from svctoolkit.transformations import Metadata, Output, Runnable
-from svctoolkit.workspace import Destination, Source, Transformation, UserCode, Workspace
+from svctoolkit.workspace import Destination, Source, Transformation, UserCode, Workspace, config_secrets
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which destinations take part: by key, in order. `left_out` says why others do not."""
+def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, source: str | None) -> tuple[str, ...]:
+    """The destinations of a replay by key, in order, checked.
 
-    destinations: tuple[str, ...]
-    left_out: Mapping[str, str] = field(default_factory=dict)
-
-
-def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, source: str | None) -> Selection:
-    """The destinations of a replay, checked.
-
-    Raises `UnknownName`, `InvalidConfig`, or `Unsupported` for one that is named.
+    Disabled ones take part: their events are filtered. Raises `UnknownName`, `InvalidConfig`, or `ConfigError` where
+    there is no destination that is enabled.
     """
     if source is not None and not any(_has(side.sources, source) for side in sides):
         raise UnknownName("source", source, [key for side in sides for key in side.sources])
     for key in destinations or ():
         if not any(_has(side.destinations, key) for side in sides):
             raise UnknownName("destination", key, [name for side in sides for name in side.destinations])
-    left_out: dict[str, str] = {}
-    chosen: dict[str, None] = {}
+    chosen: dict[str, bool] = {}
     for side in reversed(sides):
         for destination in _candidates(side, destinations, source):
-            try:
+            if destination.enabled:
                 _check(side, destination)
-                chosen[destination.key] = None
-            except Unsupported as error:
-                if destinations is not None:
-                    raise
-                left_out[destination.key] = str(error)
-    keys = tuple(key for key in chosen if key not in left_out)
-    if not keys:
-        reasons = "".join(f"\n{key}: {reason}" for key, reason in left_out.items())
-        raise ConfigError(f"there is no enabled destination to replay to{reasons}")
-    return Selection(keys, left_out)
+            chosen[destination.key] = destination.enabled or chosen.get(destination.key, False)
+    if not any(chosen.values()):
+        disabled = f": {', '.join(chosen)} {'is' if len(chosen) == 1 else 'are'} disabled" if chosen else ""
+        raise ConfigError(f"there is no enabled destination to replay to{disabled}")
+    return tuple(chosen)
 
 
 def _candidates(side: Workspace, destinations: Sequence[str] | None, source: str | None) -> list[Destination]:
@@ -62,8 +52,7 @@ def _candidates(side: Workspace, destinations: Sequence[str] | None, source: str
         return [side.destination(key) for key in destinations if _has(side.destinations, key)]
     if source is not None and not _has(side.sources, source):
         return []
-    candidates = side.destinations_of(side.source(source)) if source is not None else side.destinations.values()
-    return [destination for destination in candidates if destination.enabled]
+    return side.destinations_of(side.source(source)) if source is not None else list(side.destinations.values())
 
 
 def _has(items: Mapping[str, Any], key: str) -> bool:
@@ -74,7 +63,6 @@ def _check(side: Workspace, destination: Destination) -> None:
     """Everything but the code: what is wrong with that is told event by event."""
     if destination.transformation is not None:
         side.transformation(destination.transformation)
-    check_runs(destination.type)
     route(side, replace(destination, transformation=None), UserCode(side, Recorder(limit=0)))
 
 
@@ -106,17 +94,17 @@ class Side:
         self._code = UserCode(workspace, Recorder(limit=0), transport=transport)
         self.lookup = lookup_through(lambda: self._sender(transport))
         self._routes: dict[str, Route | None] = {}
+        self._links: dict[str, Link | None] = {}
+        self._checked: tuple[Sequence[Json], list[Verdict | None]] = (), []
 
     def _sender(self, transport: Transport) -> Sender:
         return Sender(transport, timeout=self.workspace.delivery.timeout)
 
     def route(self, key: str) -> Route | None:
-        """The route to a destination; None where it is not there or disabled."""
+        """The route to a destination; None where it is not there."""
         if key not in self._routes:
             destination = self.workspace.destinations.get(key)
-            self._routes[key] = (
-                route(self.workspace, destination, self._code) if destination and destination.enabled else None
-            )
+            self._routes[key] = _route(self.workspace, destination, self._code) if destination else None
         return self._routes[key]
 
     def share(self, key: str, other: Side) -> bool:
@@ -136,7 +124,15 @@ class Side:
         to, origin = self.route(key), self.source(source)
         if to is None or not self._reaches(to, source):
             return None
-        return self.workspace.name, _settings(to.destination), origin and (origin.id, origin.name, origin.type)
+        account = self.workspace.account_of(to.destination)
+        return (
+            self.workspace.name,
+            self.workspace.delivery_setting(),
+            _settings(to.destination),
+            account and reveal(account.tokens()),
+            origin and (origin.id, origin.name, origin.type, origin.enabled),
+            origin and _plan(self.workspace, origin),
+        )
 
     def _reaches(self, to: Route, source: str) -> bool:
         """Events of a source go where it is connected; in a workspace without sources they go everywhere."""
@@ -149,14 +145,56 @@ class Side:
         return self.workspace.source(key) if key and _has(self.workspace.sources, key) else None
 
     def run(
-        self, key: str, events: Sequence[Mapping[str, Json]], stages: Stages, contexts: Sequence[Context], source: str
-    ) -> list[list[EventResult]] | None:
-        """The results of each event; None where events do not go to this destination."""
+        self,
+        key: str,
+        events: Sequence[Mapping[str, Json]],
+        stages: Stages,
+        contexts: Sequence[Context],
+        source: str,
+        repeats: Sequence[int],
+    ) -> list[Passage] | None:
+        """What becomes of each event; None where events of this source do not go to this destination.
+
+        `repeats` are the places of those that had come before.
+        """
         to = self.route(key)
         if to is None or not self._reaches(to, source):
             return None
         sender = self._sender(transport_of(to, self._transport))
-        return run_many(events, to, stages, sender, contexts, self.source(source))
+        account = account_metadata(self.workspace, to.destination)
+        if account:
+            contexts = [msgspec.structs.replace(context, metadata=account) for context in contexts]
+        origin = self.source(source)
+        return pass_many(events, to, stages, sender, contexts, origin, self._verdicts(events, origin), repeats)
+
+    def _verdicts(self, events: Sequence[Mapping[str, Json]], source: Source | None) -> Sequence[Verdict | None]:
+        """What the source's tracking plan says of each event: asked once for all destinations."""
+        if source is None or not self.workspace.tracking_plans:
+            return [None] * len(events)
+        if source.key not in self._links:
+            self._links[source.key] = self.workspace.plan_link(source)
+        link = self._links[source.key]
+        if self._checked[0] is not events:
+            names = (str(event.get("messageId")) for event in events)
+            self._checked = events, [check(event, link, name) for event, name in zip(events, names, strict=True)]
+        return self._checked[1]
+
+
+def _route(workspace: Workspace, destination: Destination, code: UserCode) -> Route:
+    """The route; of a disabled destination, whose settings may be half done, one without mapping: it gets nothing."""
+    if destination.enabled:
+        return route(workspace, destination, code)
+    masker = Masker.of([*workspace.secrets(), *config_secrets(destination.type, destination.config)])
+    return Route(workspace, destination, None, None, "the destination is disabled", None, None, masker, False)
+
+
+def _plan(workspace: Workspace, source: Source) -> Any:
+    """What tells the tracking plan of a source, and what becomes of events that break it, from others."""
+    link = workspace.plan_link(source)
+    if link is None or link.plan is None:
+        return None
+    rules = [(rule.type, rule.name, rule.section, rule.schema) for rule in link.plan.rules]
+    return link.plan.id, link.plan.version, rules, link.settings.by_type
 
 
 class _Memo:
@@ -164,14 +202,14 @@ class _Memo:
 
     def __init__(self, code: Runnable) -> None:
         self._code, self.wants_metadata = code, code.wants_metadata
-        self._events: Sequence[Mapping[str, Any]] = ()
+        self._events: list[Mapping[str, Any]] = []
         self._metadata: Sequence[Metadata] = ()
         self._outputs: list[Output] = []
 
     def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
-        if events is not self._events or metadata != self._metadata:
+        if list(events) != self._events or metadata != self._metadata:  # quick where they are the same objects
             self._outputs = self._code.run(events, metadata)
-            self._events, self._metadata = events, metadata
+            self._events, self._metadata = list(events), metadata
         return self._outputs
 
 
@@ -201,7 +239,7 @@ def fingerprint(workspace: Workspace) -> str:
     facts = {
         "name": workspace.name,
         "sources": [
-            [s.id, s.name, s.enabled, [[c.destination, c.enabled] for c in s.connections]]
+            [s.id, s.name, s.type, s.enabled, [[c.destination, c.enabled] for c in s.connections], _plan(workspace, s)]
             for s in _all(workspace.sources)
         ],
         "destinations": [[d.key, d.enabled, d.transformation, *_settings(d)] for d in _all(workspace.destinations)],

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from svctoolkit.pipeline import Route
+from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.replay.records.record import Record
-from svctoolkit.replay.tally.differences import outcome, pattern
+from svctoolkit.replay.tally.differences import pattern
 from svctoolkit.replay.tally.tally import Example
-from svctoolkit.results import EventResult, steps
+from svctoolkit.results import steps
 from svctoolkit.secrets import Masker
 from svctoolkit.warehouse import Loss
 from svctoolkit.workspace import Destination
@@ -22,31 +22,31 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
     (side,) = engine.sides
 
     def run(destination: str, batch: Batch) -> None:
-        results, route = engine.run_side(side, destination, batch, batch.events), side.route(destination)
-        if results is None or route is None:
+        passages, route = engine.run_side(side, destination, batch, batch.events), side.route(destination)
+        if passages is None or route is None:
             return
         with engine.timer("rows"):
-            for record, of_event in zip(batch.records, results, strict=True):
-                _count(engine, destination, record, of_event, route.masker)
+            for record, passage in zip(batch.records, passages, strict=True):
+                _count(engine, destination, record, passage, route.masker)
                 if engine.job.rows:
-                    _rows(engine, record, of_event, route)
+                    _rows(engine, record, passage, route)
 
     return run
 
 
-def _count(engine: Engine, destination: str, record: Record, results: Sequence[EventResult], masker: Masker) -> None:
-    result = outcome(results, engine.job.stages)
-    engine.sum.count(destination, result.status)
-    for loss in (loss for entry in results for loss in entry.losses):
+def _count(engine: Engine, destination: str, record: Record, passage: Passage, masker: Masker) -> None:
+    fate = passage.fate
+    engine.sum.count(destination, fate.status)
+    for loss in (loss for result in passage.results for loss in result.losses):
         _add_loss(engine, destination, record, loss, masker)
-    if result.status != "failed":
+    if fate.status == "delivered":
         return
     head = engine.head(record)
-    error = engine.words(result.error, masker)
+    reason = engine.words(fate.reason, masker)
     event = head["event_name"] or head["event_type"]
-    group = engine.sum.group(destination, "failed", event, "", "", pattern(error))
+    group = engine.sum.group(destination, fate.status, event, "", "", pattern(reason))
     if group is not None:
-        group.add(Example(record.place, head["event_id"], after=error))
+        group.add(Example(record.place, head["event_id"], after=reason))
 
 
 def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, masker: Masker) -> None:
@@ -59,9 +59,9 @@ def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, mask
         group.add(Example(record.place, head["event_id"], after=text))
 
 
-def _rows(engine: Engine, record: Record, results: Sequence[EventResult], of: Route) -> None:
+def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:
     columns, before = engine.rows, len(engine.rows["item"])
-    for item, result in enumerate(results):
+    for item, result in enumerate(passage.results):
         for step in steps(result):
             output = step.output
             if step.stage == "dest_transform" and result.origins:
@@ -73,9 +73,18 @@ def _rows(engine: Engine, record: Record, results: Sequence[EventResult], of: Ro
             columns["http_status"].append(step.http_status)
             columns["error"].append(engine.words(step.error, of.masker) if step.error else None)
             columns["output"].append(None if output is None else engine.text(output, of.masker))
+    if not passage.results or passage.fate.status in ("filtered", "unmapped"):
+        _settled_row(engine, passage.fate, of)
     added = len(columns["item"]) - before
     for name, value in (engine.head(record) | _destination(of.destination)).items():
         columns[name] += [value] * added
+
+
+def _settled_row(engine: Engine, fate: Fate, of: Route) -> None:
+    """Where an event ended of which a stage has nothing to say."""
+    values = {"stage": fate.by, "item": 0, "part": 0, "status": fate.status, "http_status": None, "output": None}
+    for name, value in (values | {"error": engine.words(fate.reason, of.masker)}).items():
+        engine.rows[name].append(value)
 
 
 def _destination(destination: Destination) -> dict[str, str]:

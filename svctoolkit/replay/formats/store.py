@@ -38,7 +38,7 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
             for piece in _pieces(store.blocks(behind, last)):
                 read += sum(row.count for row in piece.data)
                 behind, file.share = piece.data[-1].first, read / total
-                yield piece
+                yield Piece(piece.first, (piece.data, store.repeats(piece.first, behind + piece.data[-1].count)))
     except StoreError as error:
         yield Reject(place(file.name, behind + 1), f"no store of a data plane, or damaged from here on: {error}")
 
@@ -57,7 +57,8 @@ def _pieces(rows: Iterator[BlockRow]) -> Iterator[Piece]:
 
 
 def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
-    for row in piece.data:
+    rows, repeats = piece.data
+    for row in rows:
         try:
             block = block_of(row)
             events = block.events
@@ -65,7 +66,7 @@ def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reje
             yield Reject(place(name, row.first), f"cannot be read: {error}")
             continue
         for number, event in enumerate(events, block.first):
-            yield columns.record(place(name, number), event, block.source)
+            yield columns.record(place(name, number), event, block.source, repeats=number in repeats)
 
 
 format = Format((".db", ".sqlite", ".sqlite3"), split, records, stream=False, identity=identity)

@@ -12,7 +12,7 @@ from typing import Any
 
 from svctoolkit import events
 from svctoolkit.errors import ConfigError, InvalidMessageType, did_you_mean
-from svctoolkit.events import ROOTS
+from svctoolkit.events import EVENT_TYPES, ROOTS, Event
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.json_text import decode
 from svctoolkit.replay.records.record import Record, Reject, begin
@@ -45,16 +45,20 @@ class Columns:
             return Reject(place, str(error), begin(json.dumps(_plain(dict(cells)), ensure_ascii=False, default=str)))
         return self.record(place, value)
 
-    def record(self, place: str, value: Json, source: str = "") -> Record | Reject:
-        """The record of a value that is an event already, or a reject with the specified reason."""
+    def record(self, place: str, value: Json, source: str = "", *, repeats: bool = False) -> Record | Reject:
+        """The record of a value that is an event already, or a reject with the specified reason.
+
+        A type counts as a data plane takes it: ` Track ` is one.
+        """
         if not isinstance(value, dict):
             text = json.dumps(value, ensure_ascii=False, default=str)
             return Reject(place, "an event is a JSON object", begin(text))
         try:
             events.check(value)
         except InvalidMessageType as error:
-            return Reject(place, str(error), begin(json.dumps(value, ensure_ascii=False, default=str)))
-        return Record(place, value, source)
+            if Event(value).type not in EVENT_TYPES:
+                return Reject(place, str(error), begin(json.dumps(value, ensure_ascii=False, default=str)))
+        return Record(place, value, source, repeats)
 
     def _map(self, cells: Mapping[str, Any]) -> dict[str, Any]:
         event: dict[str, Any] = {}

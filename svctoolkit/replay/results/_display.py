@@ -23,6 +23,9 @@ _KINDS: dict[str, display.Kind] = {
     "newly failing": "error",
     "no longer failing": "ok",
     "failed": "error",
+    "filtered": "info",
+    "dropped": "warning",
+    "unmapped": "info",
     "lossy": "warning",
 }
 _STYLE = """

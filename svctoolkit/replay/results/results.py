@@ -30,7 +30,6 @@ class _Result:
     - `groups`: what happened to many events alike, the largest group first; `more_groups` events are in none
     - `seconds`: time per step, over all processes; `elapsed`: by the clock
     - `complete`: false if it was interrupted: everything here is about what was done until then
-    - `left_out`: destination -> why it takes no part
     - `out`: the folder with the rows as Parquet, if one was given
     """
 
@@ -38,7 +37,6 @@ class _Result:
     complete: bool
     elapsed: float
     sample: float
-    left_out: Mapping[str, str]
     out: Path | None
     _rows: list[Columns] = field(default_factory=list)
     _folder: Folder | None = None
@@ -109,7 +107,6 @@ class _Result:
             "more_groups": self.more_groups,
             "unstable": plain(self.tally.unstable),
             "rejects": plain(self.rejects),
-            "left_out": dict(self.left_out),
             "elapsed": round(self.elapsed, 3),
             "seconds": {step: round(spent, 3) for step, spent in self.seconds.items()},
         }
@@ -135,7 +132,12 @@ class _Result:
 
 
 class Replayed(_Result):
-    """What became of many events. `counts` is by `delivered`, `dropped` and `failed`; `groups` are the failures."""
+    """What became of many events, as a data plane would have it.
+
+    `counts` is by `delivered`, `filtered` (not meant to get there: integrations, consent, event types, connection
+    modes, disabled sources and destinations), `dropped` (by user code or a tracking plan), `failed` and `unmapped` (the
+    type has no mapping); `groups` say why.
+    """
 
     __slots__ = ()
 
@@ -143,7 +145,8 @@ class Replayed(_Result):
         """One row per event, destination and stage, in the order of the input.
 
         Columns: `place` (`file:line`), `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`,
-        `destination_name`, `destination` (the type), `stage`, `item` (numbers what the transformation gave), `part`
+        `destination_name`, `destination` (the type), `stage` (also `gateway`, `deduplication`, `routing` and
+        `tracking_plan`, where an event went no further), `item` (numbers what the transformation gave), `part`
         (numbers payloads), `status`, `http_status`, `error`, `output` (JSON text, secrets masked).
         """
         return self._frame(REPLAY)
@@ -197,7 +200,8 @@ class Comparison(_Result):
         """One row per event and destination, in the order of the input.
 
         Columns: `place` (`file:line`), `event_id`, `event_type`, `event_name`, `user_id`, `destination_id`,
-        `destination_name`, `destination` (the type), `kind`, `before` and `after` (`delivered`, `dropped`, `failed`,
-        `off`), `before_error`, `after_error`, `changes` (JSON text: a list of `{path, before, after}`, secrets masked).
+        `destination_name`, `destination` (the type), `kind`, `before` and `after` (`delivered`, `dropped`,
+        `failed`, `filtered`, `unmapped`, `off`), `before_error`, `after_error`, `changes` (JSON text: a list of
+        `{path, before, after}`, secrets masked).
         """
         return self._frame(COMPARISON)

@@ -57,7 +57,7 @@ def count_words(counts: Mapping[str, int]) -> str:
 def describe(group: Group) -> str:
     """What happened to a group, in words."""
     events = f"{group.count:,} event{_s(group.count)} of {group.event}"
-    if group.kind == "failed":
+    if group.kind in STATUSES:
         return f"{group.after} in {events}"
     if group.kind == "lossy":
         return f"{group.path} {group.before} in {events}: {group.after}"
@@ -87,8 +87,6 @@ def notes(result: _Result) -> Iterator[str]:
             yield f"{destination}: {path} differs between two runs of the same code ({count:,} events); not compared"
     if result.more_groups:
         yield f"{result.more_groups:,} events are in no group: there are too many groups"
-    for destination, reason in result.left_out.items():
-        yield f"{destination} is left out: {reason}"
     if result.rejected:
         yield f"{result.rejected:,} record{_s(result.rejected)} rejected"
         yield from (f"  {reject.place}: {reject.reason}" for reject in result.rejects[:_REJECTS])

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Stages
+from svctoolkit.pipeline import Passage, Stages
 from svctoolkit.replay.records.json_text import decode, encode
 from svctoolkit.results import ABSENT, EventResult
 from svctoolkit.results.changes import Change, changes
 
-Status = Literal["delivered", "dropped", "failed", "off", "unmapped"]
+Status = Literal["delivered", "dropped", "failed", "filtered", "off", "unmapped"]
 Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -28,40 +28,32 @@ _INDEX = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 class Outcome:
     """What became of one event at one destination.
 
-    `status` is `delivered` (there is something to send), `dropped`, `failed`, `off` where events do not go there, or
-    `unmapped` where they do and nothing makes requests of them.
+    `status` is `delivered` (there is something to send), `dropped`, `failed`, `filtered` (it was not meant to get
+    there), `off` where events do not go there, or `unmapped` where they do and nothing makes requests of them; `reason`
+    says why.
     `output` has the payloads, or the events where `dest_transform` is off or nothing maps them.
     """
 
     status: Status
     output: list[Any] = field(default_factory=list)
-    error: str = ""
+    reason: str = ""
 
 
 OFF = Outcome("off")
 
 
-def outcome(results: Sequence[EventResult], stages: Stages) -> Outcome:
-    """The outcome of one event; it failed if anything that came out of it did."""
+def outcome(passage: Passage, stages: Stages) -> Outcome:
+    """The outcome of one event."""
     output: list[Any] = []
-    errors: list[str] = []
-    for result in results:
-        if result.dropped:
+    for result in passage.results:
+        if result.dropped or result.error:
             continue
-        refused = [status for status in result.statuses if not 200 <= status < 300]
-        error = result.error or (f"the destination answered {refused[0]}" if refused else "")
-        if error:
-            errors.append(error)
-        elif stages.dest_transform and result.dest_transformed_payload is not ABSENT:
+        if stages.dest_transform and result.dest_transformed_payload is not ABSENT:
             output += result.payloads
         else:
             output.append(_event(result))
-    if errors:
-        return Outcome("failed", output, errors[0])
-    if not output:
-        return Outcome("dropped")
-    unmapped = stages.dest_transform and all(result.dest_transformed_payload is ABSENT for result in results)
-    return Outcome("unmapped" if unmapped else "delivered", output)
+    status: Any = passage.fate.status  # never pending: nothing is tried again here
+    return Outcome(status, output, passage.fate.reason)
 
 
 def _event(result: EventResult) -> Any:
@@ -81,7 +73,7 @@ SAME = Difference("same")
 
 
 def difference(before: Outcome, after: Outcome) -> Difference:
-    """The kind of difference. A failure counts more than what else has changed."""
+    """The kind of difference. A failure counts more than what else has changed; whatever is not alike is told."""
     if before.status == after.status:
         return _same_status(before, after)
     if after.status == "failed":
@@ -90,17 +82,18 @@ def difference(before: Outcome, after: Outcome) -> Difference:
         return Difference("no longer failing")
     if after.status == "delivered":
         return Difference("newly delivered")
-    return Difference("newly dropped") if before.status in ("delivered", "unmapped") else SAME
+    if before.status in ("delivered", "unmapped"):
+        return Difference("newly dropped")
+    return Difference("changed", (Change("fate", before.status, after.status),))
 
 
 def _same_status(before: Outcome, after: Outcome) -> Difference:
-    old, new = _PLACE.sub("", before.error), _PLACE.sub("", after.error)
-    if old != new:
-        return Difference("changed", (Change("error", before.error, after.error),))
-    if encode(before.output)[0] == encode(after.output)[0]:
-        return SAME
-    changed = tuple(_changes(_open_batches(before.output), _open_batches(after.output)))
-    return Difference("changed", changed) if changed else SAME  # the order of members, or 1 and 1.0
+    found: list[Change] = []
+    if _PLACE.sub("", before.reason) != _PLACE.sub("", after.reason):
+        found.append(Change("error" if before.status == "failed" else "reason", before.reason, after.reason))
+    if encode(before.output)[0] != encode(after.output)[0]:
+        found += _changes(_open_batches(before.output), _open_batches(after.output))
+    return Difference("changed", tuple(found)) if found else SAME  # the order of members, or 1 and 1.0
 
 
 def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:

@@ -25,8 +25,16 @@ COMPARISON = {
 }  # fmt: skip
 Columns = dict[str, list[Any]]
 _NAMES: dict[str, list[str]] = {
-    "stage": ["user_transform", "dest_transform", "send_to_destination"],
-    "status": ["ok", "none", "dropped", "failed", "aborted", "disabled", "unmapped"],
+    "stage": [
+        "gateway",
+        "deduplication",
+        "routing",
+        "tracking_plan",
+        "user_transform",
+        "dest_transform",
+        "send_to_destination",
+    ],
+    "status": ["ok", "none", "dropped", "failed", "aborted", "disabled", "unmapped", "filtered"],
     "kind": list(KINDS),
     "before": list(STATUSES),
     "after": list(STATUSES),

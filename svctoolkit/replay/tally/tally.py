@@ -27,8 +27,8 @@ class Example(msgspec.Struct, frozen=True):
 class Group(msgspec.Struct):
     """Events at one destination to which the same happened.
 
-    `kind` is one of `svctoolkit.replay.KINDS` (of a comparison), or `failed` and `lossy` (of a replay). `event` is the
-    name of the event, or its type. For `changed`, `path` is the place in the payload, with `*` for the index in a list,
+    `kind` is one of `svctoolkit.replay.KINDS` (of a comparison), or `failed`, `filtered`, `dropped`, `unmapped` and
+    `lossy` (of a replay). `event` is the name of the event, or its type. For `changed`, `path` is the place in the payload, with `*` for the index in a list,
     and `before` and `after` are JSON types, `nothing` for a member that is not there; otherwise they are the errors,
     with `…` for numbers and quoted texts.
     """

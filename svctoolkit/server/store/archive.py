@@ -15,6 +15,8 @@ _AT_ONCE = 32  # requests; one may have megabytes
 _NEXT = f"select {columns(BlockRow)} from blocks where first > ? and first <= ? order by first limit {_AT_ONCE}"
 _BOUNDS = "select coalesce(min(first), 0), coalesce(max(first), 0), coalesce(sum(count), 0) from blocks"
 
+_REPEATS = "select seq from events where repeats is not null and seq >= ? and seq < ?"
+
 
 class Bounds(NamedTuple):
     """The first event of the first request and of the last, and how many events there are."""
@@ -46,6 +48,11 @@ class Archive:
                 return
             yield from rows
             after = rows[-1].first
+
+    def repeats(self, first: int, end: int) -> frozenset[int]:
+        """The seqs from `first` to before `end` of events that a client had sent before, as far as they are routed."""
+        with _own_errors():
+            return frozenset(seq for (seq,) in self._connection.execute(_REPEATS, (first, end)))
 
 
 @contextmanager

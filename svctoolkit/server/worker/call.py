@@ -19,6 +19,7 @@ from svctoolkit.delivery import Delivered
 from svctoolkit.destinations import Context, JobOutcome, Reply, outcome_of_status
 from svctoolkit.destinations import Outcome as RequestOutcome
 from svctoolkit.pipeline import Route
+from svctoolkit.pipeline.fates import NOTHING_SENT
 from svctoolkit.server.worker.task import Exchange, Job, Outcome, Step, Task
 from svctoolkit.server.worker.wire import Wire, reason_of
 
@@ -40,10 +41,12 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What became of one job. `held`: it was not sent, because an earlier job of its user failed."""
+    """What became of one job. `held`: it was not sent, because an earlier job of its user failed; `nothing`: the
+    mapping makes no request of it.
+    """
 
     job: Job
-    kind: Literal["delivered", "retry", "abort", "throttle", "held", "refused"]
+    kind: Literal["delivered", "retry", "abort", "throttle", "held", "refused", "nothing"]
     reason: str = ""
     wait: float | None = None
     throttled: bool = False
@@ -76,7 +79,8 @@ class Call:
                     if verdict.kind in (*_RETRIED, "held"):
                         self._failed.add(task.owner)
                 certain = [task for task in dict.fromkeys(job.task for job in batch.jobs) if not self._open[task]]
-                yield Step(exchanges, [(task, self._outcome(task)) for task in certain])
+                outcomes = [(task, self._outcome(task)) for task in certain]
+                yield Step(exchanges, outcomes, halfway=bool(self._verdicts))
 
     def _batches(self, jobs: Sequence[Job]) -> list[_Batch]:
         mapping = self._route.mapping
@@ -96,7 +100,7 @@ class Call:
             return [_Verdict(job, "refused", reason) for job in batch.jobs]
         if any(job.task.owner in self._failed for job in batch.jobs):
             return [_Verdict(job, "held") for job in batch.jobs]
-        verdicts = [_Verdict(job, "delivered") for job in batch.jobs]
+        verdicts = [_Verdict(job, "delivered" if batch.payloads else "nothing") for job in batch.jobs]
         for payload in batch.payloads:
             earlier, verdicts = verdicts, self._send(payload, batch, exchanges)
             if any(verdict.kind in _RETRIED for verdict in verdicts):
@@ -171,6 +175,8 @@ class Call:
         if task.failure:
             by, reason = task.failure
             return Outcome("failed", by, reason, kind="abort", exchange=exchange, place=place)
+        if all(verdict.kind == "nothing" for verdict in verdicts):
+            return Outcome("filtered", "dest_transform", NOTHING_SENT)
         reason = next((verdict.reason for verdict in verdicts if verdict.reason), "")
         return Outcome("delivered", "", reason, kind="delivered", exchange=exchange, place=place)
 

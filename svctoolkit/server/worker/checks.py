@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from svctoolkit.pipeline.fates import check
 from svctoolkit.plans import Link, Verdict
 from svctoolkit.server.store.blob import pack
 from svctoolkit.server.store.block import Block
@@ -43,9 +44,8 @@ class Checks:
             return None
         try:
             link = self._link(block)
-            if link is None or link.plan is None:
-                return None
-            return _check_of(block, place, link.plan.check(block.events[place], link.settings))
+            verdict = link and check(block.events[place], link, str(block.first + place))
+            return _check_of(block, place, verdict) if verdict else None
         except Exception:  # noqa: BLE001 - a plan that cannot be used must not stop an event
             _LOG.exception("event %s cannot be checked; it goes on unchecked", block.first + place)
             return None

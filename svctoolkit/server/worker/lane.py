@@ -299,7 +299,8 @@ class Lane:
             for task, _ in step.outcomes:
                 del undecided[task]
             self._advance(step)
-            if undecided and (self._stopped or (not whole and monotonic() - started >= _SLOW)):
+            slow = not whole and not step.halfway and monotonic() - started >= _SLOW
+            if undecided and (self._stopped or slow):
                 break
             started = monotonic()
         if not whole:

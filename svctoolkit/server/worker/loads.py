@@ -7,8 +7,9 @@ from datetime import datetime
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route, Stages, run_many
+from svctoolkit.pipeline.fates import fate_of_results
 from svctoolkit.results import EventResult
-from svctoolkit.server.worker.preparation import refusals, transformed_events
+from svctoolkit.server.worker.preparation import transformed_events
 from svctoolkit.server.worker.task import Exchange, Outcome, Step, Task
 
 _ALL_STAGES = Stages(send_to_destination=True)
@@ -40,20 +41,18 @@ def load(
         for task, of_task in zip(members, results, strict=True):
             task.transformed = transformed_events(of_task, route, masked=masked)
             exchanges += _exchanges(task, of_task, route, clock().timestamp(), masked=masked)
-            outcomes.append((task, _outcome(of_task, exchanges[-1] if exchanges else None)))
+            outcomes.append((task, _outcome(of_task, route, exchanges[-1] if exchanges else None)))
         yield Step(exchanges, outcomes)
 
 
-def _outcome(results: Sequence[EventResult], exchange: Exchange | None) -> Outcome:
+def _outcome(results: Sequence[EventResult], route: Route, exchange: Exchange | None) -> Outcome:
     failures = [answer for result in results if 503 in result.statuses for answer in result.answers]
     if failures:
         reason = str(failures[0].get("error"))
         return Outcome("pending", "send_to_destination", reason, again=True, kind="retry")
     if any(result.payloads for result in results):
         return Outcome("delivered", kind="delivered", exchange=exchange)
-    for by, reason, dropped in (refusal for result in results for refusal in refusals(result)):
-        return Outcome("dropped" if dropped else "failed", by, reason)
-    return Outcome("filtered", "dest_transform", "the warehouse has no table for this event")
+    return Outcome(*fate_of_results(results, route, sends=False))
 
 
 def _exchanges(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route, Stages, run_many
+from svctoolkit.pipeline.fates import fate_of_results, refusals
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.server.worker.task import Job, Outcome, Task
 
@@ -41,17 +42,12 @@ def prepare(
 
 def _prepare(task: Task, results: Sequence[EventResult], route: Route, *, masked: bool) -> Outcome | None:
     task.transformed = transformed_events(results, route, masked=masked)
-    refused = [refusal for result in results for refusal in refusals(result)]
     task.jobs = [job for result in results for job in _jobs(task, result, route)]
+    refused = (refusal for result in results for refusal in refusals(result))
     task.failure = next(((by, reason) for by, reason, dropped in refused if not dropped), None)
     if task.jobs:
         return None
-    if refused:
-        by, reason, dropped = refused[0]
-        return Outcome("dropped" if dropped else "failed", by, reason)
-    if route.mapping is None:
-        return Outcome("unmapped", "dest_transform", route.unmapped)
-    return Outcome("filtered", "dest_transform", "the mapping sends nothing for this event")
+    return Outcome(*fate_of_results(results, route, sends=False))
 
 
 def transformed_events(
@@ -63,17 +59,6 @@ def transformed_events(
     events = [result.user_transformed_payload for result in results]
     outputs = [event for event in events if event is not ABSENT and error_of(event) is None]
     return [route.masker.mask(event) for event in outputs] if masked else outputs
-
-
-def refusals(result: EventResult) -> Iterator[tuple[str, str, bool]]:
-    """Stage, reason, and whether the user's code dropped the event."""
-    error = error_of(result.user_transformed_payload)
-    if error is not None and error != NO_TRANSFORMATION:
-        yield "user_transform", error, result.dropped
-        return
-    error = error_of(result.dest_transformed_payload)
-    if error is not None:
-        yield "dest_transform", error, False
 
 
 def _jobs(task: Task, result: EventResult, route: Route) -> Iterator[Job]:

@@ -11,7 +11,8 @@ from threading import Condition, Thread
 from typing import Any
 
 from svctoolkit.errors import StoreError
-from svctoolkit.events import EVENT_TYPES
+from svctoolkit.pipeline.fates import REPEATED, Fate, fate_after_plan, fate_at_routing
+from svctoolkit.pipeline.rules import needs_all
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.schema import CheckRow, EventRow, FateRow, storable
@@ -19,7 +20,6 @@ from svctoolkit.server.store.work import Duplicate, Work
 from svctoolkit.server.worker.checks import Check, Checks
 from svctoolkit.server.worker.journal import EventViolation, SettledFate
 from svctoolkit.server.worker.knobs import Knobs
-from svctoolkit.server.worker.rules import filtered, needs_all
 from svctoolkit.server.worker.task import Task, owner_of
 from svctoolkit.workspace import Destination, Source, Workspace
 
@@ -170,7 +170,7 @@ class Router:
                 check = self._checks.check(block, place)
             if check is not None:
                 routes.add_check(check, row)
-                fates = [(key, _after_check(fate, check)) for key, fate in fates]
+                fates = [(key, fate_after_plan(fate, check.reason)) for key, fate in fates]
             for key, (status, by, reason) in fates:
                 fate = FateRow(seq, key, block.run, status, by, storable(reason), 0, block.at, None)
                 routes.fates.append(fate)
@@ -183,37 +183,23 @@ class Router:
                     routes.settled.append(SettledFate(fate, row.type, row.name, row.user or row.anonymous))
         return routes
 
-    def _fates(
-        self, block: Block, place: int, head: Head, repeats: int | None
-    ) -> Iterator[tuple[str, tuple[str, str, str]]]:
-        """Each destination with status, stage and reason."""
+    def _fates(self, block: Block, place: int, head: Head, repeats: int | None) -> Iterator[tuple[str, Fate]]:
+        """Each destination with what is known of the event there."""
         source = self._workspace.sources.get(block.source) or Source(block.source, block.source, block.source)
         for key in block.destinations:
-            destination = self._workspace.destinations.get(key)
             if repeats is not None:
-                yield key, ("filtered", "deduplication", "an earlier event has the same messageId")
-            elif _event_type(head.type) not in EVENT_TYPES:
-                what = "is unsupported" if isinstance(head.type, str) else "missing or invalid"
-                yield key, ("failed", "routing", f"message type {what}")
-            elif destination is None:
-                yield key, ("failed", "routing", "the destination is no longer in the workspace")
+                yield key, REPEATED
             else:
-                yield key, _fate(block, place, head, source, destination)
+                yield key, _fate(block, place, head, source, self._workspace.destinations.get(key))
 
 
-def _fate(block: Block, place: int, head: Head, source: Source, destination: Destination) -> tuple[str, str, str]:
+def _fate(block: Block, place: int, head: Head, source: Source, destination: Destination | None) -> Fate:
     try:
-        event = block.events[place] if needs_all(destination) else _short(head)
-        reason = filtered(event, source, destination)
+        whole = destination is not None and needs_all(destination)
+        return fate_at_routing(block.events[place] if whole else _short(head), source, destination)
     except Exception as error:  # noqa: BLE001 - a bug here must not stop the events behind this one
-        _LOG.exception("routing of event %s to %s", block.first + place, destination.key)
-        return "failed", "routing", f"this is a bug in svctoolkit: {type(error).__name__}"
-    return ("filtered", "routing", reason) if reason else ("pending", "", "")
-
-
-def _after_check(fate: tuple[str, str, str], check: Check) -> tuple[str, str, str]:
-    """A fate, for an event whose tracking plan may drop it."""
-    return ("dropped", "tracking_plan", check.reason) if check.reason and fate[0] == "pending" else fate
+        _LOG.exception("routing of event %s", block.first + place)
+        return Fate("failed", "routing", f"this is a bug in svctoolkit: {type(error).__name__}")
 
 
 def _heads(block: Block) -> Sequence[Head]:
@@ -223,11 +209,6 @@ def _heads(block: Block) -> Sequence[Head]:
     except Exception:  # noqa: BLE001 - whatever damage in a store leads to
         _LOG.exception("the request with the events from %s on cannot be read", block.first)
         return [Head(message_id=f"unreadable-{block.first + place}") for place in range(block.count)]
-
-
-def _event_type(value: Any) -> str:
-    """A type as it counts: trimmed and in lower case, as the service compares it."""
-    return value.strip().lower() if isinstance(value, str) else ""
 
 
 def _short(head: Head) -> dict[str, Any]:

@@ -97,10 +97,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a call has done at once: requests that were made, and the outcomes that are certain with them."""
+    """What a call has done at once: requests that were made, and the outcomes that are certain with them.
+
+    `halfway`: an event has some of its requests and not the others. Who stops here sends it those again.
+    """
 
     exchanges: Sequence[Exchange] = ()
     outcomes: Sequence[tuple[Task, Outcome]] = ()
+    halfway: bool = False
 
 
 @dataclass(frozen=True, slots=True)

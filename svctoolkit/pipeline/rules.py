@@ -28,11 +28,11 @@ _CONSENT = ("consentManagement", "oneTrustCookieCategories", "ketchConsentPurpos
 
 
 def needs_all(destination: Destination) -> bool:
-    """Whether `filtered` needs the whole event; else type, event and integrations are enough."""
+    """Whether `exclusion` needs the whole event; else type, event and integrations are enough."""
     return any(destination.config.get(name) for name in _CONSENT)
 
 
-def filtered(event: Mapping[str, Json], source: Source, destination: Destination) -> str:
+def exclusion(event: Mapping[str, Json], source: Source, destination: Destination) -> str:
     """Why the destination does not get the event, or an empty text."""
     if not destination.enabled:
         return "the destination is disabled"

@@ -1,0 +1,176 @@
+"""What becomes of an event at a destination: the rules of the data plane, for everyone who runs events as it does.
+
+    gateway -> routing -> tracking_plan -> user_transform -> dest_transform -> send_to_destination
+
+The data plane asks `fate_at_routing`, `check` and `fate_of_results` along its queues; `pass_many` asks them at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from svctoolkit.delivery import Sender
+from svctoolkit.destinations import Context
+from svctoolkit.events import EVENT_TYPES, Event
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline.route import Route
+from svctoolkit.pipeline.rules import exclusion
+from svctoolkit.pipeline.run import run_many
+from svctoolkit.pipeline.stages.stages import Stages
+from svctoolkit.plans import Link, Verdict, mark_event
+from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
+from svctoolkit.workspace import Destination, Source
+
+Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "unmapped"]
+_NO_SOURCE = Source("", "", "", "")
+_LOG = logging.getLogger("svctoolkit.plans")
+
+
+class Fate(NamedTuple):
+    """What became of an event at a destination, at which stage, and why. `pending`: it goes on."""
+
+    status: Status
+    by: str = ""
+    reason: str = ""
+
+
+PENDING = Fate("pending")
+REPEATED = Fate("filtered", "deduplication", "an earlier event has the same messageId")
+NOTHING_SENT = "the mapping sends nothing for this event"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """An event's way to one destination: its fate, and the results of the stages, if it came to them."""
+
+    fate: Fate
+    results: Sequence[EventResult] = ()
+
+
+def fate_at_routing(event: Mapping[str, Json], source: Source, destination: Destination | None) -> Fate:
+    """Whether an accepted event goes to a destination: by its type, and by the rules of `exclusion`.
+
+    Unless `needs_all(destination)`, the event's type, name and integrations are enough.
+    """
+    if Event(event).type not in EVENT_TYPES:
+        what = "is unsupported" if isinstance(event.get("type"), str) else "missing or invalid"
+        return Fate("failed", "routing", f"message type {what}")
+    if destination is None:
+        return Fate("failed", "routing", "the destination is no longer in the workspace")
+    reason = exclusion(event, source, destination)
+    return Fate("filtered", "routing", reason) if reason else PENDING
+
+
+def check(event: Mapping[str, Json], link: Link | None, name: str) -> Verdict | None:
+    """What the plan of an event's source says of it; None without a plan. `name` is the event's, for the log.
+
+    A plan that cannot be used lets events pass: nothing that was accepted is ever lost by it.
+    """
+    if link is None or link.plan is None:
+        return None
+    try:
+        return link.plan.check(event, link.settings)
+    except Exception:  # noqa: BLE001 - a plan that cannot be used must not stop an event
+        _LOG.exception("event %s cannot be checked; it goes on unchecked", name)
+        return None
+
+
+def fate_after_plan(fate: Fate, reason: str) -> Fate:
+    """A fate, for an event that its tracking plan drops for `reason`, if that is not empty."""
+    return Fate("dropped", "tracking_plan", reason) if reason and fate.status == "pending" else fate
+
+
+def refusals(result: EventResult) -> Iterator[tuple[str, str, bool]]:
+    """Stage, reason, and whether the user's code dropped the event."""
+    error = error_of(result.user_transformed_payload)
+    if error is not None and error != NO_TRANSFORMATION:
+        yield "user_transform", error, result.dropped
+        return
+    error = error_of(result.dest_transformed_payload)
+    if error is not None:
+        yield "dest_transform", error, False
+
+
+def fate_of_results(results: Sequence[EventResult], route: Route, *, sends: bool) -> Fate:
+    """What became of an event by the stages before sending. `sends`: something of it goes on to the destination.
+
+    It failed if anything that came out of it did; of a warehouse each row counts for itself.
+    """
+    refused = [refusal for result in results for refusal in refusals(result)]
+    if sends and route.tables is not None:
+        return Fate("delivered")
+    for by, reason, dropped in refused:
+        if not dropped:
+            return Fate("failed", by, reason)
+    if sends:
+        return Fate("delivered")
+    if refused:
+        by, reason, _ = refused[0]
+        return Fate("dropped", by, reason)
+    if route.tables is not None:
+        return Fate("filtered", "dest_transform", "the warehouse has no table for this event")
+    if route.mapping is None:
+        return Fate("unmapped", "dest_transform", route.unmapped)
+    return Fate("filtered", "dest_transform", NOTHING_SENT)
+
+
+def pass_many(
+    events: Sequence[Mapping[str, Json]],
+    route: Route,
+    stages: Stages,
+    sender: Sender,
+    contexts: Sequence[Context],
+    source: Source | None,
+    verdicts: Sequence[Verdict | None],
+    repeats: Collection[int] = (),
+) -> list[Passage]:
+    """Events of one source on the whole way to a destination, in order, with what a data plane makes of each.
+
+    `verdicts` are those of `check`, `repeats` the places of events that had come before. What is filtered, or dropped
+    by its plan, never reaches the user's code. An answer that is no success is a failure: nothing is tried again. Where
+    nobody knows the source, no rule about sources holds.
+    """
+    fates = [fate_at_routing(event, source or _NO_SOURCE, route.destination) for event in events]
+    if source is not None and not source.enabled:
+        fates = [Fate("filtered", "gateway", "the source is disabled: its events are refused")] * len(events)
+    for place in repeats:
+        fates[place] = REPEATED
+    reasons = [verdict.reason if verdict is not None and verdict.dropped else "" for verdict in verdicts]
+    fates = [fate_after_plan(fate, reason) for fate, reason in zip(fates, reasons, strict=True)]
+    places = [place for place, fate in enumerate(fates) if fate.status == "pending"]
+    going = [_marked(events[place], verdicts[place]) for place in places]
+    passages = [Passage(fate) for fate in fates]
+    if places:
+        own = contexts if len(places) == len(events) else [contexts[place] for place in places]
+        for place, results in zip(places, run_many(going, route, stages, sender, own, source), strict=True):
+            passages[place] = Passage(_fate(results, route, stages), results)
+    return passages
+
+
+def _marked(event: Mapping[str, Json], verdict: Verdict | None) -> Mapping[str, Json]:
+    return event if verdict is None else mark_event(event, verdict.mark)
+
+
+def _fate(results: Sequence[EventResult], route: Route, stages: Stages) -> Fate:
+    maps = stages.dest_transform and (route.mapping is not None or route.tables is not None)
+    if maps:
+        sends = any(result.payloads for result in results)
+    else:
+        sends = not stages.dest_transform and any(_event_of(result) is not None for result in results)
+    fate = fate_of_results(results, route, sends=sends)
+    statuses = [status for result in results for status in result.statuses]
+    refused = [status for status in statuses if not 200 <= status < 300]
+    if fate.status == "delivered" and refused:
+        return Fate("failed", "send_to_destination", f"the destination answered {refused[0]}")
+    return fate
+
+
+def _event_of(result: EventResult) -> Mapping[str, Json] | None:
+    event = result.user_transformed_payload
+    error = error_of(event)
+    if event is ABSENT or error == NO_TRANSFORMATION:
+        return result.event
+    return event if error is None else None
