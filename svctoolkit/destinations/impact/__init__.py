@@ -1,0 +1,254 @@
+"""impact.com: conversions of partners' visitors, and loads of pages, by its APIs.
+
+track sends a conversion for orders and the configuration's action events, with the products numbered from 1; all other
+names, and identify, page and screen where the configuration switches them on, load a page.
+https://integrations.impact.com/impact-brand/reference/the-conversions-object
+
+Decisions. An e-mail address that is no text is sent as it is, also with a conversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings, Tags
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    EMAIL,
+    PHONE,
+    TIME,
+    USER_ID,
+    Shape,
+    Table,
+    as_it_is,
+    as_object,
+    basic_auth,
+    first,
+    path,
+    required,
+    trait,
+)
+from svctoolkit.secrets import Secret
+
+_ORDER = "Order Completed"
+#: the name of a product's field in a conversion, and of that in the event
+_ITEM = {
+    "ItemBrand": "brand",
+    "ItemCategory": "category",
+    "ItemName": "name",
+    "ItemPrice": "price",
+    "ItemPromoCode": "coupon",
+    "ItemQuantity": "quantity",
+    "ItemSku": "sku",
+}
+_APPLE = frozenset({"ios", "ipados", "tvos", "watchos"})
+
+
+class ImpactSettings(Settings, frozen=True, kw_only=True):
+    account_sid: str = msgspec.field(name="accountSID")
+    api_key: Secret
+    campaign_id: str
+    event_type_id: str | None = None
+    impact_app_id: str | None = None
+    enable_email_hashing: bool = False
+    rudder_to_impact_property: tuple[Rows, ...] = ()
+    products_mapping: tuple[Rows, ...] = ()
+    enable_identify_events: bool = False
+    enable_page_events: bool = False
+    enable_screen_events: bool = False
+    action_event_names: Tags = Tags()
+
+    @cached_property
+    def headers(self) -> dict[str, str]:
+        """With the account's key."""
+        authorization = basic_auth(self.account_sid, self.api_key.reveal())
+        return {"Content-Type": "application/x-www-form-urlencoded", "Authorization": authorization}
+
+    @cached_property
+    def actions(self) -> frozenset[str]:
+        """Names of events that are conversions."""
+        return frozenset({_ORDER, *self.action_event_names})
+
+    @cached_property
+    def page_loads(self) -> frozenset[str]:
+        """The event types that load a page."""
+        enabled = {
+            "identify": self.enable_identify_events,
+            "page": self.enable_page_events,
+            "screen": self.enable_screen_events,
+        }
+        return frozenset(kind for kind, on in enabled.items() if on)
+
+    @cached_property
+    def item_fields(self) -> list[tuple[str, str]]:
+        """The fields of products, `(in a conversion, in the event)`; the configured ones go before those of the same
+        name."""
+        chosen = {row.to: row.from_ for row in self.products_mapping if row.to and row.from_}
+        return list({**_ITEM, **chosen}.items())
+
+    @cached_property
+    def extra_fields(self) -> list[tuple[str, Callable[[Mapping[str, Any]], Any]]]:
+        """Further fields of a conversion, and what gets them from an event."""
+        return [(row.to, path(row.from_)) for row in self.rudder_to_impact_property if row.to and row.from_]
+
+
+destination = DestinationType(
+    "impact.com",
+    ImpactSettings,
+    docs="https://integrations.impact.com/impact-brand/reference/the-conversions-object",
+    names=("impact",),
+    quirks=[
+        "Names of action events are compared with their capitals and spaces.",
+        "The e-mail address of a page load that track sends is not hashed, whatever the configuration says.",
+        "Without a list of products, the properties are the product, and the configured product fields are not looked "
+        "at.",
+        "The package of an app is sent the number of its build.",
+        "The address of a page load is `context.request_ip`, that of a conversion `request_ip`; else `context.ip`.",
+    ],
+    answers=[
+        Answer("success", 200, {"Status": "QUEUED", "QueuedUri": "/Advertisers/a1/APISubmissions/A-1"}),
+        Answer("bad key", 401, {"Status": "ERROR", "Message": "Authentication failed"}),
+        Answer("rate limit", 429, {"Status": "ERROR", "Message": "Rate limit exceeded"}),
+        Answer("invalid field", 400, {"Status": "ERROR", "Message": "The value of 'EventDate' is not valid."}),
+    ],
+)
+
+_COMMON: Shape = {
+    "CustomerEmail": EMAIL,
+    "CustomerId": USER_ID,
+    "CustomProfileId": "anonymousId",
+    "PageUrl": first("context.page.url", "properties.url", "context.page.referrer", "context.referrer.url"),
+    "ReferringUrl": first("context.referrer.url", "context.page.referrer"),
+    "UserAgent": "context.userAgent",
+    "AppName": "context.app.name",
+    "AppPackage": "context.app.build",
+    "AppVer": "context.app.version",
+    "DeviceCarrier": "context.network.carrier",
+    "DeviceLocale": "context.locale",
+    "DeviceMfr": "context.device.manufacturer",
+    "DeviceModel": "context.device.model",
+    "DeviceOs": first("context.device.type", "context.os.name"),
+    "DeviceOsVer": "context.os.version",
+    "TrackingConsent": as_it_is("context.device.adTrackingEnabled"),
+}
+PAGE_LOAD = Table({**_COMMON, "EventDate": TIME, "IpAddress": first("context.request_ip", "context.ip")})
+CONVERSION = Table(
+    {
+        **_COMMON,
+        "EventTypeCode": "event",
+        "EventDate": required(TIME),
+        "IpAddress": first("request_ip", "context.ip"),
+        "CurrencyCode": "properties.currency",
+        "Latitude": first("context.location.latitude", "properties.latitude"),
+        "Longitude": first("context.location.longitude", "properties.longitude"),
+        "OrderId": required(
+            first("properties.orderId", "properties.order_id", "properties.transactionID", "properties.checkout_id")
+        ),
+        "OrderPromoCode": first("properties.coupon", "properties.coupon_id"),
+        "OrderDiscount": "properties.discount",
+        "OrderShipping": "properties.shipping",
+        "OrderTax": "properties.tax",
+        "OrderMargin": "properties.margin",
+        "CustomerStatus": first(trait("status"), "properties.status"),
+        "CustomerCity": trait("address.city"),
+        "CustomerCountry": trait("country"),
+        "CustomerRegion": trait("region"),
+        "CustomerPostCode": first(
+            trait("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode"),
+            trait("address.zip", "address.zipcode", "address.zip_code", "address.zipCode"),
+            trait("address.postalcode", "address.postal_code", "address.postalCode"),
+        ),
+        "PhoneNumber": PHONE,
+        "ClickId": first("context.referrer.id", "properties.clickId"),
+    }
+)
+
+
+@destination.on("track")
+def send_event(event: Event, settings: ImpactSettings) -> Payload:
+    """A conversion, where the name is one of an action."""
+    name = event.raw.get("event")
+    if not isinstance(name, str) or name not in settings.actions:
+        return _load_page(event, settings, hashes=False)
+    form = _own_fields(event, settings)
+    form.update(CONVERSION(event))
+    form.update(_device_ids(event))
+    form["CampaignId"] = settings.campaign_id
+    if settings.event_type_id is not None:
+        form["EventTypeId"] = settings.event_type_id
+    if settings.impact_app_id is not None:
+        form["ImpactAppId"] = settings.impact_app_id
+    _hash_email(form, settings.enable_email_hashing)
+    endpoint = f"https://api.impact.com/Advertisers/{settings.account_sid}/Conversions"
+    return Payload(endpoint=endpoint, headers=settings.headers, form=form)
+
+
+@destination.on("identify", "page", "screen")
+def send_page_load(event: Event, settings: ImpactSettings) -> Payload:
+    """The load of a page, where the configuration switches events of this type on."""
+    if event.type not in settings.page_loads:
+        variable = f"enable{event.type.capitalize()}Events"
+        raise MappingError(
+            f"{event.type} events are off; {variable} of the configuration switches them on", field="type"
+        )
+    return _load_page(event, settings, hashes=settings.enable_email_hashing)
+
+
+def _load_page(event: Event, settings: ImpactSettings, *, hashes: bool) -> Payload:
+    form: dict[str, Any] = {**PAGE_LOAD(event), **_device_ids(event), "CampaignId": settings.campaign_id}
+    if settings.impact_app_id is not None:
+        form["PropertyId"] = form["ImpactAppId"] = settings.impact_app_id
+    _hash_email(form, hashes)
+    return Payload(endpoint="https://trkapi.impact.com/PageLoad", headers=settings.headers, form=form)
+
+
+def _device_ids(event: Event) -> dict[str, Json]:
+    """The device's own ID and the one for advertising, under the names that they have on its system."""
+    system = as_object(event.context.get("os")).get("name")
+    system = system.lower() if isinstance(system, str) else ""
+    if system == "android":
+        own, advertising = "AndroidId", "GoogAId"
+    elif system in _APPLE:
+        own, advertising = "AppleIfv", "AppleIfa"
+    else:
+        return {}
+    device = as_object(event.context.get("device"))
+    ids = {own: device.get("id"), advertising: device.get("advertisingId")}
+    return {key: value for key, value in ids.items() if value is not None}
+
+
+def _own_fields(event: Event, settings: ImpactSettings) -> dict[str, Json]:
+    """What the configuration takes from the event, and the products."""
+    products = event.properties.get("products")
+    if isinstance(products, list):
+        fields = settings.item_fields
+    else:
+        products, fields = [event.properties], list(_ITEM.items())
+    form = dict(_items(products, fields))
+    for key, get in settings.extra_fields:
+        if (value := get(event.raw)) is not None:
+            form[key] = value
+    return form
+
+
+def _items(products: list[Any], fields: list[tuple[str, str]]) -> Iterator[tuple[str, Json]]:
+    for number, product in enumerate(map(as_object, products), 1):
+        for key, name in fields:
+            if (value := product.get(name)) is not None:
+                yield f"{key}{number}", value
+
+
+def _hash_email(form: dict[str, Any], hashes: bool) -> None:
+    address = form.get("CustomerEmail")
+    if hashes and isinstance(address, str):
+        from hashlib import sha1  # loads OpenSSL, and few types hash
+
+        form["CustomerEmail"] = sha1(
+            address.strip().lower().encode("utf-8", "replace"), usedforsecurity=False
+        ).hexdigest()
