@@ -55,12 +55,14 @@ from svctoolkit.mapping.leaves import (
 )
 from svctoolkit.mapping.names import event_key, event_name, full_name, name_key, require_name
 from svctoolkit.mapping.people import (
+    ANY_POSTAL_CODE,
     BIRTHDAY,
     CITY,
     COUNTRY,
     FIRST_NAME,
     LAST_NAME,
     POSTAL_CODE,
+    POSTAL_CODE_NAMES,
     STATE,
     custom_traits,
     digits,
@@ -103,6 +105,7 @@ from svctoolkit.mapping.warehouse import ExternalId, external_ids, warehouse_id,
 
 __all__ = [
     "ANY_ID",
+    "ANY_POSTAL_CODE",
     "BIRTHDAY",
     "CITY",
     "CLIENT_TIME",
@@ -114,6 +117,7 @@ __all__ = [
     "LAST_NAME",
     "PHONE",
     "POSTAL_CODE",
+    "POSTAL_CODE_NAMES",
     "STATE",
     "TIME",
     "USER_ID",

@@ -20,6 +20,9 @@ CITY = trait("city", "address.city")
 STATE = trait("state", "address.state")
 POSTAL_CODE = trait("zip", "zipcode", "zipCode", "zip_code", "postalCode", "address.zip", "address.postalCode")
 COUNTRY = trait("country", "address.country")
+#: every spelling of a postal code, as some types take them
+POSTAL_CODE_NAMES = ("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode")
+ANY_POSTAL_CODE = trait(*POSTAL_CODE_NAMES, *(f"address.{name}" for name in POSTAL_CODE_NAMES))
 #: Each spelling in `traits` and then in `context.traits`, before the next one.
 BIRTHDAY = first(
     trait("birthday"), trait("dateOfBirth"), trait("dateofbirth"), "context.dateofbirth", trait("dob"), trait("DOB")

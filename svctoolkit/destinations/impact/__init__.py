@@ -20,6 +20,7 @@ from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
+    ANY_POSTAL_CODE,
     EMAIL,
     PHONE,
     TIME,
@@ -159,11 +160,7 @@ CONVERSION = Table(
         "CustomerCity": trait("address.city"),
         "CustomerCountry": trait("country"),
         "CustomerRegion": trait("region"),
-        "CustomerPostCode": first(
-            trait("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode"),
-            trait("address.zip", "address.zipcode", "address.zip_code", "address.zipCode"),
-            trait("address.postalcode", "address.postal_code", "address.postalCode"),
-        ),
+        "CustomerPostCode": ANY_POSTAL_CODE,
         "PhoneNumber": PHONE,
         "ClickId": first("context.referrer.id", "properties.clickId"),
     }

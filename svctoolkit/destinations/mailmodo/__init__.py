@@ -11,11 +11,13 @@ from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Set
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
+    ANY_POSTAL_CODE,
     CITY,
     COUNTRY,
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
+    POSTAL_CODE_NAMES,
     STATE,
     Table,
     custom_traits,
@@ -51,11 +53,6 @@ destination = DestinationType(
 )
 
 CONTACT = Table({"email": required(EMAIL)})
-_POSTAL_CODES = ("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode")
-_POSTAL_CODES_IN_ADDRESS = (
-    "address.zip", "address.zipcode", "address.zip_code", "address.zipCode", "address.postalcode",
-    "address.postal_code", "address.postalCode",
-)  # fmt: skip
 DATA = Table(
     {
         "first_name": FIRST_NAME,
@@ -75,7 +72,7 @@ DATA = Table(
         "city": CITY,
         "state": STATE,
         "country": COUNTRY,
-        "postal_code": trait(*_POSTAL_CODES, *_POSTAL_CODES_IN_ADDRESS),
+        "postal_code": ANY_POSTAL_CODE,
         "designation": trait("designation"),
         "company": trait("company"),
         "industry": trait("industry"),
@@ -88,7 +85,7 @@ ADDRESS = trait("address")
 _NOT_CUSTOM = frozenset({
     "address", "age", "anniversaryDate", "anniversary_date", "birthday", "city", "company", "country", "description",
     "designation", "email", "firstName", "first_name", "firstname", "gender", "industry", "lastName", "last_name",
-    "lastname", "name", "phone", "state", *_POSTAL_CODES,
+    "lastname", "name", "phone", "state", *POSTAL_CODE_NAMES,
 })  # fmt: skip
 _ADDRESS_LENGTH = 150
 

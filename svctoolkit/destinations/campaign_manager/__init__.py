@@ -1,0 +1,280 @@
+"""Campaign Manager 360: offline conversions, by its API (dfareporting).
+
+track inserts a conversion, or updates one, as `properties.requestType` says. Of enhanced conversions people are sent too:
+hashed e-mail address, telephone number, and name with address. Requests bear the access token of the account.
+https://developers.google.com/doubleclick-advertisers/rest/v5/conversions
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from svctoolkit.destinations import (
+    Answer,
+    Batch,
+    Context,
+    Delivery,
+    DestinationType,
+    MappedJob,
+    Outcome,
+    Payload,
+    Settings,
+)
+from svctoolkit.destinations._batches import chunks
+from svctoolkit.destinations._oauth_answers import judge_account
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    ANY_POSTAL_CODE,
+    CITY,
+    COUNTRY,
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    PHONE,
+    STATE,
+    TIME,
+    Table,
+    converter,
+    epoch_ms,
+    hash_lower,
+    in_url,
+    number_or_nothing,
+    required,
+    sha256,
+    string,
+    trait,
+)
+
+_HOST = "https://dfareporting.googleapis.com/dfareporting/v5/userprofiles"
+_KINDS = {
+    "batchinsert": "dfareporting#conversionsBatchInsertRequest",
+    "batchupdate": "dfareporting#conversionsBatchUpdateRequest",
+}
+#: a conversion needs one of these
+_IDS = (
+    "encryptedUserId",
+    "encryptedUserIdCandidates",
+    "matchId",
+    "mobileDeviceId",
+    "gclid",
+    "dclid",
+    "impressionId",
+)
+_SOURCES = ("AD_SERVING", "DATA_TRANSFER", "ENCRYPTION_SCOPE_UNKNOWN")
+_ENTITY_TYPES = (
+    "ADWORDS_CUSTOMER",
+    "DBM_ADVERTISER",
+    "DBM_PARTNER",
+    "DCM_ACCOUNT",
+    "DCM_ADVERTISER",
+    "DFP_NETWORK_CODE",
+    "ENCRYPTION_ENTITY_TYPE_UNKNOWN",
+)
+#: E.164; in North America neither area codes nor exchanges begin with 0 or 1, and no area has the code 555
+_PHONE = re.compile(r"\+(1(?!555)[2-9]\d{2}[2-9]\d{6}|[2-9]\d{6,14})")
+
+
+class CampaignManagerSettings(Settings, frozen=True, kw_only=True):
+    profile_id: str = ""
+    limit_ad_tracking: bool = False
+    child_directed_treatment: bool = False
+    treatment_for_underage: bool = False
+    non_personalized_ad: bool = False
+    enable_enhanced_conversions: bool = False
+    is_hashing_required: bool = True
+
+
+destination = DestinationType(
+    "Campaign Manager 360",
+    CampaignManagerSettings,
+    docs="https://developers.google.com/doubleclick-advertisers/rest/v5/conversions/batchinsert",
+    names=("campaign_manager", "DCM"),
+    quirks=[
+        "An `encryptedUserId` asks for the encryption's details, but is not sent itself; candidates are.",
+        "Conversions that share a request go to the profile of the first of them, whatever profile the others name.",
+        "`limitAdTracking` and `childDirectedTreatment` are sent with what is inserted, not with updates.",
+        "With enhanced conversions a telephone number that is not valid refuses the event.",
+    ],
+    answers=[
+        Answer("success", 200, {"hasFailures": False, "status": [{"kind": "dfareporting#conversionStatus"}]}),
+        Answer("bad key", 401, {"error": {"code": 401, "status": "UNAUTHENTICATED", "message": "Invalid credentials"}}),
+        Answer(
+            "rate limit", 429, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Quota exceeded"}}
+        ),
+        Answer("invalid field", 400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "ordinal"}}),
+    ],
+)
+
+
+@converter
+def micros(value: Json) -> str:
+    """A time as microseconds in a text. A number is taken as it is; a text of digits is seconds, or milliseconds."""
+    if isinstance(value, str):
+        if value.isascii() and value.isdigit():
+            return value.ljust(16, "0")
+        return str(epoch_ms.of(value) * 1000)
+    return str(int(value)) if type(value) in (int, float) else str(epoch_ms.of(value))
+
+
+@converter
+def hash_number(value: Json) -> str:
+    """SHA-256 of a telephone number with plus and digits alone."""
+    phone = re.sub(r"[\s().-]", "", string.of(value))
+    if not _PHONE.fullmatch(phone):
+        raise ValueError("expected a telephone number with plus and country")
+    return sha256(phone)
+
+
+_STREET = trait("street", "address.street")
+CONVERSION = Table(
+    {
+        "floodlightConfigurationId": required("properties.floodlightConfigurationId"),
+        "floodlightActivityId": required("properties.floodlightActivityId"),
+        "ordinal": required("properties.ordinal"),
+        "quantity": required("properties.quantity"),
+        "timestampMicros": required(micros(TIME)),
+        "value": number_or_nothing("properties.value", "properties.total", "properties.revenue"),
+        "customVariables": "properties.customVariables",
+        "encryptedUserIdCandidates": "properties.encryptedUserIdCandidates",
+        "matchId": "properties.matchId",
+        "mobileDeviceId": "properties.mobileDeviceId",
+        "gclid": "properties.gclid",
+        "dclid": "properties.dclid",
+        "impressionId": "properties.impressionId",
+    }
+)
+ENCRYPTION = Table(
+    {
+        "encryptionEntityType": "properties.encryptionEntityType",
+        "encryptionSource": "properties.encryptionSource",
+        "encryptionEntityId": "properties.encryptionEntityId",
+    }
+)
+HASHED = Table(
+    {
+        "hashedEmail": hash_lower(EMAIL),
+        "hashedPhoneNumber": hash_number(PHONE),
+        "hashedFirstName": hash_lower(FIRST_NAME),
+        "hashedLastName": hash_lower(LAST_NAME),
+        "hashedStreetAddress": hash_lower(_STREET),
+    }
+)
+PLAIN = Table(
+    {
+        "hashedEmail": EMAIL,
+        "hashedPhoneNumber": PHONE,
+        "hashedFirstName": FIRST_NAME,
+        "hashedLastName": LAST_NAME,
+        "hashedStreetAddress": _STREET,
+    }
+)
+PLACE = Table({"city": CITY, "state": STATE, "countryCode": COUNTRY, "postalCode": ANY_POSTAL_CODE})
+
+
+@destination.on("track")
+def send_conversion(event: Event, settings: CampaignManagerSettings, context: Context) -> Payload:
+    """The conversion that the properties describe."""
+    properties = event.properties
+    request = properties.get("requestType")
+    if not isinstance(request, str) or request not in _KINDS:
+        raise MappingError(
+            f"properties.requestType: expected batchinsert or batchupdate, got {request!r}",
+            field="properties.requestType",
+        )
+    conversion: dict[str, Any] = CONVERSION(event)
+    if not any(properties.get(name) for name in _IDS):
+        raise MappingError(f"properties: a conversion needs one of {', '.join(_IDS)}", field="properties")
+    conversion.update(_consents(event, settings, request))
+    body: dict[str, Any] = {"kind": _KINDS[request], "conversions": [conversion]}
+    if properties.get("encryptedUserId") or properties.get("encryptedUserIdCandidates"):
+        body["encryptionInfo"] = _encryption(event)
+    if settings.enable_enhanced_conversions and (identifiers := _identifiers(event, settings)):
+        conversion["userIdentifiers"] = identifiers
+    profile = properties.get("profileId") or settings.profile_id
+    if not profile:
+        raise MappingError("properties.profileId: needs a profile, here or in the configuration's profileId")
+    headers = {"Authorization": f"Bearer {context.secret('access_token')}", "Content-Type": "application/json"}
+    return Payload(endpoint=f"{_HOST}/{in_url(profile)}/conversions/{request}", headers=headers, json=body)
+
+
+def _consents(event: Event, settings: CampaignManagerSettings, request: str) -> dict[str, Json]:
+    """How ads may be shown: as the properties say, else as the configuration does."""
+    chosen: dict[str, Json] = {
+        "nonPersonalizedAd": settings.non_personalized_ad,
+        "treatmentForUnderage": settings.treatment_for_underage,
+    }
+    if request == "batchinsert":
+        chosen["limitAdTracking"] = settings.limit_ad_tracking
+        chosen["childDirectedTreatment"] = settings.child_directed_treatment
+    return {name: event.properties.get(name) or default for name, default in chosen.items()}
+
+
+def _encryption(event: Event) -> dict[str, Json]:
+    info = ENCRYPTION(event)
+    for key, known in (("encryptionSource", _SOURCES), ("encryptionEntityType", _ENTITY_TYPES)):
+        if info.get(key) not in known:
+            raise MappingError(
+                f"properties.{key}: encrypted users need one of {', '.join(known)}", field=f"properties.{key}"
+            )
+    if "encryptionEntityId" not in info:
+        raise MappingError("properties.encryptionEntityId: encrypted users need it", field="properties")
+    return {**info, "kind": "dfareporting#encryptionInfo"}
+
+
+def _identifiers(event: Event, settings: CampaignManagerSettings) -> list[dict[str, Json]]:
+    """E-mail address, telephone number, and name with address, each an identifier of its own."""
+    person: dict[str, Any] = (HASHED if settings.is_hashing_required else PLAIN)(event)
+    identifiers: list[dict[str, Json]] = [
+        {key: person.pop(key)} for key in ("hashedEmail", "hashedPhoneNumber") if key in person
+    ]
+    if address := {**person, **PLACE(event)}:
+        identifiers.append({"addressInfo": address})
+    return identifiers
+
+
+@destination.batch
+def share(jobs: Sequence[MappedJob], _settings: CampaignManagerSettings) -> Iterator[Batch]:
+    """What is inserted and what is updated, up to 1,000 conversions each."""
+    groups: dict[str, list[MappedJob]] = {}
+    for job in jobs:
+        groups.setdefault(_body(job)["kind"], []).append(job)
+    for members in groups.values():
+        for chunk in chunks(members, 1000, 0, lambda job: _body(job)["conversions"]):
+            yield _merge(chunk)
+
+
+def _body(job: MappedJob) -> Any:
+    return job.payloads[0].json
+
+
+def _merge(jobs: Sequence[MappedJob]) -> Batch:
+    body: dict[str, Any] = {}
+    for job in reversed(jobs):
+        body.update(_body(job))
+    body["conversions"] = [conversion for job in jobs for conversion in _body(job)["conversions"]]
+    shared = msgspec.structs.replace(jobs[0].payloads[0], json=body)
+    return Batch(tuple(job.id for job in jobs), (shared.to_dict(),), batched=True)
+
+
+@destination.judge
+def judge(delivery: Delivery) -> Outcome | None:
+    """Each conversion has a status, and those with errors are lost; an answer without them is tried again."""
+    reply = delivery.reply
+    if not reply.successful:
+        return judge_account(delivery)
+    statuses = reply.body.get("status") if isinstance(reply.body, dict) else None
+    if not isinstance(statuses, list):
+        return Outcome("retry", "Campaign Manager says nothing of the conversions")
+    errors = {number: entry.get("errors") for number, entry in enumerate(statuses) if isinstance(entry, dict)}
+    failures = {number: _text(listed) for number, listed in errors.items() if listed}
+    return delivery.each(failures)
+
+
+def _text(errors: Iterable[Any]) -> str:
+    return ", ".join(str(error.get("message")) for error in errors)
