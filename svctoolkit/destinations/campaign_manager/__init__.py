@@ -1,7 +1,7 @@
 """Campaign Manager 360: offline conversions, by its API (dfareporting).
 
-track inserts a conversion, or updates one, as `properties.requestType` says. Of enhanced conversions people are sent too:
-hashed e-mail address, telephone number, and name with address. Requests bear the access token of the account.
+track inserts a conversion, or updates one, as `properties.requestType` says. With enhanced conversions people are sent
+too: hashed e-mail address, telephone number, and name with address. Requests bear the access token of the account.
 https://developers.google.com/doubleclick-advertisers/rest/v5/conversions
 """
 
