@@ -361,8 +361,10 @@ DEMANDED = {
 }
 #: variables that the form demands, and without which the service sends all the same
 FORGIVEN = {
+    "CAMPAIGN_MANAGER.profileId",
     "CLEVERTAP.accountId",
     "CLEVERTAP.passcode",
+    "DCM_FLOODLIGHT.advertiserId",
     "FACEBOOK_OFFLINE_CONVERSIONS.eventsToIds",
     "FACEBOOK_OFFLINE_CONVERSIONS.eventsToStandard",
     "MAILJET.apiKey",

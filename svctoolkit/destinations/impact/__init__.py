@@ -94,7 +94,7 @@ class ImpactSettings(Settings, frozen=True, kw_only=True):
         return list({**_ITEM, **chosen}.items())
 
     @cached_property
-    def extra_fields(self) -> list[tuple[str, Callable[[Mapping[str, Any]], Any]]]:
+    def extra_fields(self) -> list[tuple[str, Callable[[Mapping[str, Json]], Json]]]:
         """Further fields of a conversion, and what gets them from an event."""
         return [(row.to, path(row.from_)) for row in self.rudder_to_impact_property if row.to and row.from_]
 

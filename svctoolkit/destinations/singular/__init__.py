@@ -43,7 +43,7 @@ _SYSTEMS = {
 
 
 class SingularSettings(Settings, frozen=True, kw_only=True):
-    api_key: Secret | None = None
+    api_key: Secret
     session_event_list: Tags = Tags()
 
     @cached_property
@@ -220,9 +220,7 @@ def send(event: Event, settings: SingularSettings) -> Iterator[Payload]:
     """A session, an event, or an event for each product."""
     name = event_name(event)
     system, platform = _system_of(event)
-    common = {"p": platform, "partner": "rudderstack"}
-    if settings.api_key is not None:
-        common["a"] = settings.api_key.reveal()
+    common = {"a": settings.api_key.reveal(), "p": platform, "partner": "rudderstack"}
     if name.lower() in settings.sessions:
         params = {**common, **system.session(event), **system.device(event)}
         yield Payload(endpoint=f"{_HOST}/v1/launch", method="GET", params=params)
