@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from svctoolkit import CATALOGUE, Pipeline, Workspace, events
 from svctoolkit.destinations import examples
 from svctoolkit.errors import Unsupported
-from svctoolkit.pipeline.leaves import dotted_path, leaves
-from svctoolkit.results.lineage import Lineage
+from svctoolkit.pipeline.leaves import leaves
+from svctoolkit.results.lineage import Lineage, dotted_path
+from tests.notebooks.lit import lit
 
 JAVASCRIPT = """\
 export function transformEvent(event, metadata) {
@@ -189,6 +190,19 @@ def test_events_that_go_nowhere_have_an_empty_lineage() -> None:
     for key in ("dropped", "failed", "tags"):
         assert pipeline.lineage(key, ORDER).fields == []
     assert pipeline.lineage("ga", {"type": "alias", "userId": "u"}).fields == []
+
+
+def test_a_page_of_lineage_lights_up_what_belongs_together() -> None:
+    """Of one event and of many: a field lights up its sources, whatever characters their names have."""
+    pipeline = Pipeline(workspace())
+    odd = {**ORDER, "properties": {**ORDER["properties"], "a.b<i>'\"&": "x"}}
+    for events_ in (odd, [odd, ORDER]):
+        lineage = pipeline.lineage("ga", events_) if events_ is odd else pipeline.lineage("hook-py", events_)
+        partners = lit(lineage._repr_mimebundle_()["text/html"])
+        for field in lineage.fields:
+            assert partners[f"payload {field.field}"] == {f"event {path}" for path in field.events}
+        for destiny in lineage.event:
+            assert len(partners[f"event {destiny.path}"]) == len(destiny.fields)
 
 
 scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False) | st.text()

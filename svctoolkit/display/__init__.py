@@ -13,6 +13,7 @@ from svctoolkit.display._diff import diff, diff_text
 from svctoolkit.display._excerpt import Excerpt
 from svctoolkit.display._exchange import exchange
 from svctoolkit.display._html import Html, Kind, box, bundle, columns, html, more, page, quantity, section
+from svctoolkit.display._lights import Leaf, Lights
 from svctoolkit.display._strip import Step, status, strip
 from svctoolkit.display._tree import tree
 
@@ -20,6 +21,8 @@ __all__ = [
     "Excerpt",
     "Html",
     "Kind",
+    "Leaf",
+    "Lights",
     "Step",
     "box",
     "bundle",

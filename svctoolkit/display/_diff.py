@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from svctoolkit.display._blocks import pill
 from svctoolkit.display._html import Html, box, quantity
+from svctoolkit.display._lights import Leaf
 from svctoolkit.json_types import Json
 
 _AROUND = 3  # unchanged lines that stay in sight around a change
@@ -25,20 +26,29 @@ class _Pair(NamedTuple):
     after: str | None
 
 
-def diff(before: Json, after: Json, *, left: str = "before", right: str = "after") -> Html:
+def diff(
+    before: Json,
+    after: Json,
+    *,
+    left: str = "before",
+    right: str = "after",
+    leaves: tuple[Leaf | None, Leaf | None] = (None, None),
+) -> Html:
     """Two JSON values (or texts) side by side: what is gone in <del>, what is new in <ins>, what is alike folded.
 
-    The order of keys is no difference. Of more than 3,000 lines the first are compared.
+    The order of keys is no difference. Of more than 3,000 lines the first are compared. `leaves` may add to what is
+    shown of the leaves of each side.
     """
     old, new, rest = _sides(before, after)
     rows: list[str] = []
     gone = come = 0
     at = [1, 1]
+    draw = _Drawing(leaves, [list(_paths(value, ())) for value in (before, _order_like(after, before))])
     for equal, pairs in _runs(old, new):
         if equal:
-            rows.append(_fold(pairs, at, first=not rows, last=at[0] + len(pairs) > len(old)))
+            rows.append(_fold(pairs, at, draw, first=not rows, last=at[0] + len(pairs) > len(old)))
         else:
-            rows += [_row(pair, at) for pair in pairs]
+            rows += [_row(pair, at, draw) for pair in pairs]
             gone += sum(pair.before is not None for pair in pairs)
             come += sum(pair.after is not None for pair in pairs)
     if rest:
@@ -51,6 +61,30 @@ def diff(before: Json, after: Json, *, left: str = "before", right: str = "after
     body = f'<table class="diff"><colgroup>{widths}</colgroup><thead><tr>{titles}</tr></thead>'
     body += f"<tbody>{''.join(rows)}</tbody></table>"
     return box(head, Html(body), label=f"differences of {left} and {right}", note=note)
+
+
+class _Drawing(NamedTuple):
+    """What is added to the leaves of each side, and the path of each of its lines; None: a line that has no leaf."""
+
+    leaves: tuple[Leaf | None, Leaf | None]
+    paths: list[list[tuple[str | int, ...] | None]]
+
+    def line(self, side: int, number: int, text: str) -> str:
+        leaf, paths = self.leaves[side], self.paths[side]
+        path = paths[number - 1] if leaf and number <= len(paths) else None
+        return text if leaf is None or path is None else leaf(path, Html(text))
+
+
+def _paths(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...] | None]:
+    """The path of each line of a JSON value as `_lines` writes it."""
+    is_text = isinstance(value, str) and not path
+    if is_text or not (isinstance(value, Mapping | list) and value):
+        yield None if is_text else path
+        return
+    yield None
+    for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+        yield from _paths(inner, (*path, key))
+    yield None
 
 
 def diff_text(before: Json, after: Json, *, left: str = "before", right: str = "after") -> str:
@@ -117,13 +151,14 @@ def _words(line: str) -> list[str]:
     return re.findall(r"\w+|\s+|.", line)
 
 
-def _row(pair: _Pair, at: list[int]) -> str:
+def _row(pair: _Pair, at: list[int], draw: _Drawing) -> str:
     before, after = pair
     if before is not None and after is not None:
         old, new = _mark_words(before, after)
     else:
         old = "" if before is None else f"<del>{escape(before)}</del>"
         new = "" if after is None else f"<ins>{escape(after)}</ins>"
+    old, new = (draw.line(side, at[side], text) for side, text in enumerate((old, new)))
     whole = " whole" if before is None or after is None else ""
     return f"<tr>{_half(before, old, at, 0, '−', 'gone' + whole)}{_half(after, new, at, 1, '+', 'come' + whole)}</tr>"
 
@@ -146,23 +181,23 @@ def _mark_words(before: str, after: str) -> tuple[str, str]:
     return "".join(old_words), "".join(new_words)
 
 
-def _fold(pairs: list[_Pair], at: list[int], *, first: bool, last: bool) -> str:
+def _fold(pairs: list[_Pair], at: list[int], draw: _Drawing, *, first: bool, last: bool) -> str:
     """Lines that are alike; all but those next to a change are folded."""
     head, tail = 0 if first else _AROUND, 0 if last else _AROUND
     if len(pairs) <= head + tail + 1:
-        return "".join(_plain(pair, at) for pair in pairs)
+        return "".join(_plain(pair, at, draw) for pair in pairs)
     end = len(pairs) - tail
-    before = "".join(_plain(pair, at) for pair in pairs[:head])
+    before = "".join(_plain(pair, at, draw) for pair in pairs[:head])
     at[0], at[1] = at[0] + end - head, at[1] + end - head
     folded = "\n".join(str(pair.before) for pair in pairs[head:end])
     what = quantity(end - head, "unchanged line")
     fold = f"<details><summary>⋯ {what}</summary><pre>{escape(folded)}</pre></details>"
-    return before + _wide(Html(fold)) + "".join(_plain(pair, at) for pair in pairs[end:])
+    return before + _wide(Html(fold)) + "".join(_plain(pair, at, draw) for pair in pairs[end:])
 
 
-def _plain(pair: _Pair, at: list[int]) -> str:
+def _plain(pair: _Pair, at: list[int], draw: _Drawing) -> str:
+    old, new = (draw.line(side, at[side], escape(str(text))) for side, text in enumerate(pair))
     at[0], at[1] = at[0] + 1, at[1] + 1
-    old, new = escape(str(pair.before)), escape(str(pair.after))
     return f'<tr><td class="line">{at[0] - 1}</td><td>{old}</td><td class="line">{at[1] - 1}</td><td>{new}</td></tr>'
 
 

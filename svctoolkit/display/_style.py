@@ -84,7 +84,7 @@ user-select:none;overflow:hidden}
 .svc td.gone{background:color-mix(in srgb,var(--bad) 12%,transparent)}
 .svc td.come{background:color-mix(in srgb,var(--ok) 14%,transparent)}
 .svc td.pad-cell{background:color-mix(in srgb,var(--dim) 7%,transparent)}
-.svc td.whole>*{background:none!important}
+.svc td.whole :is(del,ins){background:none!important}
 .svc del,.svc ins{text-decoration:none;border-radius:2px;color:inherit}
 .svc del{background:color-mix(in srgb,var(--bad) 32%,transparent)}
 .svc ins{background:color-mix(in srgb,var(--ok) 34%,transparent)}

@@ -6,9 +6,10 @@ import json
 from collections import deque
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from svctoolkit.display._html import Html, box, quantity
+from svctoolkit.display._lights import Leaf
 from svctoolkit.json_types import Json
 
 _MAX_NODES = 2_000
@@ -16,13 +17,13 @@ _MAX_DEPTH = 60
 _MAX_TEXT = 4_000
 
 
-def tree(value: Json, title: str = "", *, open_depth: int = 2) -> Html:
+def tree(value: Json, title: str = "", *, open_depth: int = 2, leaf: Leaf | None = None) -> Html:
     """JSON as nested lists; the outer `open_depth` levels are open. Of more than 2,000 nodes the outer ones are shown.
 
-    Without a title it is the bare tree, without a frame.
+    Without a title it is the bare tree, without a frame. `leaf` may add to what is shown of each leaf.
     """
-    budget = _Budget(value)
-    body = f'<div class="tree">{_node("", value, budget, 0, open_depth)}</div>'
+    drawing = _Drawing(_Budget(value), open_depth, leaf)
+    body = f'<div class="tree">{drawing.node("", value, ())}</div>'
     return box(title, Html(body), label=title, note=_size(value)) if title else Html(body)
 
 
@@ -54,29 +55,33 @@ class _Budget:
         return self._cell.get(id(node), 0) if depth < _MAX_DEPTH else 0
 
 
-def _members(node: Any) -> list[tuple[object, Any]] | None:
+def _members(node: Any) -> list[tuple[Any, Any]] | None:
     if isinstance(node, Mapping):
         return list(node.items())
     return list(enumerate(node)) if isinstance(node, Sequence) and not isinstance(node, str | bytes) else None
 
 
-def _node(label: str, node: Any, budget: _Budget, depth: int, open_depth: int) -> str:
-    members = _members(node)
-    if members is None:
-        return label + _leaf(node)
-    named = isinstance(node, Mapping)
-    first, last = "{}" if named else "[]"
-    if not members:
-        return f"{label}{first}{last}"
-    count = budget.of(node, depth)
-    items = [
-        f"<li>{_node(_key(key, named), inner, budget, depth + 1, open_depth)}</li>" for key, inner in members[:count]
-    ]
-    if count < len(members):
-        items.append(f'<li class="dim">… {len(members) - count:,} more</li>')
-    what = f'<span class="dim">{first} {quantity(len(members), "key" if named else "item")} {last}</span>'
-    is_open = " open" if depth < open_depth else ""
-    return f"<details{is_open}><summary>{label}{what}</summary><ul>{''.join(items)}</ul></details>"
+class _Drawing(NamedTuple):
+    """What the nodes of a tree have in common."""
+
+    budget: _Budget
+    open_depth: int
+    leaf: Leaf | None
+
+    def node(self, label: str, node: Any, path: tuple[str | int, ...]) -> str:
+        members = _members(node)
+        if not members:
+            block = Html(label + (_leaf(node) if members is None else "{}" if isinstance(node, Mapping) else "[]"))
+            return self.leaf(path, block) if self.leaf else block
+        named = isinstance(node, Mapping)
+        first, last = "{}" if named else "[]"
+        count = self.budget.of(node, len(path))
+        items = [f"<li>{self.node(_key(key, named), inner, (*path, key))}</li>" for key, inner in members[:count]]
+        if count < len(members):
+            items.append(f'<li class="dim">… {len(members) - count:,} more</li>')
+        what = f'<span class="dim">{first} {quantity(len(members), "key" if named else "item")} {last}</span>'
+        is_open = " open" if len(path) < self.open_depth else ""
+        return f"<details{is_open}><summary>{label}{what}</summary><ul>{''.join(items)}</ul></details>"
 
 
 def _key(key: object, named: bool) -> str:

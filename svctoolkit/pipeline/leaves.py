@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from svctoolkit.json_types import Json
-
-Path: TypeAlias = tuple[str | int, ...]
+from svctoolkit.results.lineage import Path, open_batches
 
 GONE = object()
 
@@ -37,27 +35,36 @@ def _collect(value: Any, path: Path, into: dict[Path, Any]) -> None:
             into[*path, step] = inner
 
 
-def payload_leaves(payload: Mapping[str, Json]) -> dict[Path, Json]:
-    """The leaves of a payload without the bodies and parameters that it does not have.
+def open_payload(payload: Mapping[str, Json]) -> dict[str, Json]:
+    """A payload without the bodies and parameters that it does not have; a batch that stands as JSON text is opened."""
+    opened = {member: value for member, value in open_batches(payload).items() if value != {} and value != []}
+    bodies = {form: body for form, body in opened.pop("body", {}).items() if body}
+    return {**opened, "body": bodies} if bodies else opened
 
-    A batch that stands as JSON text in it is opened.
+
+def differing_leaves(before: Json, after: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
+    """The leaves of `before` that have another value in `after`, with it; `GONE` where `after` has no leaf.
+
+    What is the same object or equal is not looked into: of two payloads nearly everything is.
     """
-    into: dict[Path, Any] = {}
-    for member, value in payload.items():
-        if member == "body":
-            for form, body in value.items():
-                batch = body.get("batch") if form == "JSON_ARRAY" and body else None
-                opened = {**body, "batch": json.loads(batch)} if isinstance(batch, str) else body
-                if opened:
-                    _collect(opened, ("body", form), into)
-        elif value != {} and value != []:
-            _collect(value, (member,), into)
-    return into
+    if type(before) is dict and before:
+        members: Iterable[tuple[str | int, Any]] = before.items()
+        find = after.get if type(after) is dict else _find_nothing
+    elif type(before) is list and before:
+        members = enumerate(before)
+        find = dict(enumerate(after)).get if type(after) is list else _find_nothing
+    else:
+        is_leaf = before in ({}, []) or after in ({}, []) or type(after) not in (dict, list)  # an empty one may fill
+        yield path, after if is_leaf else GONE
+        return
+    for step, value in members:
+        new = find(step, GONE)
+        if new is not value and new != value:
+            yield from differing_leaves(value, new, (*path, step))
 
 
-def dotted_path(path: Path) -> str:
-    """`properties.products.0.price`; a dot in a key is written `\\.`."""
-    return ".".join(str(step).replace(".", "\\.") for step in path)
+def _find_nothing(_step: object, missing: object) -> object:
+    return missing
 
 
 def replace_at(value: Json, path: Path, new: Json) -> Json:

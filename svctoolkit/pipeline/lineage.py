@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from svctoolkit.destinations import CATALOGUE, Context, definitions
 from svctoolkit.errors import EventError, ToolkitError, UnknownName
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline.leaves import GONE, Path, dotted_path, leaves, other, payload_leaves, replace_at
+from svctoolkit.pipeline.leaves import GONE, differing_leaves, leaves, open_payload, other, replace_at
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import dest_transform, user_transform
-from svctoolkit.results.lineage import Destiny, Lineage, Loss, Origin, merge
+from svctoolkit.results.lineage import Destiny, Lineage, Loss, Origin, Path, dotted_path, merge
 from svctoolkit.secrets import reveal
 from svctoolkit.url_secrets import mask_http
 from svctoolkit.workspace import Source
@@ -29,15 +29,14 @@ _SHAPES = 200  # of events that are measured: 10,000 events of a shop have a few
 _MOST = 2_000  # leaves of an event that are looked at: each costs two runs
 
 
-_Payload: TypeAlias = Mapping[Path, Any]  # its leaves
+_Payload: TypeAlias = Mapping[str, Any]  # opened: see `open_payload`
 _Field: TypeAlias = tuple[int, Path]  # which payload, and where in it
 
 
 class _Run(NamedTuple):
-    """What came of an event: what the user's code gave, its leaves, and those of each payload; None: refused."""
+    """What came of an event: what the user's code gave, and each payload; None: refused."""
 
     items: Sequence[Mapping[str, Any]] | None
-    transformed: dict[Path, Any]
     payloads: list[_Payload]
 
 
@@ -78,8 +77,8 @@ def _masked_fields(base: _Run, route: Route, context: Context) -> Iterator[tuple
     for number, (payload, fields) in enumerate(
         zip(_map_all(base.items or (), route, context), base.payloads, strict=True)
     ):
-        masked = payload_leaves(mask_http(route.masker.mask(payload)))
-        for path in fields:
+        masked = leaves(open_payload(mask_http(route.masker.mask(payload))))
+        for path in leaves(fields):
             yield (number, path), masked.get(path)
 
 
@@ -102,22 +101,18 @@ def _effect(path: Path, value: Any, base: _Run, changed: _Run, without: _Run) ->
         for field, new in _differences(base, changed):
             (decides if new is GONE else into).add(field)
     elif required:  # no other value can be tried: what has the same value has it from there
-        into |= {(n, p) for n, payload in enumerate(base.payloads) for p, v in payload.items() if v == value}
+        into |= {(n, p) for n, payload in enumerate(base.payloads) for p, v in leaves(payload).items() if v == value}
     if without.payloads:
         decides |= {field for field, _ in _differences(base, without)}
-    unseen = without.transformed == base.transformed and changed.transformed == base.transformed
+    unseen = without.items == base.items and changed.items == base.items
     return _Effect(path, into, decides - into, required, unseen)
 
 
 def _differences(base: _Run, run: _Run) -> Iterator[tuple[_Field, Any]]:
     """The fields that have another value now, with it, or that are gone."""
     for number, (before, after) in enumerate(zip(base.payloads, _aligned(base, run), strict=True)):
-        for path, value in before.items():
-            new = after.get(path, GONE)
-            if new is GONE and (value == {} or value == []):  # it has members now
-                new = next((inner for there, inner in after.items() if there[: len(path)] == path), GONE)
-            if new is not value and new != value:
-                yield (number, path), new
+        for path, new in differing_leaves(before, after) if before != after else ():
+            yield (number, path), new
 
 
 def _aligned(base: _Run, run: _Run) -> Sequence[_Payload]:
@@ -127,7 +122,7 @@ def _aligned(base: _Run, run: _Run) -> Sequence[_Payload]:
     rest = list(run.payloads)
     aligned: list[_Payload] = []
     for payload in base.payloads:
-        twin = next((p for p in rest if p.get(("endpoint",)) == payload.get(("endpoint",))), {})
+        twin = next((p for p in rest if p.get("endpoint") == payload.get("endpoint")), {})
         rest = [p for p in rest if p is not twin]
         aligned.append(twin)
     return aligned
@@ -199,14 +194,11 @@ def _run_all(events: Sequence[Mapping[str, Any]], route: Route, context: Context
 
 
 def _map(items: Sequence[Mapping[str, Any]] | None, route: Route, context: Context) -> _Run:
-    if items is None:
-        return _Run(None, {}, [])
-    transformed = {} if route.code is None else leaves(list(items))
-    return _Run(items, transformed, _payloads(items, route, context))
+    return _Run(items, [] if items is None else _payloads(items, route, context))
 
 
 def _payloads(items: Sequence[Mapping[str, Any]], route: Route, context: Context) -> list[_Payload]:
-    return [payload_leaves(payload) for payload in _map_all(items, route, context)]
+    return [open_payload(payload) for payload in _map_all(items, route, context)]
 
 
 def _map_all(items: Sequence[Mapping[str, Any]], route: Route, context: Context) -> Iterator[dict[str, Any]]:
@@ -262,7 +254,7 @@ def _coded(event: Mapping[str, Any], route: Route, base: _Run, context: Context)
         return set()
     before = leaves(dict(event))
     fields: set[_Field] = set()
-    for path, value in base.transformed.items():
+    for path, value in leaves(list(base.items)).items():
         if before.get(path[1:], GONE) == value:
             continue
         for new in (other(value), GONE):

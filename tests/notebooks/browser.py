@@ -290,7 +290,8 @@ _ROLES = ("button", "textbox", "combobox", "listbox", "checkbox", "radio", "spin
 _STOPS = "a[href], button, input, select, textarea, summary, [tabindex]"
 _MARK_STOPS = f"""root => {{
   const seen = e => e.checkVisibility({{visibilityProperty: true}}) && !e.disabled && e.tabIndex >= 0;
-  const stops = [...document.querySelector(root).querySelectorAll('{_STOPS}')].filter(seen);
+  const first = e => e.type !== 'radio' || document.querySelector(`[name="${{e.name}}"]`) === e;  // arrows do the rest
+  const stops = [...document.querySelector(root).querySelectorAll('{_STOPS}')].filter(seen).filter(first);
   stops.forEach((e, place) => e.dataset.stop = place);
   stops[0].focus();
   return stops.map(e => `${{e.tagName}} ${{(e.ariaLabel || e.labels?.[0]?.innerText || e.innerText).slice(0, 40)}}`);

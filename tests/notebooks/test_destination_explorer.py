@@ -20,6 +20,7 @@ from svctoolkit.runner import collect, open_planes, run
 from svctoolkit.widgets import DestinationExplorer
 from svctoolkit.widgets.destination_explorer.form import Form
 from svctoolkit.widgets.destination_explorer.state import DestinationState
+from tests.notebooks.lit import lit
 from tests.pace import within
 
 TOKEN = "s3cr3t-t0ken"
@@ -115,6 +116,36 @@ def test_a_type_from_scratch_runs(explorer: DestinationExplorer) -> None:
     assert result.ok
     assert result.data[0].dest_transformed_payload[0]["endpoint"].startswith("https://api2.amplitude.com")
     assert "https://api2.amplitude.com" in matching(explorer)
+
+
+def test_fields_light_up_what_they_come_from(shop: Workspace) -> None:
+    """In payloads and diff: a field its sources, a field of the event where it went; what is lost says so."""
+    event = {"type": "track", "event": "Paid", "userId": "u1", "properties": {"total": 2}, "context": {"ip": "1.1.1.1"}}
+    explorer = DestinationExplorer(shop, "hook", event=event)
+    ran(explorer)
+    controls(explorer)["To"].value = "dest_transform"
+
+    for page in (explorer._payloads.value, explorer._diff.value):
+        partners = lit(page)
+        assert partners["event properties.total"] == {"payload body.JSON.properties.total"}
+        assert partners["payload body.JSON.properties.total"] == {"event properties.total"}
+        assert partners["event context.ip"] == set()
+        assert page.count(">lost<") == 1
+    assert TOKEN not in matching(explorer)
+    explorer.close()
+
+
+def test_a_batch_that_is_sent_as_text_lights_up_too(explorer: DestinationExplorer) -> None:
+    """It stands as a list in the payload's tree; a stage that is off leaves everything dark."""
+    controls(explorer)["Destination"].value = "MP"
+    controls(explorer)["Project Token (required)"].value = "mixpanel-token"
+    ran(explorer)
+    named = [name for name, partners in lit(explorer._payloads.value).items() if ".batch.0." in name and partners]
+    assert named
+
+    controls(explorer)["user_transform"].value = False
+    ran(explorer)
+    assert lit(explorer._payloads.value) == {}
 
 
 def test_what_is_wrong_stands_at_its_field(explorer: DestinationExplorer) -> None:

@@ -78,6 +78,13 @@ def destination_explorer(page: Locator) -> None:
     """A destination is run, looked at from every side, configured wrong and right; then another one is picked."""
     page.get_by_role("button", name="Run", exact=False).first.click()
     expect(page.get_by_role("list", name="stages").first).to_contain_text("dest_transform")
+    source = page.get_by_title("goes to body.JSON.properties.revenue").locator("visible=true").first
+    field = page.get_by_title("comes from properties.revenue").locator("visible=true").first
+    expect(field).to_have_css("box-shadow", "none")
+    source.click()
+    expect(field).not_to_have_css("box-shadow", "none")
+    field.hover()
+    expect(source).not_to_have_css("box-shadow", "none")
     for tab, seen in (("HTTP", page.get_by_text("POST")), ("Diff", page.get_by_label("From", exact=True))):
         page.get_by_role("tab", name=tab).click()
         expect(seen.locator("visible=true").first).to_be_visible()

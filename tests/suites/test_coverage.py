@@ -158,3 +158,33 @@ scenarios:
 
     assert missing == {"shop/clean.js:3", "app/clean.js:4"}
     assert {"shop/clean.js:4", "app/clean.js:3"} <= lines
+
+
+def test_fields_that_reach_no_destination_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each destination that gets it loses is lost; it does not count, and what one of them takes is not lost."""
+    monkeypatch.chdir(tmp_path)
+    properties = "{order_id: o, revenue: 2, total: 3, products: [{name: n}]}"
+    order = f"{{type: track, event: Order Completed, anonymousId: a1, properties: {properties}}}"
+    text = f"""\
+destinations:
+  ga: {{type: GA4, config: {{apiSecret: x, measurementId: G-1, typesOfClient: gtag}}}}
+  hook: {{type: WEBHOOK, config: {{webhookUrl: https://hook.example/in}}}}
+scenarios:
+  - {{name: a, destination: ga, event: {order}, expect: {{dest_transform: {{method: POST}}}}}}
+"""
+    Path("s.suite.yaml").write_text(text, encoding="utf-8")
+
+    def coverage(lines: str) -> runner.Coverage:
+        Path("s.suite.yaml").write_text(text + lines, encoding="utf-8")
+        with runner.open_planes() as planes:
+            notices = list(runner.run(runner.load(Path("s.suite.yaml")).scenarios, planes, coverage=True))
+        return next(n.coverage for n in notices if isinstance(n, runner.Covered))
+
+    lost = coverage("")
+    both = coverage(
+        f"  - {{name: b, destination: hook, event: {order}, expect: {{dest_transform: {{method: POST}}}}}}\n"
+    )
+
+    assert lost.lost == ["Order Completed properties.revenue"]
+    assert "reach no destination: Order Completed properties.revenue" in str(lost._repr_mimebundle_())
+    assert both.lost == []

@@ -6,14 +6,32 @@ taken away at a time, and what became different is read off.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Path: TypeAlias = tuple[str | int, ...]
 Loss = Literal["", "user_transform", "dest_transform"]
+
+
+def dotted_path(path: Path) -> str:
+    """`properties.products.0.price`; a dot in a key is written `\\.`."""
+    return ".".join(str(step).replace(".", "\\.") for step in path)
+
+
+def open_batches(payload: Mapping[str, Json]) -> dict[str, Json]:
+    """A payload whose batch stands as a list in its body, not as JSON text: so its fields have paths."""
+    opened: dict[str, Any] = dict(payload)
+    array = payload.get("body", {}).get("JSON_ARRAY") or {}
+    if isinstance(array.get("batch"), str):
+        opened["body"] = {**payload["body"], "JSON_ARRAY": {**array, "batch": json.loads(array["batch"])}}
+    return opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Any
 
 from svctoolkit import display
 from svctoolkit.display import Html
-from svctoolkit.results.lineage import Lineage, Origin
+from svctoolkit.results.lineage import Lineage
+from svctoolkit.results.lineage.lights import LineageLights, destination_text, source_text
 
 _WIDTH = 40
 
@@ -18,7 +19,7 @@ def text(lineage: Lineage) -> str:
     lines = [f"lineage at {lineage.destination}"]
     for origin in lineage.fields:
         number = f"{origin.payload}: " if several else ""
-        lines.append(f"  {number}{origin.field} <- {sources(origin)}")
+        lines.append(f"  {number}{origin.field} <- {source_text(origin)}")
     for stage in ("user_transform", "dest_transform"):
         paths = [destiny.path for destiny in lineage.lost if destiny.lost_at == stage]
         if paths:
@@ -27,26 +28,19 @@ def text(lineage: Lineage) -> str:
 
 
 def page(lineage: Lineage) -> Html:
-    """Two tables: where each field comes from, where each field of the event went."""
-    rows = [[o.payload, o.field, _short(o.value), sources(o)] for o in lineage.fields]
-    went = [
-        [d.path, _short(d.value), ", ".join(d.fields) or (f"lost at {d.lost_at}" if d.lost_at else "decides only")]
-        for d in lineage.event
-    ]
+    """The fields of the payloads beside those of the event; what belongs together lights up."""
+    lights = LineageLights(lineage)
+    rows = [[o.payload, lights.payload_leaf(o, o.field), _short(o.value), source_text(o)] for o in lineage.fields]
+    went = [[lights.event_leaf(d, d.path), _short(d.value), destination_text(d)] for d in lineage.event]
     return display.page(
         display.section(f"Where each field comes from: {lineage.destination}"),
-        display.table(["payload", "field", "value", "comes from"], rows),
-        display.more("Where each field of the event went", display.table(["event", "value", "goes to"], went)),
+        lights.group(
+            display.columns(
+                display.table(["event", "value", "where it went"], went),
+                display.table(["payload", "field", "value", "comes from"], rows),
+            )
+        ),
     )
-
-
-def sources(origin: Origin) -> str:
-    """What a field depends on, in words."""
-    words = [*origin.events, *(["the user's code"] if origin.code else [])]
-    words += [f"setting {name}" for name in origin.settings]
-    if origin.conditions:
-        words.append(f"if {', '.join(origin.conditions[:3])}{', ...' if len(origin.conditions) > 3 else ''}")
-    return ", ".join(words) or "constant"
 
 
 def _short(value: Any) -> str:

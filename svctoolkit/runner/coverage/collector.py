@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from svctoolkit.plans import Plan
 from svctoolkit.plans.coverage import GROUPS, event_items, plan_items
+from svctoolkit.runner.coverage.reach import Reach
 from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Suite, as_list
@@ -40,9 +41,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Groups that have anything in them. `percent` is over all of it."""
+    """Groups that have anything in them. `percent` is over all of it.
+
+    `lost` are the fields of events (`Order Completed properties.coupon`) that reach no destination which a scenario
+    sends them to: worth knowing, and no fault of the scenarios, so they do not count.
+    """
 
     groups: Sequence[Group]
+    lost: Sequence[str] = ()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
@@ -61,9 +67,15 @@ def coverage_lines(coverage: Coverage) -> Iterator[str]:
     yield f"coverage {coverage.percent:.1f} %"
     for group in coverage.groups:
         missing = sorted(group.missing)
-        more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        names = f"   missing: {', '.join(missing[:_SHOWN])}{more}" if missing else ""
+        names = f"   missing: {_first(missing)}" if missing else ""
         yield f"  {group.name:<14} {len(group.covered):>4} of {group.total:<4}{names}"
+    if coverage.lost:
+        yield f"  fields that reach no destination: {_first(coverage.lost)}"
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 class Collector:
@@ -74,6 +86,7 @@ class Collector:
             name: Group(name)
             for name in ("destinations", "event types", "stages", "event names", "fields", "fixtures", "lines", *GROUPS)
         }
+        self._reach, self._reached = Reach(), Group("reach")
         for suite in suites:
             self.include(suite)
 
@@ -117,6 +130,8 @@ class Collector:
                     self._groups[group].count(item, True)
                 if isinstance(event.get("event"), str):
                     self._count_existing("event names", event["event"])
+            if step.step.spec.calls is UNSET:  # what the client adds to a call is not known here
+                self._count_reached(outcome.scenario, keys, events)
             for name, as_sent in _FIELDS.items():
                 self._fields(keys, step.step.expect.get(name), step.results.get(name), as_sent)
 
@@ -125,6 +140,11 @@ class Collector:
         for file, lines in counts.items():
             for line, count in lines.items():
                 self._groups["lines"].count(f"{file}:{line}", count > 0)
+
+    def _count_reached(self, scenario: Scenario, keys: Sequence[str], events: Sequence[Mapping[str, Any]]) -> None:
+        for event in events:
+            for item, reaches in self._reach.fields(scenario.suite.workspace, keys, event):
+                self._reached.count(item, reaches)
 
     def _count_existing(self, group: str, item: str) -> None:
         counts = self._groups[group]
@@ -146,18 +166,20 @@ class Collector:
 
     def counts(self) -> dict[str, tuple[list[str], list[str]]]:
         """By group what is covered and what is missing, as plain values: for another process to `merge`."""
-        return {name: (sorted(group.covered), sorted(group.missing)) for name, group in self._groups.items()}
+        groups = {**self._groups, self._reached.name: self._reached}
+        return {name: (sorted(group.covered), sorted(group.missing)) for name, group in groups.items()}
 
     def merge(self, counts: Mapping[str, Sequence[Sequence[str]]]) -> None:
         """Count what another process has found."""
+        groups = {**self._groups, self._reached.name: self._reached}
         for name, (covered, missing) in counts.items():
             for item in missing:
-                self._groups[name].count(item, False)
+                groups[name].count(item, False)
             for item in covered:
-                self._groups[name].count(item, True)
+                groups[name].count(item, True)
 
     def coverage(self) -> Coverage:
-        return Coverage([group for group in self._groups.values() if group.total])
+        return Coverage([group for group in self._groups.values() if group.total], sorted(self._reached.missing))
 
 
 def _destination_keys(scenario: Scenario, step: Any) -> list[str]:

@@ -132,7 +132,9 @@ def _difference(outcome: Outcome, subject: Difference) -> str:
 def coverage(subject: Coverage) -> Html:
     """What the scenarios touch and miss."""
     rows = [(g.name, f"{len(g.covered)} of {g.total}", _missing(sorted(g.missing))) for g in subject.groups]
-    return table(("what", "covered", "missing"), rows, caption=f"coverage {subject.percent:.1f} %")
+    counts = table(("what", "covered", "missing"), rows, caption=f"coverage {subject.percent:.1f} %")
+    lost = message(f"fields that reach no destination: {_missing(subject.lost)}") if subject.lost else ""
+    return Html(counts + lost)
 
 
 def _missing(names: Sequence[str]) -> str:

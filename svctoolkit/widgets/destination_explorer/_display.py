@@ -6,9 +6,11 @@ from typing import Any
 
 from svctoolkit import display
 from svctoolkit.delivery import curl
-from svctoolkit.display import Html
+from svctoolkit.display import Html, Leaf
 from svctoolkit.json_types import Json
 from svctoolkit.results import DestinationResult, blocks
+from svctoolkit.results.lineage import Lineage, open_batches
+from svctoolkit.results.lineage.lights import LineageLights
 
 _CELL = 80  # characters
 
@@ -29,17 +31,47 @@ def values_by_name(result: DestinationResult) -> dict[str, Json]:
     return all_values
 
 
-def payloads(result: DestinationResult) -> Html:
-    """A tree of each."""
-    trees = [display.tree(value, name, open_depth=2) for name, value in values_by_name(result).items()]
-    return display.page(display.columns(*trees)) if trees else _nothing("no stage has run")
+class Lit:
+    """What a result shows by name, with the lineage of its event: fields that belong together light up."""
+
+    def __init__(self, result: DestinationResult, lineage: Lineage | None) -> None:
+        self.values = values_by_name(result)
+        self._lineage = lineage if lineage is not None and lineage.fields else None
+        if self._lineage is not None:
+            self.values |= {name: open_batches(self.values[name]) for name in self._payload_names()}
+
+    def payloads(self) -> Html:
+        """A tree of each."""
+        lights, leaves = self._lights("payloads")
+        trees = [
+            display.tree(value, name, open_depth=6 if lights else 2, leaf=leaves.get(name))
+            for name, value in self.values.items()
+        ]
+        return _page(lights, display.columns(*trees)) if trees else _nothing("no stage has run")
+
+    def diff(self, left: str, right: str) -> Html:
+        """Two of them side by side."""
+        if left not in self.values or right not in self.values:
+            return _nothing("Run, then choose two stages")
+        lights, leaves = self._lights("diff")
+        sides = leaves.get(left), leaves.get(right)
+        table = display.diff(self.values[left], self.values[right], left=left, right=right, leaves=sides)
+        return _page(lights, table)
+
+    def _lights(self, scope: str) -> tuple[LineageLights | None, dict[str, Leaf]]:
+        """What lights up in a view, and by name what does so in its leaves."""
+        if self._lineage is None:
+            return None, {}
+        lights = LineageLights(self._lineage, scope)
+        leaves: dict[str, Leaf] = {name: lights.event for name in self.values if name.endswith("event")}
+        return lights, leaves | {name: lights.payload(n) for n, name in enumerate(self._payload_names(), 1)}
+
+    def _payload_names(self) -> list[str]:
+        return [name for name in self.values if "dest_transform" in name]
 
 
-def diff(values: dict[str, Json], left: str, right: str) -> Html:
-    """Two of them side by side."""
-    if left not in values or right not in values:
-        return _nothing("Run, then choose two stages")
-    return display.page(display.diff(values[left], values[right], left=left, right=right))
+def _page(lights: LineageLights | None, block: Html) -> Html:
+    return display.page(lights.group(block) if lights else block)
 
 
 def http(result: DestinationResult) -> Html:

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from svctoolkit import display
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Stages
 from svctoolkit.results import DestinationResult
+from svctoolkit.results.lineage import Lineage
 from svctoolkit.widgets._base import controls
 from svctoolkit.widgets.destination_explorer import _display as _destination_view
 from svctoolkit.widgets.destination_explorer.form import Form
@@ -26,6 +28,7 @@ class _Ran(NamedTuple):
     request: TestRequest
     result: DestinationResult | ToolkitError  # an error: the request was refused
     suite: str
+    lineage: Lineage | None
 
 
 class DestinationExplorer(controls.Explorer):
@@ -113,7 +116,7 @@ class DestinationExplorer(controls.Explorer):
         self._strips, self._payloads, self._diff = controls.html(), controls.html(nothing), controls.html(nothing)
         self._http, self._frame = controls.html(nothing), controls.html(nothing)
         self._code, self._suite = controls.html(), controls.html()
-        self._values: dict[str, Any] = {}
+        self._lit: _destination_view.Lit | None = None
         self._count_missing, self._right = controls.choice("From", [""]), controls.choice("To", [""])
         compared = controls.group("", controls.bar(self._count_missing, self._right), self._diff)
         self._tabs = controls.tabs(
@@ -216,12 +219,12 @@ class DestinationExplorer(controls.Explorer):
             return
         self.result = ran.result
         self._strips.value = _destination_view.strips(ran.result)
-        self._payloads.value = _destination_view.payloads(ran.result)
+        self._lit = _destination_view.Lit(ran.result, ran.lineage)
+        self._payloads.value = self._lit.payloads()
         self._http.value = _destination_view.http(ran.result)
         self._frame.value = _destination_view.frame(ran.result)
         before = (self._count_missing.value, self._right.value)
-        self._values = _destination_view.values_by_name(ran.result)
-        names = list(self._values)
+        names = list(self._lit.values)
         for side, chosen, otherwise in zip(
             (self._count_missing, self._right), before, (names[:1], names[1:2]), strict=True
         ):
@@ -230,9 +233,8 @@ class DestinationExplorer(controls.Explorer):
         self._compare()
 
     def _compare(self) -> None:
-        self._diff.value = _destination_view.diff(
-            self._values, self._count_missing.value or "", self._right.value or ""
-        )
+        if self._lit is not None:
+            self._diff.value = self._lit.diff(self._count_missing.value or "", self._right.value or "")
 
     def _fail(self, message: display.Html) -> None:
         self._strips.value = display.page(message)
@@ -247,7 +249,14 @@ def _ran(trial: TestRequest) -> _Ran:
         result = trial.result()
     except ToolkitError as error:
         result = error
-    return _Ran(trial, result, trial.suite(expected=True))
+    return _Ran(trial, result, trial.suite(expected=True), _lineage(trial.stages, result))
+
+
+def _lineage(stages: Stages, result: DestinationResult | ToolkitError) -> Lineage | None:
+    """The lineage of what was run; None where a stage that it goes through was off, or nothing came out."""
+    if isinstance(result, ToolkitError) or not (stages.user_transform and stages.dest_transform):
+        return None
+    return result.lineage() if any(entry.payloads for entry in result.data) else None
 
 
 def _on(control: Any, call: Callable[[Any], None]) -> None:

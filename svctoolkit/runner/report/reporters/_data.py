@@ -86,4 +86,5 @@ def coverage(notice: Coverage) -> dict[str, Json]:
             {"name": g.name, "covered": len(g.covered), "total": g.total, "missing": sorted(g.missing)}
             for g in notice.groups
         ],
+        "lost": list(notice.lost),
     }

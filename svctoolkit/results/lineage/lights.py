@@ -1,0 +1,71 @@
+"""Lineage in trees and diffs: a field lights up its sources, and a field of the event where it went."""
+
+from __future__ import annotations
+
+from svctoolkit.display import Html, Leaf, Lights
+from svctoolkit.results.lineage import Destiny, Lineage, Origin, Path, dotted_path
+
+
+class LineageLights:
+    """What lights up in whatever shows the event and the payloads of one lineage; `scope` tells views of it apart.
+
+    `event` and `payload(n)` are for `display.tree` and `display.diff`, `group` stands around what they made.
+    """
+
+    def __init__(self, lineage: Lineage, scope: str = "") -> None:
+        self._fields = {(origin.payload, origin.field): origin for origin in lineage.fields}
+        self._event = {destiny.path: destiny for destiny in lineage.event}
+        self._several = len({origin.payload for origin in lineage.fields}) > 1
+        notes = {event_name(destiny): destination_text(destiny) for destiny in lineage.event}
+        notes |= {self.name(origin): f"comes from {source_text(origin)}" for origin in lineage.fields}
+        pairs = [(f"event {path}", self.name(origin)) for origin in lineage.fields for path in origin.events]
+        self._lights = Lights(pairs, notes, scope)
+        self.group = self._lights.group
+
+    def name(self, origin: Origin) -> str:
+        """What a field of a payload is called in the page."""
+        return f"payload {origin.payload} {origin.field}" if self._several else f"payload {origin.field}"
+
+    def event(self, path: Path, block: Html) -> Html:
+        """A leaf of the event; what is lost says so."""
+        destiny = self._event.get(dotted_path(path))
+        return block if destiny is None else self.event_leaf(destiny, block)
+
+    def event_leaf(self, destiny: Destiny, block: object) -> Html:
+        return self._lights.leaf(event_name(destiny), block, "lost" if destiny.lost_at else "")
+
+    def payload_leaf(self, origin: Origin, block: object) -> Html:
+        return self._lights.leaf(self.name(origin), block)
+
+    def payload(self, number: int) -> Leaf:
+        """For the leaves of the payload of this number, as `open_batches` shows it."""
+
+        def leaf(path: Path, block: Html) -> Html:
+            origin = self._fields.get((number, dotted_path(path)))
+            return block if origin is None else self.payload_leaf(origin, block)
+
+        return leaf
+
+
+def event_name(destiny: Destiny) -> str:
+    """What a field of the event is called in the page."""
+    return f"event {destiny.path}"
+
+
+def destination_text(destiny: Destiny) -> str:
+    """Where a field of the event went, in words."""
+    words = [f"goes to {', '.join(destiny.fields)}"] if destiny.fields else []
+    if destiny.decides:
+        words.append(f"decides about {', '.join(destiny.decides[:3])}{', ...' if len(destiny.decides) > 3 else ''}")
+    words += ["without it there is no payload"] if destiny.required else []
+    words += [f"lost at {destiny.lost_at}"] if destiny.lost_at else []
+    return "; ".join(words) or "reaches nothing"
+
+
+def source_text(origin: Origin) -> str:
+    """What a field depends on, in words."""
+    words = [*origin.events, *(["the user's code"] if origin.code else [])]
+    words += [f"setting {name}" for name in origin.settings]
+    if origin.conditions:
+        words.append(f"if {', '.join(origin.conditions[:3])}{', ...' if len(origin.conditions) > 3 else ''}")
+    return ", ".join(words) or "constant"

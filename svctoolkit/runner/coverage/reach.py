@@ -1,0 +1,42 @@
+"""Which fields of the events that scenarios send reach a destination: measured, once for each shape of an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.pipeline.leaves import leaves
+from svctoolkit.results.lineage import Lineage
+from svctoolkit.workspace import Workspace
+
+
+class Reach:
+    """Measures lineage, and remembers what it has measured. Nothing is sent."""
+
+    def __init__(self) -> None:
+        self._pipelines: dict[int, Pipeline] = {}
+        self._shapes: set[object] = set()
+
+    def fields(
+        self, workspace: Workspace, destinations: Sequence[str], event: Mapping[str, Json]
+    ) -> Iterator[tuple[str, bool]]:
+        """Each field of the event, as `Order Completed properties.total`, with whether it reaches a destination.
+
+        Nothing for a shape that was measured before, and for an event that no destination makes a payload of.
+        """
+        name = str(event.get("event") or event.get("type"))
+        for key in destinations:
+            shape = (id(workspace), key, event.get("type"), name, frozenset(leaves(dict(event))))
+            lineage = self._measure(workspace, key, event) if shape not in self._shapes else None
+            self._shapes.add(shape)
+            if lineage is not None and lineage.fields:
+                yield from ((f"{name} {field.path}", not field.lost_at) for field in lineage.event)
+
+    def _measure(self, workspace: Workspace, key: str, event: Mapping[str, Json]) -> Lineage | None:
+        pipeline = self._pipelines.setdefault(id(workspace), Pipeline(workspace))
+        try:
+            return pipeline.lineage(key, [event])
+        except ToolkitError:  # the scenario says what is wrong with it
+            return None
