@@ -1,0 +1,164 @@
+"""Gainsight PX: users, what they do, and their accounts.
+
+identify asks whether the user is known, then changes or creates one; track sends a custom event; group changes or
+creates the account while it is mapped and then puts the user into it. With `limitAPIForGroup` in the event's options
+for Gainsight PX, group neither asks for the user nor for the account, and only changes one.
+
+A new user was created when the event happened; a time that is none is null there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Rows, Settings
+from svctoolkit.destinations.gainsight_px._tables import (
+    ACCOUNT,
+    EVENT,
+    GROUP_ID,
+    LOCATION,
+    PERSON,
+    is_custom,
+    milliseconds,
+    names,
+)
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    ANY_ID,
+    TIME,
+    as_object,
+    javascript_text,
+    json_text,
+    required,
+    text,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+_API = "https://api.aptrinsic.com/v1"
+_NOT_FOUND = {"externalapierror": {"status": "NOT_FOUND", "message": "User was not found for parameters {id=u1}"}}
+_USER, _GROUP = required(ANY_ID), required(GROUP_ID)
+
+
+class GainsightPxSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    product_tag_key: str
+    user_attribute_map: tuple[Rows, ...] = ()
+    account_attribute_map: tuple[Rows, ...] = ()
+    global_context_map: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "Gainsight PX",
+    GainsightPxSettings,
+    docs="https://support.gainsight.com/PX/API_for_Developers/02Usage_of_Different_APIs",
+    names=("GAINSIGHT_PX",),
+    answers=[
+        Answer("success", 201, "", at="/events/custom"),
+        Answer("success", 204, ""),
+        Answer("bad key", 401, {"externalapierror": {"status": "UNAUTHORIZED", "message": "Invalid API key"}}),
+        Answer("invalid field", 400, {"externalapierror": {"status": "BAD_REQUEST", "message": "Malformed request"}}),
+        Answer("rate limit", 429, {"externalapierror": {"status": "TOO_MANY_REQUESTS", "message": "Rate limit"}}),
+        Answer("not found", 404, _NOT_FOUND),
+    ],
+    quirks=[
+        "A name is cut at its first two blanks: of three words the third is lost.",
+        "A property that is null is sent as the text null, and objects and lists as JSON texts.",
+        "An event without a name is sent.",
+    ],
+)
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: GainsightPxSettings, context: Context) -> Payload:
+    user = value_of(event, _USER)
+    at = f"/users/{javascript_text(user)}"
+    person = {
+        **PERSON(event),
+        **names(event),
+        **_location(event),
+        "customAttributes": _custom(event, settings.user_attribute_map),
+        "propertyKeys": [settings.product_tag_key],
+        "type": "USER",
+    }
+    if _ask(settings, context, "GET", at) is not None:
+        return _request(settings, "PUT", at, person)
+    now = milliseconds(value_of(event, TIME))
+    return _request(settings, "POST", "/users", {"signUpDate": now, "createDate": now, **person, "identifyId": user})
+
+
+@destination.on("track")
+def send_event(event: Event, settings: GainsightPxSettings) -> Payload:
+    attributes = {key: _plain(value) for key, value in event.properties.items() if key != "globalContext"}
+    context = event.properties.get("globalContext") or {row.from_: row.to for row in settings.global_context_map}
+    body = {
+        **EVENT(event),
+        "attributes": attributes,
+        "propertyKey": settings.product_tag_key,
+        "userType": "USER",
+        **({"globalContext": context} if context else {}),
+    }
+    return _request(settings, "POST", "/events/custom", body)
+
+
+@destination.on("group")
+def send_group(event: Event, settings: GainsightPxSettings, context: Context) -> Payload:
+    user, group = value_of(event, _USER), value_of(event, _GROUP)
+    at = f"/accounts/{javascript_text(group)}"
+    created = milliseconds(value_of(event, TIME))
+    custom = _custom(event, settings.account_attribute_map)
+    account = {"createDate": created, **ACCOUNT(event), **_location(event)}
+    account |= {"propertyKeys": [settings.product_tag_key], **({"customAttributes": custom} if custom else {})}
+    if destination.options(event).get("limitAPIForGroup"):
+        _change(settings, context, at, account)
+    else:
+        if _ask(settings, context, "GET", f"/users/{javascript_text(user)}") is None:
+            raise MappingError(f"Gainsight PX knows no user {text(user)}, whom to put into an account")
+        if _ask(settings, context, "GET", at) is None:
+            _ask(settings, context, "POST", "/accounts", {"id": group, **account}, may_miss=False)
+        else:
+            _change(settings, context, at, account)
+    return _request(settings, "PUT", f"/users/{javascript_text(user)}", {"accountId": group})
+
+
+def _change(settings: GainsightPxSettings, context: Context, at: str, account: Mapping[str, Json]) -> None:
+    _ask(settings, context, "PUT", at, account, may_miss=False)
+
+
+def _ask(
+    settings: GainsightPxSettings,
+    context: Context,
+    method: str,
+    at: str,
+    body: Mapping[str, Json] | None = None,
+    may_miss: bool = True,
+) -> Json:
+    """What Gainsight PX answers; None where it knows no such thing and that `may_miss`."""
+    question = {"method": method, "url": _API + at, "headers": _headers(settings), **({"body": body} if body else {})}
+    return context.ask(question, may_miss=may_miss)
+
+
+def _request(settings: GainsightPxSettings, method: Method, at: str, body: Mapping[str, Json]) -> Payload:
+    return Payload(endpoint=_API + at, method=method, headers=_headers(settings), json=body)
+
+
+def _headers(settings: GainsightPxSettings) -> dict[str, str]:
+    return {"X-APTRINSIC-API-KEY": settings.api_key.reveal(), "Content-Type": "application/json"}
+
+
+def _location(event: Event) -> dict[str, Json]:
+    location = LOCATION(event)
+    return {"location": location} if location else {}
+
+
+def _custom(event: Event, rows: tuple[Rows, ...]) -> dict[str, Json]:
+    """The traits that the configuration names, by Gainsight's names."""
+    traits = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
+    values = ((row.to, traits.get(row.from_)) for row in rows if is_custom(row.from_))
+    return {name: value for name, value in values if value is not None}
+
+
+def _plain(value: Json) -> Json:
+    return json_text(value) if value is None or isinstance(value, dict | list) else value
