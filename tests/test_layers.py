@@ -84,7 +84,7 @@ ROOMS = {
     ),
     "transformations": (
         "_display _contract callables _types _channel _frames _layers _requests _process _probe _worker _forking "
-        "_program _pool _load worker"
+        "standard _program _pool _load worker"
     ),
     "runner": "expect suite coverage planes attempts report record run",
 }

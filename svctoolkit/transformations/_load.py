@@ -9,6 +9,7 @@ import msgspec
 
 from svctoolkit.errors import TransformationError
 from svctoolkit.json_types import Json
+from svctoolkit.transformations import standard
 from svctoolkit.transformations._channel import unreadable
 from svctoolkit.transformations._contract import (
     Fetch,
@@ -49,7 +50,8 @@ def load(
 ) -> SandboxedTransformation:
     """The user's code, checked and ready to run; the first of a language starts a worker (about 200 ms).
 
-    `name` is the file that errors show. `libraries` are found by the name that code imports. `fetch` and `geolocation`
+    `name` is the file that errors show. `libraries` are found by the name that code imports, the service's own
+    (`@rs/hash/v1`; see `standard`) are there for JavaScript. `fetch` and `geolocation`
     answer what code asks of the world. `scope` is whose code it is: no process ever serves two scopes. `coverage`
     counts the lines that run. `workers` is the pool to use instead of the shared one.
 
@@ -59,11 +61,13 @@ def load(
     if language not in LANGUAGES:
         raise TransformationError(f"a transformation is written in {' or '.join(LANGUAGES)}, not {language!r}")
     ending = "js" if language == "javascript" else "py"
+    known = {at: Library(text, language, at) for at, text in standard.imported(code).items()} if ending == "js" else {}
     program = Program(
         code,
         language,
         name=name or f"transformation.{ending}",
-        libraries={
+        libraries=known
+        | {
             at: Library(library.code, language, library.name or f"{at}.{ending}")
             for at, library in (libraries or {}).items()
             if library.language == language
@@ -184,7 +188,8 @@ class SandboxedTransformation:
 
     def coverage(self) -> dict[str, dict[int, int]]:
         """How often each line that can run has run, by file, over all calls; empty without `coverage=True`."""
-        return {file: dict(sorted(lines.items())) for file, lines in self._hits.items()}
+        own = {file: lines for file, lines in self._hits.items() if not file.startswith(standard.PREFIX)}
+        return {file: dict(sorted(lines.items())) for file, lines in own.items()}
 
 
 def _of_event(error: TransformationError, event: Mapping[str, Any]) -> TransformationError:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from svctoolkit.errors import TransformationError, did_you_mean
+from svctoolkit.transformations import standard
 from svctoolkit.transformations._contract import Library, Limits
 from svctoolkit.transformations._frames import Failure, LoadAnswer, Place, Unit
 from svctoolkit.transformations._worker import Worker
@@ -70,7 +71,7 @@ class Program:
     def _refusal(self, answer: LoadAnswer) -> TransformationError | None:
         if answer.unknown_import:
             module = answer.unknown_import[:200]
-            meant = did_you_mean(module, self._libraries)
+            meant = did_you_mean(module, [*self._libraries, *standard.names()])
             return self._error("Error", f"import from {module} failed. Module not found.{meant}", answer.at)
         if answer.syntax:
             return self._syntax(answer.syntax)

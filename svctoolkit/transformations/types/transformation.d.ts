@@ -87,3 +87,54 @@ declare function fetchV2(url: string, options?: FetchOptions): Promise<FetchResu
 declare function geolocation(ip: string): Promise<any>;
 /** A credential of the workspace, or undefined. */
 declare function getCredential(key: string): string | undefined;
+
+declare module "@rs/hash/v1" {
+  /** Hexadecimal, of UTF-8. */
+  export function sha256(text: string): string;
+  /** Hexadecimal, of the low byte of each character. */
+  export function md5(text: string): string;
+  /** A number of 53 bits; quick, and no secret is safe behind it. */
+  export function cyrb53(text: string, seed?: number): number;
+}
+
+declare module "@rs/encrypt/v1" {
+  /** RSA with keys in PEM; encrypted texts are base64. `false`: it could not be done. */
+  export class JSEncrypt {
+    setKey(pem: string): void;
+    setPublicKey(pem: string): void;
+    setPrivateKey(pem: string): void;
+    encrypt(text: string): string | false;
+    decrypt(encrypted: string): string | false | null;
+  }
+}
+
+declare module "@rs/userAgentParser/v1" {
+  interface Version {
+    name?: string;
+    version?: string;
+  }
+  interface Result {
+    ua: string;
+    browser: Version & { major?: string };
+    engine: Version;
+    os: Version;
+    device: { vendor?: string; model?: string; type?: string };
+    cpu: { architecture?: string };
+  }
+  export class UAParser {
+    constructor(userAgent?: string);
+    setUA(userAgent: string): this;
+    getUA(): string;
+    getBrowser(): Result["browser"];
+    getEngine(): Result["engine"];
+    getOS(): Result["os"];
+    getDevice(): Result["device"];
+    getCPU(): Result["cpu"];
+    getResult(): Result;
+  }
+}
+
+declare module "@rs/localizeAppleDeviceModel/v1" {
+  /** `iPhone 12 Mini` for `iPhone13,1` in `context.device.model`; undefined where the system is not Apple's. */
+  export function getLocalizedDeviceModel(event: any): string | undefined;
+}
