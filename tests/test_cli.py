@@ -469,6 +469,32 @@ def test_the_documentation_comes_with_the_package(run: Run) -> None:
     assert "no page is called 'linage'. Did you mean 'lineage'?" in run("docs", "linage").err
 
 
+def test_the_tour_ends_with_a_finding_and_where_to_go_next(run: Run) -> None:
+    """The first command that somebody runs: an order at three destinations, side by side, and what is odd."""
+    done = run("tour")
+
+    rows = {line.split()[0]: line.split()[1:] for line in done.out.splitlines() if line.startswith("  ")}
+    assert (done.code, done.err) == (0, "")
+    assert rows["total"] == ["133.9", "value", "total", "–"]
+    assert rows["revenue"] == ["128", "–", "$amount", "–"]
+    found = " ".join(done.out.split())
+    assert "Google Analytics counts 133.9 (properties.total, as value), Mixpanel 128 (properties.revenue" in found
+    assert "differ by 5.9" in found
+    assert "svctoolkit import workspaceConfig.json" in done.out
+
+
+def test_the_tour_takes_an_event_of_ones_own(run: Run, folder: Path) -> None:
+    """Who does not take it says why; control characters of its values do not reach the terminal."""
+    event = {"type": "identify", "userId": "u\x1b[31m", "traits": {"email": "mira@mail.example"}}
+    (folder / "event.json").write_text(json.dumps(event))
+    done = run("tour", "--event", "event.json")
+
+    assert done.code == 0
+    assert "traits.email mira@mail.example" in " ".join(done.out.split())
+    assert "Google Analytics does not take it: Google Analytics 4 (GA4) takes no identify events" in done.out
+    assert "\x1b[31m" not in done.out
+
+
 def test_definitions_are_searched(run: Run) -> None:
     """By the name of the form, by what they take, by whether events share requests; nothing found is an error."""
     assert {"GA4", "GOOGLEADS"} <= set(

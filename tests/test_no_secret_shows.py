@@ -215,6 +215,7 @@ RUNS: dict[str, list[list[str]]] = {
     "definitions": [["definitions", "WEBHOOK"]],
     "schema": [["schema", "workspace"]],
     "init": [["init", "new"]],
+    "tour": [["tour"], ["tour", "--event", "event.json"]],
     "import": [["import", "workspace.yaml", "-o", "imported"]],
     "docs": [["docs"], ["docs", "security"]],
     "environments": [["environments", "base", "odd", "--workspace", "other.yaml"]],
@@ -244,7 +245,7 @@ def test_no_command_shows_a_secret(
     assert canaries_in(*files(shop)) == []
     assert (
         not RUNS[command]
-        or command in ("test", "transform", "definitions", "schema", "environments", "docs")
+        or command in ("test", "transform", "definitions", "schema", "environments", "docs", "tour")
         or files(shop)
     )
 

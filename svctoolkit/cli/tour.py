@@ -1,0 +1,191 @@
+"""`svctoolkit tour`: an order through three destinations, side by side, and what it shows."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from svctoolkit.cli import _inputs, _parser
+from svctoolkit.cli._command import Command, Exit
+
+if TYPE_CHECKING:
+    from svctoolkit.pipeline import Pipeline
+    from svctoolkit.results.lineage import Lineage, Origin
+    from svctoolkit.workspace import Workspace
+
+_Sent: TypeAlias = "dict[str, Lineage]"  # what each destination gets, by its name
+
+_ROWS = 12  # fields of the event: with the rest a screen
+_NEXT = (
+    ("svctoolkit tour --event order.json", "the same with an event of yours"),
+    ("svctoolkit init shop", "a small project: a transformation, suites that run"),
+    ("svctoolkit import workspaceConfig.json -o shop", "or your own workspace, as the service exports it"),
+    ("svctoolkit serve", "a data plane for your SDKs, with a page to watch it"),
+    ("svctoolkit docs", "the documentation, in the browser"),
+)
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--event", metavar="FILE", help="a JSON file with your event; - reads it from standard input")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _terminal
+    from svctoolkit.events import Event
+    from svctoolkit.pipeline import Pipeline
+
+    event = _inputs.event(args.event, None if args.event else "track")
+    pipeline = Pipeline(_workspace())
+    refusals = dict(_refusals(pipeline, event))
+    sent = {d.name: pipeline.lineage(key, event) for key, d in pipeline.workspace.destinations.items()}
+    sent = {name: lineage for name, lineage in sent.items() if name not in refusals}
+    name = Event(event).name
+    _terminal.out(_terminal.style(_terminal.plain(f'{event["type"]} "{name}"' if name else str(event["type"])), "bold"))
+    for line in _table(sent):
+        _terminal.out(line)
+    for destination, why in refusals.items():
+        _terminal.out(_terminal.plain(f"{destination} does not take it: {why}"))
+    for finding in _findings(sent):
+        _terminal.out(f"\n{_parser.wrap(_terminal.plain(finding))}")
+    width = max(len(command) for command, _ in _NEXT)
+    _terminal.out("\nNothing has left this machine. Next:")
+    for command, what in _NEXT:
+        _terminal.out(f"  {command:<{width}}  {_terminal.style(what, 'dim')}")
+    return Exit.OK
+
+
+def _workspace() -> Workspace:
+    from svctoolkit.workspace import Workspace
+
+    workspace = Workspace("tour")
+    analytics = {"apiSecret": "nobody's", "measurementId": "G-TOUR", "typesOfClient": "gtag"}
+    workspace.destination("ga4", "GA4", name="Google Analytics", config=analytics)
+    workspace.destination("mixpanel", "MP", name="Mixpanel", config={"token": "nobody's", "dataResidency": "us"})
+    workspace.destination("braze", "BRAZE", name="Braze", config={"dataCenter": "EU-01", "restApiKey": "nobody's"})
+    return workspace
+
+
+def _refusals(pipeline: Pipeline, event: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, destination in pipeline.workspace.destinations.items():
+        for entry in pipeline.test_destination(key, event).data:
+            if isinstance(entry.dest_transformed_payload, dict):
+                yield destination.name, str(entry.dest_transformed_payload["error"])
+
+
+def _table(sent: _Sent) -> Iterator[str]:
+    """A line for each field of the event of which the destinations make most, with its name and value there."""
+    from svctoolkit.cli import _terminal
+
+    if not sent:
+        return
+    rows = {path: (value, cells) for path, value, cells in _rows(sent)}
+    amounts = {path for lineage in sent.values() for path, _, _ in _amounts(lineage)}
+    telling = sorted(rows, key=lambda path: (path not in amounts, -_differences(path, rows[path][1])))[:_ROWS]
+    label = max(len(_label(path)) for path in telling)
+    width = max(12, (_terminal.width() - label - 3) // (len(sent) + 1) - 1)
+    head = "".join(_cell(name, width) for name in sent)
+    yield f"\n  {'':{label + width + 2}}{_terminal.style(head.rstrip(), 'bold')}"
+    for path in (path for path in rows if path in telling):
+        value, cells = rows[path]
+        texts = [_cell(_text(path, value, origin), width) for origin in cells]
+        line = "".join(t if o else _terminal.style(t, "dim") for t, o in zip(texts, cells, strict=True))
+        yield f"  {_cell(_label(path), label)}{_cell(_value(value), width)}{line}".rstrip()
+    counts = [(name, sum(bool(d.fields) for d in lineage.event)) for name, lineage in sent.items()]
+    reached = ", ".join(f"{name} {count}" for name, count in counts)
+    yield f"\n  of the event's {len(next(iter(sent.values())).event)} fields there arrive: {reached}"
+
+
+def _differences(path: str, cells: list[Origin | None]) -> int:
+    """How much there is to see: at how many destinations, under how many names."""
+    return len({_name(path, origin) for origin in cells}) + sum(map(bool, cells))
+
+
+def _label(path: str) -> str:
+    return path.removeprefix("properties.").removeprefix("context.")
+
+
+def _rows(sent: _Sent) -> Iterator[tuple[str, Any, list[Origin | None]]]:
+    """The fields of the event that reach a destination, and what each makes of them; of lists the first item."""
+    sources = {name: _by_source(lineage) for name, lineage in sent.items()}
+    for field in next(iter(sent.values())).event:
+        cells = [sources[name].get(field.path) for name in sent]
+        if any(cells) and not any(step.isdigit() and step != "0" for step in field.path.split(".")):
+            yield field.path, field.value, cells
+
+
+def _by_source(lineage: Lineage) -> dict[str, Origin]:
+    """For each field of the event the payload's field that it goes into; one with a name of its own before others."""
+    fields: dict[str, Origin] = {}
+    for origin in lineage.fields:
+        for path in origin.events:
+            if path not in fields or _name(path, fields[path]) == path.split(".")[-1]:
+                fields[path] = origin
+    return fields
+
+
+def _name(path: str, origin: Origin | None) -> str:
+    """What a field is called in the payload: its last key, or two where the last says nothing by itself."""
+    if origin is None:
+        return ""
+    keys = [key for key in origin.field.split(".") if not key.isdigit()]
+    return ".".join(keys[-2:]) if keys[-2:-1] == path.split(".")[-1:] else keys[-1]
+
+
+def _text(path: str, value: Any, origin: Origin | None) -> str:
+    from svctoolkit.cli import _terminal
+
+    if origin is None:
+        return "–"
+    name = _name(path, origin)
+    return _terminal.plain(name) if origin.value == value else f"{_terminal.plain(name)} {_value(origin.value)}"
+
+
+def _value(value: Any) -> str:
+    from svctoolkit.cli import _terminal
+
+    return f"{value:.12g}" if isinstance(value, float) else _terminal.plain(str(value))
+
+
+def _cell(text: str, width: int) -> str:
+    return f"{text if len(text) <= width else text[: width - 1] + '…':<{width + 1}}"
+
+
+def _findings(sent: _Sent) -> Iterator[str]:
+    """Two destinations that count another number as the event's own, or else what reaches none of them."""
+    amounts = [(name, *amount) for name, lineage in sent.items() for amount in _amounts(lineage)]
+    for first, path, field, value in amounts:
+        for second, other_path, other_field, other in amounts:
+            if first != second and path != other_path and value != other:
+                yield (
+                    f"Found: {first} counts {value:.12g} ({path}, as {field}), {second} {other:.12g} ({other_path}, as "
+                    f"{other_field}). Their reports differ by {abs(value - other):.6g} with every such event."
+                )
+                return
+    lost = [d.path for d in next(iter(sent.values())).event if d.path.startswith("properties.")] if sent else []
+    for lineage in sent.values():
+        lost = [path for path in lost if path in {d.path for d in lineage.lost}]
+    if lost:
+        yield f"Found: {', '.join(lost[:5])} {'reaches' if len(lost) == 1 else 'reach'} none of them."
+
+
+def _amounts(lineage: Lineage) -> Iterator[tuple[str, str, float]]:
+    """Numbers of the event that a destination gives a name of its own."""
+    for path, origin in _by_source(lineage).items():
+        name, number = _name(path, origin), origin.value
+        own = path.count(".") == 1 and path.startswith("properties.") and name != path.split(".")[-1]
+        if own and isinstance(number, int | float) and not isinstance(number, bool):
+            yield path, name, number
+
+
+command = Command(
+    help="see an order at three destinations, and where to go next",
+    description="""
+        Runs an order through the mappings of Google Analytics 4, Mixpanel and Braze, and shows field by field what each
+        of them gets: its name there, and its value where that is another one. Then it says what to look at. With
+        --event it is an event of yours. Nothing is sent.
+    """,
+    examples=("svctoolkit tour", "svctoolkit tour --event order.json"),
+    add_arguments=_add_arguments,
+    run=_run,
+)
