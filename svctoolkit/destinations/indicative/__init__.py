@@ -1,0 +1,172 @@
+"""Indicative: events and users, whose properties are one level deep.
+
+track, page and screen send an event; identify sends the user, and an alias from the anonymous ID where the event has a
+user ID; alias joins two IDs. Members of objects are named `a.b`. A list becomes a text: plain elements with commas
+between, and of its objects every member that is plain in all of them, as `list.member`. Anything deeper is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    ANY_ID,
+    TIME,
+    USER_ID,
+    Table,
+    agent,
+    as_object,
+    converter,
+    first,
+    javascript_text,
+    moment,
+    required,
+    value_of,
+)
+from svctoolkit.mapping.times import microseconds
+from svctoolkit.secrets import Secret
+
+_API = "https://api.indicative.com/service"
+_HEADERS = {"Indicative-Client": "RudderStack", "Content-Type": "application/json"}
+_PAGE = ("url", "path", "referrer", "search", "title", "initial_referrer", "referring_domain")
+_IDS = frozenset({"userId", "id", "anonymousId"})
+_SYSTEMS = {"Mac OS X": "Mac OS"}
+_DEVICES = {"Mac": "Macintosh"}
+
+
+class IndicativeSettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret = Secret("")
+
+
+destination = DestinationType(
+    "Indicative",
+    IndicativeSettings,
+    docs="https://support.indicative.com/hc/en-us/articles/360004147512-REST-API",
+    answers=[
+        Answer("success", 200, ""),
+        Answer("bad key", 400, {"error": "Invalid API key"}),
+        Answer("invalid field", 400, {"error": "eventName is required"}),
+        Answer("rate limit", 429, ""),
+    ],
+    quirks=[
+        "Without an apiKey requests are sent without one, and Indicative refuses them.",
+        "An identify event with a user ID and no anonymous ID is refused: there is no ID to join it with.",
+    ],
+)
+
+
+@converter
+def milliseconds(value: Json) -> Json:
+    """A time as milliseconds since 1970; a number is taken as it is. An empty text, which is no value, for no time."""
+    if isinstance(value, int | float):
+        return int(value)
+    when = moment(value) if isinstance(value, str) and not value.isdigit() else None
+    return "" if when is None else microseconds(when) // 1000
+
+
+EVENT = Table({"eventUniqueId": required(ANY_ID), "eventTime": milliseconds(TIME)})
+NAME = Table({"eventName": required("event")})
+USER = Table({"uniqueId": required(ANY_ID)})
+PREVIOUS = Table({"previousId": required(first("previousId", "anonymousId"))})
+ALIAS = Table({**PREVIOUS.shape, "newId": required(USER_ID)})
+#: An identify event's alias does not look for its ID among the event's traits.
+KNOWN = Table({"newId": first("userId", "context.traits.userId", "context.traits.id")})
+_NAME = first("name", "properties.name")
+_MISSING = object()
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: IndicativeSettings) -> Iterator[Payload]:
+    own = event.raw.get("traits")
+    traits = own if isinstance(own, dict) else as_object(event.context.get("traits"))
+    traits = {key: value for key, value in traits.items() if key not in _IDS}
+    yield _post("identify", settings, {**USER(event), "properties": _flat(traits) | _browser(event)})
+    if known := KNOWN(event):
+        yield _post("alias", settings, {**PREVIOUS(event), **known})
+
+
+@destination.on("alias")
+def send_alias(event: Event, settings: IndicativeSettings) -> Payload:
+    return _post("alias", settings, ALIAS(event))
+
+
+@destination.on("track")
+def send_event(event: Event, settings: IndicativeSettings) -> Payload:
+    return _event(event, settings, NAME(event)["eventName"], _visit(event))
+
+
+@destination.on("page")
+def send_page(event: Event, settings: IndicativeSettings) -> Payload:
+    return _event(event, settings, _view(event), _visit(event))
+
+
+@destination.on("screen")
+def send_screen(event: Event, settings: IndicativeSettings) -> Payload:
+    return _event(event, settings, _view(event), {})
+
+
+def _view(event: Event) -> str:
+    """`Page View` and the name of the page."""
+    name = value_of(event, _NAME)
+    return f"{event.type.title()} View {javascript_text(name) if name else ''}".rstrip()
+
+
+def _visit(event: Event) -> dict[str, Json]:
+    """The page, and the campaign that led to it."""
+    page, campaign = as_object(event.context.get("page")), event.context.get("campaign")
+    visit = {key: page[key] for key in _PAGE if key in page}
+    return visit | ({} if campaign is None else {"campaign": campaign})
+
+
+def _event(event: Event, settings: IndicativeSettings, name: Json, visit: Mapping[str, Json]) -> Payload:
+    body = EVENT(event)
+    if "eventTime" not in body:
+        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+    properties = _flat({**visit, **event.properties}) | _browser(event)
+    return _post("event", settings, {**body, "eventName": name, "properties": properties})
+
+
+def _post(path: str, settings: IndicativeSettings, body: dict[str, Json]) -> Payload:
+    key = settings.api_key.reveal()
+    return Payload(endpoint=f"{_API}/{path}", headers=_HEADERS, json={**body, "apiKey": key} if key else body)
+
+
+def _browser(event: Event) -> dict[str, Json]:
+    it = agent(event.context.get("userAgent"))
+    told = {
+        "browser": it.browser,
+        "browser_version": it.browser_version,
+        "os": _SYSTEMS.get(it.os, it.os),
+        "device": _DEVICES.get(it.device_model, it.device_model),
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def _flat(members: Mapping[str, Json], at: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in members.items():
+        key = at + name
+        if isinstance(value, dict):
+            out.update(_flat(value, f"{key}."))
+        elif isinstance(value, list):
+            out.update(_columns(value, key))
+        else:
+            out[key] = value
+    return out
+
+
+def _columns(elements: list[Any], key: str) -> dict[str, str]:
+    """A list as texts: one of its plain elements, and one for each member of its objects."""
+    plain = [element for element in elements if not isinstance(element, dict | list)]
+    rows = [element for element in elements if isinstance(element, dict)]
+    texts = {key: plain} if plain else {}
+    for name in rows[0] if rows else ():
+        column = [row.get(name, _MISSING) for row in rows]
+        if not any(value is _MISSING or isinstance(value, dict | list) for value in column):
+            texts[f"{key}.{name}"] = column
+    return {name: javascript_text(column) for name, column in texts.items()}
