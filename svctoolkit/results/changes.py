@@ -76,12 +76,12 @@ def changes(before: Json, after: Json, path: str = "") -> Iterator[Change]:
     """The differences, in the order of `before`, then what `after` has more. `1` is `1.0`, and is not `true`."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
-            yield from _member(before.get(key, ABSENT), after.get(key, ABSENT), _below(path, key))
+            yield from _member(before.get(key, ABSENT), after.get(key, ABSENT), below(path, key))
     elif isinstance(before, list) and isinstance(after, list):
         for i in range(max(len(before), len(after))):
             old = before[i] if i < len(before) else ABSENT
             new = after[i] if i < len(after) else ABSENT
-            yield from _member(old, new, _below(path, str(i)))
+            yield from _member(old, new, below(path, str(i)))
     elif before != after or isinstance(before, bool) != isinstance(after, bool):
         yield Change(path, before, after)
 
@@ -93,7 +93,8 @@ def _member(before: Any, after: Any, path: str) -> Iterator[Change]:
         yield from changes(before, after, path)
 
 
-def _below(path: str, key: str) -> str:
+def below(path: str, key: str) -> str:
+    """The path of a member of what is at `path`."""
     name = key.replace("\\", "\\\\").replace(".", "\\.")
     return f"{path}.{name}" if path else name
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit import personal
+from svctoolkit.replay.engine.noise import without_noise
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.tally.differences import (
     OFF,
@@ -18,9 +20,8 @@ from svctoolkit.replay.tally.differences import (
     outcome,
     pattern,
     short,
-    without,
 )
-from svctoolkit.replay.tally.tally import Example
+from svctoolkit.replay.tally.tally import Example, Group
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
 from svctoolkit.secrets import Masker
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from svctoolkit.replay.engine.sides import Side
 
 _SHOWN = 30  # changes of one example
-_Key = tuple[str, str, str, str, str]  # kind, event, path, before, after
+_Key = tuple[str, str, str, str]  # kind, path, before, after
 _Listed = list[tuple[str, str, str]]
 
 
@@ -45,10 +46,11 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
             new = _outcomes(engine, after, destination, batch, events)
         with engine.timer("compare"):
             differences = [SAME if o is n else difference(o, n) for o, n in zip(old, new, strict=True)]
-        if not shared[destination] and any(d.changes for d in differences):
-            again = _outcomes(engine, before, destination, batch, events)
-            with engine.timer("compare"):
-                differences = _stable(engine, destination, differences, old, again)
+        if any(d.kind != "same" for d in differences):
+            run_before = partial(_outcomes, engine, before, destination, batch, events)
+            run_after = partial(_outcomes, engine, after, destination, batch, events)
+            count = partial(_count, engine, destination)
+            differences = without_noise(differences, old, new, run_before, run_after, count)
         with engine.timer("rows"):
             _Ledger(engine, destination).all(batch.records, zip(old, new, differences, strict=True))
 
@@ -62,23 +64,10 @@ def _outcomes(engine: Engine, side: Side, destination: str, batch: Batch, events
     return [outcome(passage, engine.job.stages) for passage in passages]
 
 
-def _stable(
-    engine: Engine,
-    destination: str,
-    differences: Sequence[Difference],
-    old: Sequence[Outcome],
-    again: Sequence[Outcome],
-) -> list[Difference]:
-    """The differences without those that a second run of the first pipeline shows as well: clocks, random numbers."""
-    stable = []
-    for whole, first, second in zip(differences, old, again, strict=True):
-        noise = {change.path for change in difference(first, second).changes} if whole.changes else set()
-        rest, unstable = without(whole, noise)
-        stable.append(rest)
-        counts = engine.sum.tally.unstable.setdefault(destination, {}) if unstable else {}
-        for path in unstable:
-            counts[path] = counts.get(path, 0) + 1
-    return stable
+def _count(engine: Engine, destination: str, path: str) -> None:
+    """One more event in which what is at a path varies."""
+    counts = engine.sum.tally.unstable.setdefault(destination, {})
+    counts[path] = counts.get(path, 0) + 1
 
 
 class _Ledger:
@@ -120,22 +109,28 @@ class _Ledger:
     def _group(
         self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
     ) -> None:
-        event = head["event_name"] or head["event_type"]
         listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
         if how.kind != "changed":
             texts = [self._words(before), self._words(after)]
             old, new = (pattern(t) if side.reason else t for t, side in zip(texts, (before, after), strict=True))
-            self._add(head, (how.kind, event, "", old, new), texts[0], texts[1], listed)
+            self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed)
             return
         keys = set()
         for change, clear in zip(how.changes, changes, strict=True):
             types = json_type(change.before), json_type(change.after)
             if change.path in ("error", "reason", "fate"):
                 types = pattern(str(clear.before)), pattern(str(clear.after))
-            key = (how.kind, event, general(change.path), *types)
+            elif change.path in how.fixed:
+                types = f"varying {types[0]}", f"fixed {types[1]}"
+            key = (how.kind, general(change.path), *types)
             if key not in keys:
                 keys.add(key)
-                self._add(head, key, short(clear.before), short(clear.after), listed)
+                group = self._add(head, key, short(clear.before), short(clear.after), listed)
+                if group is not None and types == ("number", "number") == (
+                    json_type(clear.before),
+                    json_type(clear.after),
+                ):
+                    group.measure(clear.before, clear.after)
 
     def _words(self, side: Outcome) -> str:
         if side.status == "failed":
@@ -143,10 +138,14 @@ class _Ledger:
         reason = self._engine.words(side.reason, *self._maskers) if side.status == "filtered" else ""
         return f"{side.status}: {reason}" if reason else side.status
 
-    def _add(self, head: dict[str, str], key: _Key, before: str, after: str, listed: _Listed) -> None:
+    def _add(self, head: dict[str, str], key: _Key, before: str, after: str, listed: _Listed) -> Group | None:
         group = self._engine.sum.group(self._destination, *key)
         if group is not None:
-            group.add(Example(head["place"], head["event_id"], before, after, listed))
+            group.add(
+                head["event_name"] or head["event_type"],
+                Example(head["place"], head["event_id"], before, after, listed),
+            )
+        return group
 
     def _row(
         self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]

@@ -44,9 +44,9 @@ def _count(engine: Engine, destination: str, record: Record, passage: Passage, m
     head = engine.head(record)
     reason = engine.words(fate.reason, masker)
     event = head["event_name"] or head["event_type"]
-    group = engine.sum.group(destination, fate.status, event, "", "", pattern(reason))
+    group = engine.sum.group(destination, fate.status, "", "", pattern(reason))
     if group is not None:
-        group.add(Example(record.place, head["event_id"], after=reason))
+        group.add(event, Example(record.place, head["event_id"], after=reason))
 
 
 def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, masker: Masker) -> None:
@@ -54,9 +54,9 @@ def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, mask
     head = engine.head(record)
     text = engine.words(loss.text, masker)
     event = head["event_name"] or head["event_type"]
-    group = engine.sum.group(destination, "lossy", event, loss.path, loss.kind, pattern(text))
+    group = engine.sum.group(destination, "lossy", loss.path, loss.kind, pattern(text))
     if group is not None:
-        group.add(Example(record.place, head["event_id"], after=text))
+        group.add(event, Example(record.place, head["event_id"], after=text))
 
 
 def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:

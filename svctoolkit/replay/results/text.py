@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from svctoolkit.replay.tally.differences import KINDS, STATUSES
+from svctoolkit.replay.tally.alignment import ORDER
+from svctoolkit.replay.tally.differences import KINDS, PAYLOAD, STATUSES
 from svctoolkit.replay.tally.tally import Example, Group
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _MOST = 20  # groups of one destination
 _REJECTS = 5
+_NAMES = 3
 
 
 def text(result: _Result) -> str:
@@ -56,16 +58,42 @@ def count_words(counts: Mapping[str, int]) -> str:
 
 def describe(group: Group) -> str:
     """What happened to a group, in words."""
-    events = f"{group.count:,} event{_s(group.count)} of {group.event}"
+    events = f"{group.count:,} event{_s(group.count)} of {_names(group)}"
     if group.kind in STATUSES:
         return f"{group.after} in {events}"
     if group.kind == "lossy":
         return f"{group.path} {group.before} in {events}: {group.after}"
     if group.kind != "changed":
         return f"{group.before} -> {group.after} in {events}"
+    if group.path == PAYLOAD:
+        return f"{'another payload' if group.before == 'nothing' else 'a payload less'} in {events}"
+    if group.path.endswith(ORDER):
+        return f"{group.path.removesuffix(ORDER)}: another order in {events}"
     if group.before == group.after:
-        return f"{group.path}: another {group.before} in {events}"
+        return f"{group.path}: another {group.before}{_spread(group)} in {events}"
     return f"{group.path}: {group.before} -> {group.after} in {events}"
+
+
+def _names(group: Group) -> str:
+    if len(group.events) == 1:
+        return group.event
+    largest = sorted(group.events.items(), key=lambda item: -item[1])[:_NAMES]
+    more = ", …" if len(group.events) > _NAMES else ""
+    return f"{group.event} ({', '.join(f'{name} {count:,}' for name, count in largest)}{more})"
+
+
+def _spread(group: Group) -> str:
+    """`, -1 to 9, 4 on average`: how much a number has changed."""
+    numbers = group.numbers
+    if numbers is None or numbers.count < 2:
+        return ""
+    least, total, greatest = numbers.difference
+    by = (
+        f"{least:+.6g}"
+        if least == greatest
+        else f"{least:+.6g} to {greatest:+.6g}, {total / numbers.count:+.6g} on average"
+    )
+    return f" ({by})"
 
 
 def example_line(example: Example) -> str:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Stages
 from svctoolkit.replay.records.json_text import decode, encode
+from svctoolkit.replay.tally.alignment import ORDER, align, aligned_changes, unpaired
 from svctoolkit.results import ABSENT, EventResult
-from svctoolkit.results.changes import Change, changes
+from svctoolkit.results.changes import Change
 
 Status = Literal["delivered", "dropped", "failed", "filtered", "off", "unmapped"]
 Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+#: The path of a change that is a whole payload more, or less.
+PAYLOAD = "payload"
 
 _PLACE = re.compile(r"\s\([^()\s]*:\d+(?::\d+)?\)$")  # where in the code; it moves with every line that is added
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?")
@@ -63,10 +67,14 @@ def _event(result: EventResult) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How two outcomes differ. `changes` is empty where one side has nothing to compare."""
+    """How two outcomes differ. `changes` is empty where one side has nothing to compare.
+
+    `fixed` are paths of changes whose value was another in each run, and is now the same in all.
+    """
 
     kind: Kind
     changes: tuple[Change, ...] = ()
+    fixed: frozenset[str] = frozenset()
 
 
 SAME = Difference("same")
@@ -97,9 +105,12 @@ def _same_status(before: Outcome, after: Outcome) -> Difference:
 
 
 def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:
-    if len(before) == len(after) == 1:
-        return changes(before[0], after[0])
-    return changes(before, after)
+    """What differs between payloads; which of several it is does not stand in the path."""
+    pairs = [(0, 0)] if len(before) == len(after) == 1 else align(before, after)
+    for i, j in pairs:
+        yield from aligned_changes(before[i], after[j])
+    for change in unpaired(before, after, pairs, PAYLOAD):
+        yield Change(PAYLOAD, change.before, change.after) if ORDER not in change.path else change
 
 
 def _open_batches(output: list[Any]) -> list[Any]:
@@ -114,19 +125,6 @@ def _open_batch(payload: Any) -> Any:
         return {**payload, "body": {**payload["body"], "JSON_ARRAY": opened}}
     except (KeyError, TypeError, AttributeError, ValueError):
         return payload
-
-
-def without(difference: Difference, unstable: Collection[str]) -> tuple[Difference, set[str]]:
-    """The difference without what also differs between two runs of the same pipeline; and those paths."""
-    touched = {c.path for c in difference.changes if any(_overlaps(c.path, path) for path in unstable)}
-    if not touched:
-        return difference, touched
-    rest = tuple(change for change in difference.changes if change.path not in touched)
-    return (Difference("changed", rest) if rest else SAME), {general(path) for path in touched}
-
-
-def _overlaps(path: str, other: str) -> bool:
-    return path == other or path.startswith(f"{other}.") or other.startswith(f"{path}.")
 
 
 def general(path: str) -> str:

@@ -10,6 +10,8 @@ from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Reject
 
 EXAMPLES = 3  # of a group
+_MOST_NAMES = 1000  # of the events of a group
+_STEPS = {"1e-9": 1e-9, "1e-6": 1e-6, "0.1%": 0.001, "1%": 0.01, "10%": 0.1, "100%": 1.0}
 _MOST_GROUPS = 5000
 MOST_REJECTS = 1000  # that are kept in memory
 
@@ -24,32 +26,100 @@ class Example(msgspec.Struct, frozen=True):
     changes: list[tuple[str, str, str]] = []
 
 
+class Numbers(msgspec.Struct):
+    """How the numbers of a group have changed: sums and extremes of both sides, and of `after - before`.
+
+    `relative` counts events by the size of the change beside the number before: `-10%` is a fall of 1% to 10%, `0.1%` a
+    rise by at most that, `more` a rise by more than the number itself.
+    """
+
+    count: int = 0
+    before: list[float] = []  # least, sum, greatest
+    after: list[float] = []
+    difference: list[float] = []
+    relative: dict[str, int] = {}
+
+    def add(self, other: Numbers) -> None:
+        """Take in the numbers of another part."""
+        self.count += other.count
+        self.before = _merge(self.before, other.before)
+        self.after = _merge(self.after, other.after)
+        self.difference = _merge(self.difference, other.difference)
+        self.relative = dict(Counter(self.relative) + Counter(other.relative))
+
+
 class Group(msgspec.Struct):
     """Events at one destination to which the same happened.
 
     `kind` is one of `svctoolkit.replay.KINDS` (of a comparison), or `failed`, `filtered`, `dropped`, `unmapped` and
-    `lossy` (of a replay). `event` is the name of the event, or its type. For `changed`, `path` is the place in the payload, with `*` for the index in a list,
-    and `before` and `after` are JSON types, `nothing` for a member that is not there; otherwise they are the errors,
-    with `…` for numbers and quoted texts.
+    `lossy` (of a replay). For `changed`, `path` is the place in the payload, with `*` for the index in a list, and
+    `before` and `after` are JSON types, `nothing` for a member that is not there; otherwise they are the errors, with
+    `…` for numbers and quoted texts. A value that was another in each run and is now the same is `varying` and `fixed`.
+    `events` counts them by name (or type); behind the first thousand names stands `…`. `numbers` is for a number that
+    has become another.
     """
 
     destination: str
     kind: str
-    event: str
     path: str
     before: str
     after: str
     count: int = 0
+    events: dict[str, int] = {}
     examples: list[Example] = []
+    numbers: Numbers | None = None
 
     @property
-    def key(self) -> tuple[str, str, str, str, str, str]:
-        return (self.destination, self.kind, self.event, self.path, self.before, self.after)
+    def key(self) -> tuple[str, str, str, str, str]:
+        return (self.destination, self.kind, self.path, self.before, self.after)
 
-    def add(self, example: Example) -> None:
+    @property
+    def event(self) -> str:
+        """The name of its events, or how many names they have."""
+        return next(iter(self.events)) if len(self.events) == 1 else f"{len(self.events):,} names"
+
+    def add(self, event: str, example: Example) -> None:
+        """One more event, with its name."""
         self.count += 1
+        self._count(event, 1)
         if len(self.examples) < EXAMPLES:
             self.examples = [*self.examples, example]
+
+    def merge(self, other: Group) -> None:
+        """Take in the same group of a later part."""
+        self.count += other.count
+        for event, count in other.events.items():
+            self._count(event, count)
+        self.examples = [*self.examples, *other.examples][:EXAMPLES]
+        if other.numbers is not None:
+            self.numbers = self.numbers or Numbers()
+            self.numbers.add(other.numbers)
+
+    def measure(self, before: float, after: float) -> None:
+        """One more number that has become another."""
+        try:
+            old, new = float(before), float(after)
+        except OverflowError:  # JSON has no bounds for whole numbers
+            return
+        difference = new - old
+        self.numbers = self.numbers or Numbers()
+        self.numbers.add(Numbers(1, [old] * 3, [new] * 3, [difference] * 3, {_relative(old, difference): 1}))
+
+    def _count(self, event: str, count: int) -> None:
+        name = event if event in self.events or len(self.events) < _MOST_NAMES else "…"
+        self.events[name] = self.events.get(name, 0) + count
+
+
+def _merge(mine: list[float], more: list[float]) -> list[float]:
+    if not mine or not more:
+        return mine or more
+    return [min(mine[0], more[0]), mine[1] + more[1], max(mine[2], more[2])]
+
+
+def _relative(before: float, difference: float) -> str:
+    share = abs(difference / before) if before else float("inf")
+    step = next((name for name, most in _STEPS.items() if share <= most), "more")
+    return f"-{step}" if difference < 0 else step
 
 
 class Tally(msgspec.Struct):
@@ -88,9 +158,9 @@ class Sum:
         of = self.tally.counts.setdefault(destination, {})
         of[what] = of.get(what, 0) + 1
 
-    def group(self, destination: str, kind: str, event: str, path: str, before: str, after: str) -> Group | None:
+    def group(self, destination: str, kind: str, path: str, before: str, after: str) -> Group | None:
         """The group with this key, a new one if need be; None where there are too many already."""
-        key = (destination, kind, event, path, before, after)
+        key = (destination, kind, path, before, after)
         group = self._groups.get(key)
         if group is None:
             if len(self._groups) >= _MOST_GROUPS:
@@ -113,8 +183,7 @@ class Sum:
         for group in tally.groups:
             own = self.group(*group.key)
             if own is not None:
-                own.count += group.count
-                own.examples = [*own.examples, *group.examples][:EXAMPLES]
+                own.merge(group)
 
     def finish(self) -> Tally:
         """The sum, with its groups, the largest first."""

@@ -1,0 +1,142 @@
+"""What is different between two JSON values, with lists aligned: what was put first moves nothing else.
+
+>>> before, after = [{"sku": "a", "n": 1}, {"sku": "b"}], [{"sku": "c"}, {"sku": "a", "n": 2}, {"sku": "b"}]
+>>> for change in aligned_changes(before, after): print(change)
+~ 0.n: 1 -> 2
++ 0: {"sku": "c"}
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from svctoolkit.json_types import Json
+from svctoolkit.replay.records.json_text import encode
+from svctoolkit.results import ABSENT
+from svctoolkit.results.changes import Change, below
+
+#: Members that say what an element of a list is.
+_IDENTITIES = (
+    "id", "messageId", "sku", "product_id", "productId", "item_id", "$insert_id", "key", "code", "name", "email",
+)  # fmt: skip
+_LIKE = 0.3  # of two elements, from which on they are one that has changed
+_NEAR = 0.3  # what the same place adds to that
+_MOST_PAIRS = 2500  # that are looked at for likeness
+#: Behind the path of a list whose elements come in another order.
+ORDER = " (order)"
+
+Pairs = list[tuple[int, int]]
+
+
+def aligned_changes(before: Json, after: Json, path: str = "") -> Iterator[Change]:
+    """The differences. `1` is `1.0`, and is not `true`; the order of members does not matter, that of elements does.
+
+    Elements of lists are paired where they are equal, have the same identity, or are alike; an index is that in
+    `before`, of a new element that in `after`. Another order of a list is a change of its own, at the path and `ORDER`.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in [*before, *(key for key in after if key not in before)]:
+            yield from _member(before.get(key, ABSENT), after.get(key, ABSENT), below(path, key))
+    elif isinstance(before, list) and isinstance(after, list):
+        pairs = align(before, after)
+        for i, j in pairs:
+            yield from _member(before[i], after[j], below(path, str(i)))
+        yield from unpaired(before, after, pairs, path)
+    elif before != after or isinstance(before, bool) != isinstance(after, bool):
+        yield Change(path, before, after)
+
+
+def _member(before: Any, after: Any, path: str) -> Iterator[Change]:
+    if before is ABSENT or after is ABSENT:
+        yield Change(path, before, after)
+    elif before != after or repr(before) != repr(after):
+        yield from aligned_changes(before, after, path)
+
+
+def unpaired(before: Sequence[Any], after: Sequence[Any], pairs: Pairs, path: str) -> Iterator[Change]:
+    """Elements that one list has alone, and whether those of both are in another order."""
+    left, right = {i for i, _ in pairs}, {j for _, j in pairs}
+    yield from (Change(below(path, str(i)), item, ABSENT) for i, item in enumerate(before) if i not in left)
+    yield from (Change(below(path, str(j)), ABSENT, item) for j, item in enumerate(after) if j not in right)
+    places = [j for _, j in pairs]
+    if places != sorted(places):
+        yield Change(path + ORDER, list(before), list(after))
+
+
+def align(before: Sequence[Any], after: Sequence[Any]) -> Pairs:
+    """Which elements of two lists are the same one, by their places, in the order of `before`."""
+    pairs = _equal(before, after)
+    for find in (_same_identity, _alike):
+        left, right = {i for i, _ in pairs}, {j for _, j in pairs}
+        own = [i for i in range(len(before)) if i not in left]
+        others = [j for j in range(len(after)) if j not in right]
+        if not own or not others:
+            break
+        pairs += find(before, after, own, others)
+    return sorted(pairs)
+
+
+def _equal(before: Sequence[Any], after: Sequence[Any]) -> Pairs:
+    """Equal elements; those at the same place first, so that nothing that stays where it is seems to move."""
+    old, new = [encode(item)[0] for item in before], [encode(item)[0] for item in after]
+    pairs = [(i, i) for i, (a, b) in enumerate(zip(old, new, strict=False)) if a == b]
+    fixed = {i for i, _ in pairs}
+    waiting: dict[bytes, deque[int]] = defaultdict(deque)
+    for j, text in enumerate(new):
+        if j not in fixed:
+            waiting[text].append(j)
+    for i, text in enumerate(old):
+        if i not in fixed and waiting.get(text):
+            pairs.append((i, waiting[text].popleft()))
+    return pairs
+
+
+def _same_identity(before: Sequence[Any], after: Sequence[Any], own: list[int], others: list[int]) -> Pairs:
+    waiting: dict[Any, deque[int]] = defaultdict(deque)
+    for j in others:
+        for identity in _identities(after[j]):
+            waiting[identity].append(j)
+    taken: set[int] = set()
+    pairs: Pairs = []
+    for i in own:
+        free = (j for identity in _identities(before[i]) for j in waiting.get(identity, ()) if j not in taken)
+        found = next(free, None)
+        if found is not None:
+            taken.add(found)
+            pairs.append((i, found))
+    return pairs
+
+
+def _identities(item: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(item, dict):
+        for name in _IDENTITIES:
+            value = item.get(name)
+            if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+                yield name, str(value)
+
+
+def _alike(before: Sequence[Any], after: Sequence[Any], own: list[int], others: list[int]) -> Pairs:
+    if len(own) * len(others) > _MOST_PAIRS:
+        return [(i, i) for i in sorted({*own} & {*others})]
+    scores = ((_likeness(before[i], after[j]) + (_NEAR if i == j else 0.0), i, j) for i in own for j in others)
+    ranked = sorted((-score, abs(i - j), i, j) for score, i, j in scores if score >= _LIKE)
+    left, right, pairs = set[int](), set[int](), list[tuple[int, int]]()
+    for _, _, i, j in ranked:
+        if i not in left and j not in right:
+            left.add(i)
+            right.add(j)
+            pairs.append((i, j))
+    return pairs
+
+
+def _likeness(one: Any, other: Any) -> float:
+    """0 for what has nothing in common, 1 for what is equal."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        if not one and not other:
+            return 1.0
+        common = [key for key in one if key in other]
+        equal: float = sum(one[key] == other[key] for key in common)
+        return (equal + 0.5 * (len(common) - equal)) * 2 / (len(one) + len(other))
+    return 0.2 if type(one) is type(other) else 0.0
