@@ -1,51 +1,75 @@
-"""`svctoolkit docs`: the pages of the documentation that come with the package."""
+"""`svctoolkit docs`: the documentation that comes with the package, in a browser or in the terminal."""
 
 from __future__ import annotations
 
 import argparse
-from importlib.resources import files
+import sys
 from pathlib import Path
 
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.errors import UnknownName
+from svctoolkit.errors import ToolkitError, UnknownName, UsageError
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("page", nargs="?", metavar="PAGE", help="a page, such as suites or sdk/values")
-
-
-def _pages() -> dict[str, Path]:
-    """The pages by name: `suites`, `sdk/values`."""
-    folder = Path(str(files("svctoolkit") / "docs"))
-    return {file.relative_to(folder).with_suffix("").as_posix(): file for file in sorted(folder.rglob("*.md"))}
-
-
-def _title(page: Path) -> str:
-    with page.open(encoding="utf-8") as file:
-        return file.readline().lstrip("# ").strip()
+    parser.add_argument("page", nargs="?", metavar="PAGE", help="print a page, such as suites or sdk/values")
+    parser.add_argument("--site", metavar="DIR", help="write the whole site to a folder, for a browser or a web server")
+    parser.add_argument("--no-open", action="store_true", help="only list the pages")
 
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
+    from svctoolkit.cli._site import DOCS, titles
 
-    pages = _pages()
-    if args.page is None:
-        width = max(map(len, pages))
-        _terminal.out("\n".join(f"{name:<{width}}  {_title(page)}" for name, page in pages.items()))
+    if args.page is not None and args.site is not None:
+        raise UsageError("--site writes all pages: give it without one")
+    pages = titles()
+    if args.page is not None:
+        name = args.page.removesuffix(".md")
+        if name not in pages:
+            raise UnknownName("page", name, pages)
+        _terminal.out((DOCS / f"{name}.md").read_text(encoding="utf-8").rstrip())
         return Exit.OK
-    name = args.page.removesuffix(".md")
-    if name not in pages:
-        raise UnknownName("page", name, pages)
-    _terminal.out(pages[name].read_text(encoding="utf-8").rstrip())
+    if args.site is not None:
+        _terminal.out(f"wrote {_write(Path(args.site))}")
+        return Exit.OK
+    width = max(map(len, pages))
+    _terminal.out("\n".join(f"{name:<{width}}  {title}" for name, title in pages.items()))
+    if not args.no_open and sys.stdout is not None and sys.stdout.isatty():
+        _open()
     return Exit.OK
 
 
+def _write(folder: Path) -> Path:
+    from svctoolkit.cli._main import COMMANDS
+    from svctoolkit.cli._site import write
+
+    try:
+        return write(folder, COMMANDS)
+    except OSError as error:
+        raise ToolkitError(f"cannot write the site to {folder}: {error.strerror}") from error
+
+
+def _open() -> None:
+    import webbrowser
+
+    import platformdirs
+
+    from svctoolkit import __version__
+    from svctoolkit.cli import _terminal
+
+    page = _write(Path(platformdirs.user_cache_dir("svctoolkit")) / "docs" / __version__).resolve().as_uri()
+    opened = webbrowser.open(page)
+    _terminal.out(f"\n{'opened' if opened else 'no browser opened; the pages are at'} {page}")
+
+
 command = Command(
-    help="list the pages of the documentation, or print one",
+    help="open the documentation in a browser, or print a page",
     description="""
-        The documentation comes with the package, as Markdown. Without a name the pages are listed.
+        The documentation comes with the package and needs no network. On a terminal the pages open in the browser, with
+        references of commands, keys, matchers and the Python API as they are installed here; with a name one page is
+        printed as Markdown.
     """,
-    examples=("svctoolkit docs", "svctoolkit docs lineage", "svctoolkit docs sdk/values | less"),
+    examples=("svctoolkit docs", "svctoolkit docs lineage", "svctoolkit docs --site public"),
     add_arguments=_add_arguments,
     run=_run,
 )

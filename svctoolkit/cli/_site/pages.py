@@ -1,0 +1,53 @@
+"""Which pages there are, and in which order people find them."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+DOCS = Path(str(files("svctoolkit") / "docs"))
+#: `reference/...` are made of what is installed: see `reference`
+NAVIGATION = {
+    "Tutorials": ["index", "first-minute", "import", "notebooks"],
+    "How to": [
+        "transformations",
+        "environments",
+        "destinations",
+        "own-destinations",
+        "data-plane",
+        "test-api",
+        "tracking-plans",
+        "replay",
+        "lineage",
+        "warehouse",
+        "sdk/index",
+        "sdk/servers",
+        "sdk/nothing-is-sent",
+        "sdk/switching",
+    ],
+    "Reference": [
+        "suites",
+        "workspace",
+        "catalogue",
+        "reference/commands",
+        "reference/yaml",
+        "reference/matchers",
+        "reference/python",
+        "sdk/answers",
+        "sdk/values",
+    ],
+    "Explanation": ["architecture", "fidelity", "batches", "security"],
+}
+
+
+def titles() -> dict[str, str]:
+    """The pages that are files, by name (`suites`, `sdk/values`), with their titles."""
+    return {
+        file.relative_to(DOCS).with_suffix("").as_posix(): title(file.read_text("utf-8"))
+        for file in sorted(DOCS.rglob("*.md"))
+    }
+
+
+def title(text: str) -> str:
+    """What a page is called: its first line."""
+    return text.partition("\n")[0].lstrip("# ").strip()
