@@ -66,7 +66,7 @@ class Scan:
             raise GatewayRefusal(*NO_EVENT, position)
         if position in self.problems:
             raise GatewayRefusal(NO_JSON[0], f"{NO_JSON[1]}: {self.problems[position]}", position)
-        if head.ids == ("", "") and (self.kind or head.type) not in _NEEDS_NO_IDENTITY:
+        if not head.has_identity and (self.kind or head.type) not in _NEEDS_NO_IDENTITY:
             raise GatewayRefusal(*NO_IDENTITY, position)
         return head
 

@@ -26,8 +26,8 @@ class Head(msgspec.Struct, gc=False, rename="camel"):
     integrations: Any = None
 
     @property
-    def ids(self) -> tuple[str, str]:
-        return identity(self.user_id), identity(self.anonymous_id)
+    def has_identity(self) -> bool:
+        return bool(identity(self.user_id) or identity(self.anonymous_id))
 
 
 _MEMBERS = Head.__struct_encode_fields__

@@ -222,14 +222,15 @@ def _digest(block: Block, head: Head) -> int:
 
 def _event_row(seq: int, block: Block, head: Head, digest: int, repeats: int | None) -> EventRow:
     members = (head.message_id, head.user_id, head.anonymous_id, head.type, head.event or head.name)
-    message_id, user, anonymous, kind, name = map(_column, members)
+    # Five of them an event, and nearly all are short ASCII.
+    message_id, user, anonymous, kind, name = [
+        value if type(value) is str and len(value) <= _TEXT and value.isascii() else _column(value) for value in members
+    ]
     own = digest if repeats is None else None
     return EventRow(seq, message_id, own, repeats, block.source, block.run, user, anonymous, kind, name, block.at)
 
 
 def _column(value: Any) -> str:
     """A member of an event for looking it up: the start of its text."""
-    if type(value) is str and len(value) <= _TEXT and value.isascii():
-        return value  # five of them an event, and nearly all are like this
     text = value if isinstance(value, str) else "" if value is None else str(value)
     return storable(text[:_TEXT] if len(text) > _TEXT else text)
