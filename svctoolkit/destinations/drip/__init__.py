@@ -1,0 +1,262 @@
+"""Drip: subscribers, their events and their orders.
+
+identify creates or updates a subscriber; with a campaign in the configuration that is a question to Drip, and what is
+sent subscribes the person to the campaign. track sends an event, or, under the names of e-commerce, an order. Without
+`enableUserCreation` Drip is asked first whether it knows the subscriber: events of others are refused.
+https://developer.drip.com/
+
+Decisions. Traits that are null are left out of the custom fields; the service fails on them.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    ANY_ID,
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    Table,
+    converter,
+    custom_traits,
+    event_name,
+    first,
+    in_words,
+    javascript_text,
+    objects,
+    required,
+    trait,
+    value_of,
+    without,
+)
+from svctoolkit.secrets import Secret
+
+_API = "https://api.getdrip.com"
+_EMAIL = re.compile(r"[^\s@/?#%]+@[^\s@/?#%]+\.[^\s@/?#%]+")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
+_FIELD_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+#: A list of seven objects goes through as a custom field, one of eight (127 characters to JavaScript) does not.
+_FIELD_LENGTH = 125
+_KNOWN_TRAITS = frozenset({
+    "address", "anonymousId", "city", "country", "email", "euConsent", "euConsentMessage", "firstName", "first_name",
+    "firstname", "id", "lastName", "last_name", "lastname", "name", "newEmail", "phone", "removeTags", "status", "tags",
+    "userId", "zip",
+})  # fmt: skip
+_KNOWN_PROPERTIES = ("email", "occurred_at", "prospect")
+_ORDER_ACTIONS = {
+    "checkout started": "placed",
+    "order updated": "updated",
+    "order completed": "paid",
+    "order refunded": "refunded",
+    "order cancelled": "canceled",
+}
+
+
+class DripSettings(Settings, frozen=True, kw_only=True):
+    account_id: str
+    api_key: Secret
+    campaign_id: str = ""
+    enable_user_creation: bool = True
+
+
+destination = DestinationType(
+    "Drip",
+    DripSettings,
+    docs="https://developer.drip.com/",
+    quirks=[
+        "The key stands alone in the header for Basic authentication, without the colon after it.",
+        "A time is sent only if it is written with Z; a time with another zone is left out.",
+        "With a campaign, the subscriber is written before anything is delivered, by the mapping.",
+        "Products without a name or a price are left out of an order.",
+    ],
+    answers=[
+        Answer("success", 202, {"request_id": "990c99a7-5cba-42e8-8f36-aec3419186ef"}, at="shopper_activity"),
+        Answer("success", 204, "", at="/events"),
+        Answer("success", 200, {"subscribers": [{"id": "z1", "status": "active"}]}),
+        Answer("bad key", 401, {"errors": [{"code": "authentication_error", "message": "Authentication failed"}]}),
+        Answer("rate limit", 429, {"message": "API rate limit exceeded. Please try again in an hour."}),
+        Answer("invalid field", 422, {"errors": [{"code": "presence_error", "message": "Email is required"}]}),
+    ],
+)
+
+
+@converter
+def words(value: Json) -> str:
+    """A value as text; a list is its elements with commas between."""
+    return in_words(value)
+
+
+@converter
+def address_line(value: Json) -> Json:
+    """An address as one line."""
+    return " ".join(in_words(line) for line in value.values()).strip() if isinstance(value, dict) else value
+
+
+@converter
+def moment(value: Json) -> str:
+    """A time as Drip reads it; anything else is left out, and no later path is asked."""
+    return value if isinstance(value, str) and _MOMENT.fullmatch(value) else ""
+
+
+SUBSCRIBER = Table(
+    {
+        "id": "context.externalId.dripId",
+        "new_email": trait("newEmail"),
+        "phone": words(trait("phone")),
+        "first_name": FIRST_NAME,
+        "last_name": LAST_NAME,
+        "tags": trait("tags"),
+        "remove_tags": trait("removeTags"),
+        "status": trait("status"),
+        "initial_status": trait("initialStatus"),
+        "time_zone": first("context.timeZone", "context.traits.timeZone"),
+        "country": trait("address.country", "country"),
+        "city": trait("address.city", "city"),
+        "zip": trait("zip", "address.zip"),
+        "eu_consent": trait("euConsent"),
+        "eu_consent_message": trait("euConsentMessage"),
+        "ip_address": "context.ip",
+        "address1": address_line(trait("address")),
+        "address2": trait("address2"),
+        "lifetime_value": trait("lifetimeValue"),
+        "prospect": trait("prospect"),
+        "base_lead_score": trait("baseLeadScore"),
+        "custom_fields": trait("customFields"),
+        "email": EMAIL,
+        "user_id": ANY_ID,
+    }
+)
+FULL_NAME = trait("name")
+MEMBERSHIP = Table(
+    {
+        "double_optin": trait("doubleOptin"),
+        "starting_email_index": trait("startingEmailIndex"),
+        "reactivate_if_removed": trait("reactivateIfRemoved"),
+    }
+)
+ACTOR = Table(
+    {"id": "context.externalId.dripId", "email": first("properties.email", "traits.email", "context.traits.email")}
+)
+OCCURRED_AT = moment("properties.occurred_at", "timestamp", "originalTimestamp")
+EVENT = Table({"occurred_at": OCCURRED_AT, "prospect": "properties.prospect", "properties": "properties.customFields"})
+ORDER = Table(
+    {
+        "provider": required("properties.affiliation"),
+        "initial_status": "properties.initial_status",
+        "order_id": required("properties.order_id"),
+        "order_public_id": "properties.order_public_id",
+        "occurred_at": OCCURRED_AT,
+        "grand_total": "properties.total",
+        "total_discounts": "properties.discount",
+        "total_taxes": "properties.tax",
+        "total_fees": "properties.total_fees",
+        "total_shipping": "properties.shipping",
+        "refund_amount": "properties.refund_amount",
+        "currency": "properties.currency",
+        "order_url": "properties.order_url",
+        "billing_address": "properties.billing_address",
+        "shipping_address": "properties.shipping_address",
+    }
+)
+ITEM = Table(
+    {
+        "product_id": "product_id",
+        "product_variant_id": "product_variant_id",
+        "sku": "sku",
+        "name": "name",
+        "brand": "brand",
+        "price": "price",
+        "quantity": "quantity",
+        "product_url": "url",
+        "image_url": "image_url",
+    },
+    of="properties.products",
+)
+
+
+@destination.on("identify")
+def send_subscriber(event: Event, settings: DripSettings, context: Context) -> Payload:
+    """The subscriber; or its subscription to a campaign."""
+    subscriber = {**_full_name(event), **SUBSCRIBER(event)}
+    _check_identity(subscriber, "traits.email")
+    if "custom_fields" not in subscriber and (fields := _custom_fields(event)):
+        subscriber["custom_fields"] = fields
+    if not settings.campaign_id:
+        return _send(settings, "/v2", "/subscribers", {"subscribers": [subscriber]})
+    _ask(settings, context, "POST", "/subscribers", {"subscribers": [subscriber]})
+    identity = {key: subscriber[key] for key in ("id", "email") if key in subscriber}
+    place = f"/campaigns/{settings.campaign_id}/subscribers"
+    return _send(settings, "/v2", place, {"subscribers": [{**MEMBERSHIP(event), **identity}]})
+
+
+@destination.on("track")
+def send_event(event: Event, settings: DripSettings, context: Context) -> Payload:
+    """What a subscriber did; an order, under one of the names for it."""
+    name = event_name(event).strip().lower()
+    actor = ACTOR(event)
+    _check_identity(actor, "properties.email")
+    if not settings.enable_user_creation:
+        _ask(settings, context, "GET", f"/subscribers/{in_words(actor.get('id') or actor['email'])}")
+    action = _ORDER_ACTIONS.get(name)
+    if action:
+        items = _items(event)
+        order = {**ORDER(event), **actor, **({"items": items} if items else {}), "action": action}
+        return _send(settings, "/v3", "/shopper_activity/order", order)
+    body = EVENT(event)
+    rest = without(event.properties, _KNOWN_PROPERTIES)
+    if "properties" not in body and rest:
+        body["properties"] = rest
+    return _send(settings, "/v2", "/events", {"events": [{**body, "action": name, **actor}]})
+
+
+def _check_identity(person: Mapping[str, Any], field: str) -> None:
+    email = person.get("email")
+    if not person.get("id") and not (isinstance(email, str) and _EMAIL.fullmatch(email)):
+        raise MappingError(f"{field}: Drip needs an e-mail address, or dripId among the external IDs", field=field)
+
+
+def _full_name(event: Event) -> dict[str, str]:
+    """First and last word of the name."""
+    name = value_of(event, FULL_NAME)
+    words = name.split() if isinstance(name, str) else []
+    return dict(zip(("first_name", "last_name"), words if len(words) < 2 else (words[0], words[-1]), strict=False))
+
+
+def _custom_fields(event: Event) -> dict[str, Any]:
+    """The other traits, as far as their names and lengths are those of custom fields."""
+    traits = custom_traits(event, _KNOWN_TRAITS) or {}
+    return {key: value for key, value in traits.items() if value is not None and _is_field(key, value)}
+
+
+def _is_field(name: str, value: Json) -> bool:
+    return _FIELD_NAME.fullmatch(name) is not None and len(javascript_text(value)) <= _FIELD_LENGTH
+
+
+def _items(event: Event) -> list[dict[str, Any]]:
+    items = [ITEM(product) for product in objects(event.properties.get("products"))]
+    return [item for item in items if "name" in item and "price" in item]
+
+
+def _ask(
+    settings: DripSettings, context: Context, method: str, place: str, body: Mapping[str, Any] | None = None
+) -> None:
+    url = f"{_API}/v2/{settings.account_id}{place}"
+    context.ask({"method": method, "url": url, "headers": _headers(settings), "body": body})
+
+
+def _headers(settings: DripSettings) -> dict[str, str]:
+    key = b64encode(settings.api_key.reveal().encode()).decode()
+    return {"Authorization": f"Basic {key}", "Content-Type": "application/json"}
+
+
+def _send(settings: DripSettings, version: str, place: str, body: Mapping[str, Any]) -> Payload:
+    endpoint = f"{_API}{version}/{settings.account_id}{place}"
+    return Payload(endpoint=endpoint, headers=_headers(settings), json=body)
