@@ -1,0 +1,211 @@
+"""Ortto: people and their activities.
+
+identify writes a person, track an activity of the name that the configuration gives the event. People are merged by
+user ID, then by e-mail address. Person attributes and properties of activities are those that the configuration names.
+https://help.ortto.com/developer/latest/api-reference/person/merge.html
+
+Decisions. Fields of other kinds than text, longText and email were never observed: they have the prefixes of Ortto's
+documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    EMAIL,
+    FIRST_NAME,
+    LAST_NAME,
+    PHONE,
+    USER_ID,
+    Table,
+    as_it_is,
+    as_object,
+    converter,
+    event_name,
+    first,
+    not_null,
+    trait,
+)
+from svctoolkit.secrets import Secret
+
+_HOSTS = {"au": "https://api.au.ap3api.com", "eu": "https://api.eu.ap3api.com", "other": "https://api.ap3api.com"}
+_DAY = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
+#: Ortto's prefixes for the kinds of fields that are no texts.
+_PREFIXES = {
+    "longText": "txt",
+    "number": "int",
+    "integer": "int",
+    "decimal": "int",
+    "currency": "int",
+    "boolean": "bol",
+    "date": "dtz",
+    "timeAndDate": "tme",
+    "phone": "phn",
+    "link": "lnk",
+    "object": "obj",
+    "singleSelect": "sst",
+    "multiSelect": "mst",
+}
+
+
+class AttributeRow(msgspec.Struct, frozen=True, rename="camel"):
+    """A trait, and the person's attribute that it becomes."""
+
+    rudder_traits: str = ""
+    ortto_attribute: str = ""
+    type: str = ""
+
+
+class PropertyRow(msgspec.Struct, frozen=True, rename="camel"):
+    """A property of an event, and the activity's attribute that it becomes."""
+
+    rudder_property: str = ""
+    ortto_property: str = ""
+    type: str = ""
+
+
+class EventRow(msgspec.Struct, frozen=True, rename="camel"):
+    """An event's name here and in Ortto, and its properties."""
+
+    rs_event_name: str = ""
+    ortto_event_name: str = ""
+    event_properties: tuple[PropertyRow, ...] = ()
+
+
+class OrttoSettings(Settings, frozen=True, kw_only=True):
+    private_api_key: Secret
+    instance_region: Literal["au", "eu", "other"]
+    ortto_person_attributes: tuple[AttributeRow, ...] = ()
+    ortto_events_mapping: tuple[EventRow, ...] = ()
+
+
+destination = DestinationType(
+    "Ortto",
+    OrttoSettings,
+    docs="https://help.ortto.com/developer/latest/api-reference/person/merge.html",
+    quirks=[
+        "Country and region are traits; those of an address are not sent.",
+        "A birthday is a day (2020-05-26); anything else is left out.",
+        "Person attributes come from the traits of the event's context only.",
+        "Nothing shares a request: every event is a batch of one.",
+    ],
+    merges=[Merge("people", limit=1), Merge("activities", limit=1)],
+    answers=[
+        Answer("success", 200, {"people": [{"person_id": "1", "status": "merged"}]}),
+        Answer("bad key", 403, {"request_id": "1", "code": 403, "error": "Forbidden"}),
+        Answer("rate limit", 429, {"request_id": "1", "code": 429, "error": "Too Many Requests"}),
+        Answer("invalid field", 400, {"request_id": "1", "code": 400, "error": "Invalid request"}),
+    ],
+)
+
+
+@converter
+def day(value: Json) -> dict[str, int] | None:
+    """A day as Ortto has it; anything else is left out."""
+    match = _DAY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    year, month, day_of_month = map(int, match.groups())
+    return {"year": year, "month": month, "day": day_of_month}
+
+
+PERSON = Table(
+    {
+        "str::first": as_it_is(FIRST_NAME),
+        "str::last": as_it_is(LAST_NAME),
+        "str::email": as_it_is(EMAIL),
+        "str::postal": as_it_is(
+            trait(
+                *("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode"),
+                *("address.zip", "address.zipcode", "address.zip_code", "address.zipCode"),
+                *("address.postalcode", "address.postal_code", "address.postalCode"),
+            )
+        ),
+        "dtz::b": day(trait("birthday")),
+        "str::ei": as_it_is(USER_ID),
+        "str::language": first("context.traits.language", "context.locale"),
+        "bol::gdpr": "context.traits.gdpr",
+    }
+)
+PLACES = Table(
+    {
+        "geo::city": as_it_is(trait("address.city")),
+        "geo::country": as_it_is(trait("country")),
+        "geo::region": as_it_is(trait("region")),
+    }
+)
+TELEPHONE = Table({"n": not_null(PHONE)})
+CONSENT = Table({"bol::p": "context.traits.emailConsent", "bol::sp": "context.traits.smsConsent"})
+TAGS = Table(
+    {
+        "tags": as_it_is(first("context.traits.tags", "traits.tags")),
+        "unset_tags": as_it_is(first("context.traits.unset_tags", "traits.unset_tags")),
+    }
+)
+LOCATION = Table({"source_ip": "context.ip"})
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: OrttoSettings) -> Payload:
+    """A person, with its tags."""
+    person = {"fields": {**_fields(event, settings), **CONSENT(event)}, **TAGS(event)}
+    return _send(settings, "/v1/person/merge", {"people": [person]})
+
+
+@destination.on("track")
+def send_activity(event: Event, settings: OrttoSettings) -> Payload:
+    """An activity, and the person as the event has it."""
+    name = event_name(event)
+    row = next((row for row in settings.ortto_events_mapping if row.rs_event_name == name), None)
+    if row is None:
+        raise MappingError(f"event: orttoEventsMapping has no row for {name!r}", field="event")
+    fields = [(entry.rudder_property, entry.ortto_property, entry.type) for entry in row.event_properties]
+    activity = {
+        "fields": _fields(event, settings),
+        "activity_id": f"act:cm:{_field_name(row.ortto_event_name)}",
+        "attributes": _chosen(event.properties, fields),
+        "location": LOCATION(event),
+    }
+    return _send(settings, "/v1/activities/create", {"activities": [activity]})
+
+
+def _fields(event: Event, settings: OrttoSettings) -> dict[str, Any]:
+    person, places, phone = PERSON(event), PLACES(event), TELEPHONE(event)
+    if "str::ei" not in person and "str::email" not in person:
+        raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
+    for place in ("geo::city", "geo::country", "geo::region"):
+        person[place] = {"name": places[place]} if place in places else {}
+    if phone:
+        person["phn::phone"] = phone
+    rows = [(row.rudder_traits, row.ortto_attribute, row.type) for row in settings.ortto_person_attributes]
+    return {**person, **_chosen(as_object(event.context.get("traits")), rows)}
+
+
+def _chosen(values: Mapping[str, Json], rows: list[tuple[str, str, str]]) -> dict[str, Any]:
+    """Those of the values that rows name, under the names and kinds of the rows."""
+    return {
+        f"{_PREFIXES.get(kind, 'str')}:cm:{_field_name(name)}": values[key]
+        for key, name, kind in rows
+        if values.get(key) is not None
+    }
+
+
+def _field_name(name: str) -> str:
+    return re.sub(r"\s", "-", name.strip().lower())
+
+
+def _send(settings: OrttoSettings, place: str, body: dict[str, Any]) -> Payload:
+    return Payload(
+        endpoint=_HOSTS[settings.instance_region] + place,
+        headers={"X-Api-Key": settings.private_api_key.reveal(), "Content-Type": "application/json"},
+        json={**body, "merge_by": ["str::ei", "str::email"]},
+    )
