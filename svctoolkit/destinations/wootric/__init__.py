@@ -1,0 +1,191 @@
+"""InMoment, formerly Wootric: end users, and their answers to surveys.
+
+identify creates an end user, or updates the one that Wootric knows by `wootricEndUserId` among the external IDs or by
+user ID. track records a response to a survey or a declined one, as the event's options say (`eventType`:
+`create response` or `create decline`). Wootric gives the token for all requests when it is asked with the account's
+password.
+https://docs.wootric.com/api/
+
+Decisions. Without a token an event is refused. The golden cases keep a token of earlier cases, and what was observed is
+sent with the text `undefined` in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    EMAIL,
+    IP,
+    PHONE,
+    TIME,
+    USER_ID,
+    Table,
+    as_object,
+    converter,
+    first,
+    in_words,
+    javascript_text,
+    leading_number,
+    lenient_seconds,
+    required,
+    trait,
+    value_of,
+    without,
+)
+from svctoolkit.secrets import Secret
+
+_API = "https://api.wootric.com"
+_KNOWN_TRAITS = ("email", "phone", "createdAt", "userId", "id", "anonymousId")
+
+
+class WootricSettings(Settings, frozen=True, kw_only=True):
+    username: str
+    password: Secret
+    account_token: Secret
+
+
+destination = DestinationType(
+    "InMoment(formerly Wootric)",
+    WootricSettings,
+    docs="https://docs.wootric.com/api/",
+    names=("Wootric",),
+    quirks=[
+        "Properties of end users are texts, as JavaScript makes them: null is sent as the text null, and an object as "
+        "[object Object].",
+        "A user ID that is a number counts as none.",
+    ],
+    answers=[
+        Answer("success", 201, {"id": 486438462, "score": 7}, at="/responses"),
+        Answer("success", 200, {"id": 486438462}),
+        Answer("bad key", 401, {"type": "error_list", "errors": [{"status": "unauthorized"}]}),
+        Answer("rate limit", 429, {"type": "error_list", "errors": [{"status": "too_many_requests"}]}),
+        Answer("invalid field", 422, {"type": "error_list", "errors": [{"status": "invalid", "field": "score"}]}),
+    ],
+)
+
+
+@converter
+def words(value: Json) -> str:
+    """A value as text; a list is its elements with commas between."""
+    return in_words(value)
+
+
+@converter
+def epoch(value: Json) -> Json:
+    """A time as the text of its seconds since 1970; anything else is left out. A boolean gives a number."""
+    seconds = lenient_seconds.of(value)
+    return seconds if isinstance(value, bool) else in_words(seconds)
+
+
+USER = Table(
+    {
+        "email": EMAIL,
+        "phone_number": words(PHONE),
+        "last_surveyed": epoch(TIME),
+        "external_created_at": epoch(trait("createdAt")),
+    }
+)
+END_USER_ID = "context.externalId.wootricEndUserId"
+ORIGIN = first("context.page.url", "properties.url")
+RESPONSE = Table(
+    {
+        "score": required("properties.feedbackScore"),
+        "ip_address": required(IP),
+        "origin_url": required(ORIGIN),
+        "text": "properties.feedbackText",
+        "created_at": epoch(trait("createdAt")),
+    }
+)
+DECLINE = Table({"origin_url": ORIGIN, "created_at": epoch(trait("createdAt"))})
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: WootricSettings, context: Context) -> Payload:
+    """An end user, created or updated."""
+    headers = _headers(settings, context)
+    known = _known_user(event, headers, context)
+    form = USER(event)
+    if known:
+        form.update(_properties(event, known, "properties"))
+        return _send(headers, f"/{known['id']}", form, "PUT")
+    if "email" not in form and "phone_number" not in form:
+        raise MappingError("needs a value at traits.email or traits.phone", field="traits.email or traits.phone")
+    return _send(headers, "", {**form, "external_id": value_of(event, USER_ID), **_properties(event, {}, "properties")})
+
+
+@destination.on("track")
+def send_answer(event: Event, settings: WootricSettings, context: Context) -> Payload:
+    """What an end user answered to a survey, or that there was no answer."""
+    kind = destination.options(event).get("eventType")
+    action = kind.lower() if isinstance(kind, str) else ""
+    if action not in ("create response", "create decline"):
+        raise MappingError(
+            "integrations: Wootric needs an eventType, create response or create decline", field="integrations"
+        )
+    headers = _headers(settings, context)
+    known = _known_user(event, headers, context)
+    if not known:
+        raise MappingError("userId: Wootric knows no such end user", field="userId")
+    if action == "create decline":
+        form = {**DECLINE(event), **_properties(event, known, "end_user[properties]")}
+        return _send(headers, f"/{known['id']}/declines", form)
+    response = RESPONSE(event)
+    _check_score(response["score"])
+    form = {**response, **_properties(event, known, "end_user[properties]")}
+    return _send(headers, f"/{known['id']}/responses", form)
+
+
+def _check_score(score: Json) -> None:
+    number = int(score) if isinstance(score, bool) else leading_number(score)
+    if number is None or not 0 <= number <= 10:
+        raise MappingError("properties.feedbackScore: expected a number from 0 to 10", field="properties.feedbackScore")
+
+
+def _properties(event: Event, known: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Those that the end user has, and the event's traits over them; none for an event without traits."""
+    traits = without(event.traits, _KNOWN_TRAITS)
+    properties = {**as_object(known.get("properties")), **traits} if traits else {}
+    return {f"{name}[{key}]": javascript_text(value) for key, value in properties.items()}
+
+
+def _known_user(event: Event, headers: Mapping[str, str], context: Context) -> Mapping[str, Any]:
+    """The end user as Wootric has it; empty when it knows none."""
+    for place in _places(event):
+        answer = context.ask({"method": "GET", "url": _API + place, "headers": headers}, may_miss=True)
+        user = as_object(answer)
+        return user if user.get("id") else {}
+    raise MappingError("needs a value at userId or wootricEndUserId among the external IDs", field="userId")
+
+
+def _places(event: Event) -> Iterator[str]:
+    """Where to ask for the end user."""
+    own, user_id = value_of(event, END_USER_ID), value_of(event, USER_ID)
+    if isinstance(own, str):
+        yield f"/v1/end_users/{quote(own)}"
+    elif user_id and not isinstance(user_id, int | float):
+        yield f"/v1/end_users/{quote(in_words(user_id), safe='@,')}?lookup_by_external_id=true"
+
+
+def _headers(settings: WootricSettings, context: Context) -> dict[str, str]:
+    """With the token that Wootric gives for the account's password."""
+    request = {
+        "method": "POST",
+        "url": f"{_API}/oauth/token?account_token={quote(settings.account_token.reveal())}",
+        "headers": {"Content-Type": "application/x-www-form-urlencoded"},
+        "body": f"grant_type=password&username={quote(settings.username)}&password={quote(settings.password.reveal())}",
+    }
+    token = as_object(context.ask(request)).get("access_token")
+    if not isinstance(token, str) or not token:
+        raise MappingError("Wootric gives no access token for this username, password and accountToken")
+    return {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Bearer {token}"}
+
+
+def _send(headers: Mapping[str, str], place: str, form: Mapping[str, Any], method: Method = "POST") -> Payload:
+    return Payload(endpoint=f"{_API}/v1/end_users{place}", method=method, headers=headers, form=form)
