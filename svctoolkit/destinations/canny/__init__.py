@@ -1,0 +1,135 @@
+"""Canny: users, their posts and their votes.
+
+identify creates or updates a user. track writes a post or a vote, as the configuration says for the event's name; its
+author is `cannyUserId` among the external IDs, else the user whom Canny finds by e-mail address or user ID.
+https://developers.canny.io/api-reference
+
+Decisions. An event that the configuration maps to anything but createPost and createVote is refused; the service sends
+an empty request. A vote was never observed: it has the members of Canny's documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    EMAIL,
+    TIME,
+    USER_ID,
+    Table,
+    as_object,
+    event_name,
+    first,
+    in_words,
+    required,
+    trait,
+    value_of,
+    without,
+)
+from svctoolkit.secrets import Secret
+
+_API = "https://canny.io/api/v1"
+_KNOWN_TRAITS = ("name", "email", "avatar", "avatarURL", "avatar_URL", "companies")
+
+
+class CannySettings(Settings, frozen=True, kw_only=True):
+    api_key: Secret
+    events_to_events: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "Canny",
+    CannySettings,
+    docs="https://developers.canny.io/api-reference",
+    quirks=["Users have the time of the event as the time when they were created."],
+    answers=[
+        Answer("success", 200, {"id": "553c3ef8b8cdcd1501ba1234"}),
+        Answer("bad key", 401, {"error": "invalid api key"}),
+        Answer("rate limit", 429, {"error": "too many requests"}),
+        Answer("invalid field", 400, {"error": "invalid boardID"}),
+    ],
+)
+
+USER = Table(
+    {
+        "userID": required(USER_ID),
+        "email": EMAIL,
+        "name": required(trait("name")),
+        "created": TIME,
+        "avatarURL": first(trait("avatar"), trait("avatarURL"), trait("avatar_URL")),
+        "companies": trait("companies"),
+    }
+)
+AUTHOR = "context.externalId.cannyUserId"
+POST = Table(
+    {
+        "boardID": required(first("properties.boardID", "properties.boardId", "properties.board.id")),
+        "byID": first("properties.byID", "properties.byId", "properties.by.id"),
+        "categoryID": first("properties.categoryID", "properties.categoryId", "properties.category.id"),
+        "customFields": "properties.customFields",
+        "details": required("properties.details"),
+        "eta": "properties.eta",
+        "etaPublic": "properties.etaPublic",
+        "title": required("properties.title"),
+        "imageURLs": "properties.imageURLs",
+    }
+)
+VOTE = Table({"postID": required(first("properties.postID", "properties.postId", "properties.post.id"))})
+#: What events become: where it is sent, its table, and the member for the person.
+_ACTIONS = {"createPost": ("/posts/create", POST, "authorID"), "createVote": ("/votes/create", VOTE, "voterID")}
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: CannySettings) -> Payload:
+    """A user, with the other traits as custom fields."""
+    body = {**USER(event), "customFields": without(event.traits, _KNOWN_TRAITS)}
+    return _send(settings, "/users/create_or_update", body)
+
+
+@destination.on("track")
+def send_actions(event: Event, settings: CannySettings, context: Context) -> Iterator[Payload]:
+    """A post or a vote, or both."""
+    name = event_name(event).strip().lower()
+    actions = dict.fromkeys(row.to for row in settings.events_to_events if row.from_.strip().lower() == name)
+    if not actions:
+        raise MappingError(f"event: eventsToEvents has no row for {name!r}", field="event")
+    for action in actions:
+        if action not in _ACTIONS:
+            raise MappingError(f"eventsToEvents: expected createPost or createVote, got {action!r}", field="event")
+        place, table, person = _ACTIONS[action]
+        body = table(event)
+        yield _send(settings, place, {**body, person: _user_id(event, settings, context)})
+
+
+def _user_id(event: Event, settings: CannySettings, context: Context) -> Json:
+    """Canny's ID of the person."""
+    own = value_of(event, AUTHOR)
+    if own is not None:
+        return own
+    email, user_id = value_of(event, EMAIL), value_of(event, USER_ID)
+    if not email and not user_id:
+        raise MappingError("needs a value at traits.email or userId", field="traits.email or userId")
+    known = {"email": in_words(email)} if email else {"userID": in_words(user_id)}
+    request = {
+        "method": "POST",
+        "url": f"{_API}/users/retrieve",
+        "headers": {"Content-Type": "application/x-www-form-urlencoded"},
+        "body": urlencode({"apiKey": settings.api_key.reveal(), **known}),
+    }
+    answer = as_object(context.ask(request))
+    user = as_object(answer.get("data", answer))
+    if not user.get("id"):
+        raise MappingError("Canny has no such user", field=next(iter(known)))
+    return user["id"]
+
+
+def _send(settings: CannySettings, place: str, body: Mapping[str, Any]) -> Payload:
+    key = settings.api_key.reveal()
+    headers = {"Content-Type": "application/json", "Authorization": f"Basic {key}"}
+    return Payload(endpoint=_API + place, headers=headers, json={**body, "apiKey": key})
