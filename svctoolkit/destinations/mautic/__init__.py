@@ -1,0 +1,217 @@
+"""Mautic: contacts, and the segments, companies and campaigns that they belong to.
+
+identify creates a contact, or updates the one with the ID `mauticContactId` among the external IDs, or the one that
+Mautic finds by the look-up field. group adds such a contact to the segment, company or campaign of the group ID, or
+removes it (`operation` among the traits); `type` says which of them it is.
+https://developer.mautic.org/#rest-api
+
+Decisions. Without the name of its server an event is refused; the service sends it to `.mautic.net`. Of the choices
+that Mautic's fields have one each was observed: the others are those of Mautic's own contact form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+from urllib.parse import quote
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    EMAIL,
+    EMAIL_OR_EXTERNAL_ID,
+    FIRST_NAME,
+    LAST_NAME,
+    PHONE,
+    TIME,
+    Table,
+    as_object,
+    basic_auth,
+    converter,
+    in_words,
+    trait,
+    value_of,
+)
+from svctoolkit.secrets import Secret
+
+_EMAIL = re.compile(r"[^\s@<>(),;:\"\[\]\\]+@[^\s@]+\.[^\s@.]{2,}")
+_PHONE = re.compile(r"[1-9][0-9]{9,14}", re.ASCII)
+_LINE = 64
+_CHOICES = {
+    "title": ("mr", "mrs", "miss"),
+    "haspurchased": ("yes", "no"),
+    "role": ("individual contributor", "manager", "director", "vp", "c level"),
+    "subscription_status": ("new", "existing"),
+    "prospect_or_customer": ("prospect", "customer"),
+}
+_GROUPS = ("segments", "companies", "campaigns")
+
+
+class MauticSettings(Settings, frozen=True, kw_only=True):
+    user_name: str
+    password: Secret
+    sub_domain_name: str = ""
+    domain_name: str = ""
+    domain_method: Literal["subDomainNameOption", "domainNameOption"] = "subDomainNameOption"
+    look_up_field: str
+
+    def __post_init__(self) -> None:
+        if not self.server:
+            raise ValueError("subDomainName or domainName: is required, as domainMethod says")
+
+    @property
+    def server(self) -> str:
+        """Where the account is; empty when it is not known."""
+        if self.domain_method == "domainNameOption":
+            return self.domain_name
+        return f"https://{self.sub_domain_name}.mautic.net" if self.sub_domain_name else ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of every request."""
+        key = basic_auth(self.user_name, self.password.reveal())
+        return {"Content-Type": "application/json", "Authorization": key}
+
+
+destination = DestinationType(
+    "Mautic",
+    MauticSettings,
+    docs="https://developer.mautic.org/#rest-api",
+    quirks=[
+        "An address is cut into two lines of 64 characters, unless it has addressLine1 and addressLine2.",
+        "A contact without an e-mail address is looked for by the first external ID, where the look-up field is email.",
+    ],
+    answers=[
+        Answer("success", 200, {"success": 1}, at="/contact/"),
+        Answer("success", 201, {"contact": {"id": 247}}),
+        Answer("bad key", 401, {"errors": [{"code": 401, "message": "API authorization denied."}]}),
+        Answer("rate limit", 429, {"errors": [{"code": 429, "message": "API rate limit exceeded."}]}),
+        Answer("invalid field", 400, {"errors": [{"code": 400, "message": "email: is not valid"}]}),
+    ],
+)
+
+
+@converter
+def state(value: Json) -> Json:
+    """A text with a capital letter; anything else as it is."""
+    return value[:1].upper() + value[1:] if isinstance(value, str) else value
+
+
+POSTAL_CODE = trait(
+    *("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode"),
+    *("address.zip", "address.zipcode", "address.zip_code", "address.zipCode"),
+    *("address.postalcode", "address.postal_code", "address.postalCode"),
+)
+CONTACT = Table(
+    {
+        "email": EMAIL,
+        "title": trait("title"),
+        "firstname": FIRST_NAME,
+        "lastname": LAST_NAME,
+        "phone": PHONE,
+        "website": trait("website"),
+        "city": trait("address.city", "city"),
+        "state": state(trait("state")),
+        "zipcode": POSTAL_CODE,
+        "ipAddress": "context.ip",
+        "last_active": TIME,
+        "country": trait("country"),
+        "haspurchased": trait("hasPurchased"),
+        "role": trait("role"),
+        "subscription_status": trait("subscriptionStatus"),
+        "prospect_or_customer": trait("prospectOrCustomer"),
+    }
+)
+ADDRESS = trait("address")
+CONTACT_ID = "context.externalId.mauticContactId"
+_LOOKUP = {**CONTACT.shape, "email": EMAIL_OR_EXTERNAL_ID}
+
+
+@destination.on("identify")
+def send_contact(event: Event, settings: MauticSettings, context: Context) -> Payload:
+    """A contact, created or updated."""
+    if event.raw.get("traits") is None and event.context.get("traits") is None:
+        raise MappingError("a contact needs traits", field="traits")
+    contact = {**CONTACT(event), **_address(value_of(event, ADDRESS))}
+    _check(contact)
+    known = _contact_id(event, settings, context)
+    if known is None:
+        return _send(settings, "/contacts/new", contact)
+    return _send(settings, f"/contacts/{_in_path(known)}/edit", contact, "PATCH")
+
+
+@destination.on("group")
+def send_membership(event: Event, settings: MauticSettings, context: Context) -> Payload:
+    """A contact that joins or leaves a segment, a company or a campaign."""
+    traits = as_object(event.raw.get("traits"))
+    kind, operation = traits.get("type"), traits.get("operation") or "add"
+    if not isinstance(kind, str) or kind.lower() not in _GROUPS:
+        raise MappingError(f"traits.type: expected Segments, Companies or Campaigns, got {kind!r}", field="traits.type")
+    if operation not in ("add", "remove"):
+        raise MappingError(f"traits.operation: expected add or remove, got {operation!r}", field="traits.operation")
+    group = event.raw.get("groupId")
+    if group is None or group == "":
+        raise MappingError("needs a value at groupId", field="groupId")
+    contact = _contact_id(event, settings, context)
+    if contact is None:
+        raise MappingError(f"{settings.look_up_field}: Mautic finds no contact", field=settings.look_up_field)
+    return _send(settings, f"/{kind.lower()}/{_in_path(group)}/contact/{_in_path(contact)}/{operation}")
+
+
+def _address(address: Json) -> dict[str, Any]:
+    """The two lines of an address."""
+    if isinstance(address, dict) and "addressLine1" in address and "addressLine2" in address:
+        lines = {"address1": address["addressLine1"], "address2": address["addressLine2"]}
+        return {key: line for key, line in lines.items() if line is not None}
+    if isinstance(address, dict | list):
+        parts = address.values() if isinstance(address, dict) else address
+        address = "".join(f"{in_words(part)} " for part in parts)
+    if not address:
+        return {}
+    line = in_words(address)
+    return {"address1": line[:_LINE], "address2": line[_LINE : 2 * _LINE]}
+
+
+def _check(contact: Mapping[str, Any]) -> None:
+    """Refuses what Mautic's fields do not take."""
+    for field, pattern in (("email", _EMAIL), ("phone", _PHONE)):
+        value = contact.get(field)
+        if value is not None and not (isinstance(value, str) and pattern.fullmatch(value)):
+            raise MappingError(f"traits.{field}: Mautic takes no such value", field=f"traits.{field}")
+    for field, choices in _CHOICES.items():
+        value = contact.get(field)
+        if value is not None and not (isinstance(value, str) and value.lower() in choices):
+            raise MappingError(f"{field}: expected one of {', '.join(choices)}, got {value!r}", field=field)
+
+
+def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Json:
+    """Mautic's ID of the contact: of the event, else of the first one that has the value of the look-up field."""
+    own = value_of(event, CONTACT_ID)
+    if own:
+        return own
+    field = settings.look_up_field.lower()
+    leaf = _LOOKUP.get(field)
+    if leaf is None or isinstance(leaf, Mapping):
+        raise MappingError(f"lookUpField: Mautic's contacts are not looked for by {settings.look_up_field}")
+    value = value_of(event, leaf)
+    if not value:
+        return None
+    query = (
+        f"where%5B0%5D%5Bcol%5D={field}&where%5B0%5D%5Bexpr%5D=eq&where%5B0%5D%5Bval%5D={quote(in_words(value), '@')}"
+    )
+    request = {"method": "GET", "url": f"{settings.server}/api/contacts?{query}", "headers": settings.headers}
+    contacts = as_object(as_object(context.ask(request)).get("contacts"))
+    return next(iter(contacts), None)
+
+
+def _in_path(value: Json) -> str:
+    return quote(in_words(value), ",")
+
+
+def _send(
+    settings: MauticSettings, place: str, body: Mapping[str, Any] | None = None, method: Method = "POST"
+) -> Payload:
+    return Payload(endpoint=f"{settings.server}/api{place}", method=method, headers=settings.headers, json=body)
