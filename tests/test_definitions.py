@@ -347,8 +347,10 @@ def test_the_settings_of_a_type_agree_with_its_definition(
 DEMANDED = {
     "ALGOLIA.apiKey",
     "ALGOLIA.applicationId",
+    "DRIP.apiKey",
     "NINETAILED.environment",
     "NINETAILED.organisationId",
+    "OMETRIA.apiKey",
     "PARDOT.businessUnitId",
     "PARDOT.campaignId",
     "PROFITWELL.privateApiKey",
@@ -357,6 +359,7 @@ DEMANDED = {
     "SFMC.clientSecret",
     "SFMC.subDomain",
     "SPRIG.apiKey",
+    "TRENGO.channelId",
     "VERO.authToken",
 }
 #: variables that the form demands, and without which the service sends all the same

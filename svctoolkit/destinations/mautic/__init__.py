@@ -21,6 +21,7 @@ from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
+    ANY_POSTAL_CODE,
     EMAIL,
     EMAIL_OR_EXTERNAL_ID,
     FIRST_NAME,
@@ -100,11 +101,6 @@ def state(value: Json) -> Json:
     return value[:1].upper() + value[1:] if isinstance(value, str) else value
 
 
-POSTAL_CODE = trait(
-    *("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode"),
-    *("address.zip", "address.zipcode", "address.zip_code", "address.zipCode"),
-    *("address.postalcode", "address.postal_code", "address.postalCode"),
-)
 CONTACT = Table(
     {
         "email": EMAIL,
@@ -115,7 +111,7 @@ CONTACT = Table(
         "website": trait("website"),
         "city": trait("address.city", "city"),
         "state": state(trait("state")),
-        "zipcode": POSTAL_CODE,
+        "zipcode": ANY_POSTAL_CODE,
         "ipAddress": "context.ip",
         "last_active": TIME,
         "country": trait("country"),

@@ -21,6 +21,7 @@ from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
+    ANY_POSTAL_CODE,
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
@@ -123,13 +124,7 @@ PERSON = Table(
         "str::first": as_it_is(FIRST_NAME),
         "str::last": as_it_is(LAST_NAME),
         "str::email": as_it_is(EMAIL),
-        "str::postal": as_it_is(
-            trait(
-                *("zip", "zipcode", "zip_code", "zipCode", "postalcode", "postal_code", "postalCode"),
-                *("address.zip", "address.zipcode", "address.zip_code", "address.zipCode"),
-                *("address.postalcode", "address.postal_code", "address.postalCode"),
-            )
-        ),
+        "str::postal": as_it_is(ANY_POSTAL_CODE),
         "dtz::b": day(trait("birthday")),
         "str::ei": as_it_is(USER_ID),
         "str::language": first("context.traits.language", "context.locale"),

@@ -49,8 +49,8 @@ _PAGE_FIELDS = ("url", "title", "name", "path", "referrer", "email")
 
 
 class SendinblueSettings(Settings, frozen=True, kw_only=True):
-    api_key: Secret = Secret("")
-    client_key: str = ""
+    api_key: Secret
+    client_key: str
     doi: bool = False
     template_id: int = 0
     redirection_url: str = ""

@@ -43,9 +43,14 @@ CHANNEL = "context.externalId.trengoChannelId"
 class TrengoSettings(Settings, frozen=True, kw_only=True):
     api_token: Secret = Secret("")
     channel_id: str
-    channel_identifier: Literal["email", "phone"] = "phone"
+    channel_identifier: Literal["email", "phone"] | None = None
     enable_dedup: bool = False
     event_template_map: tuple[Rows, ...] = ()
+
+    @property
+    def identifier(self) -> Literal["email", "phone"]:
+        """What a contact is known by."""
+        return self.channel_identifier or "phone"
 
 
 destination = DestinationType(
@@ -88,9 +93,9 @@ def send_ticket(event: Event, settings: TrengoSettings, context: Context) -> Pay
         raise MappingError("event: eventTemplateMap has no row for this name", field="event")
     contact = _contact(_identifier(event, settings), settings, context)
     if contact is None:
-        raise MappingError("Trengo has no such contact", field=settings.channel_identifier)
+        raise MappingError("Trengo has no such contact", field=settings.identifier)
     body = {"contact_id": contact, "channel_id": _channel(event, settings)}
-    if settings.channel_identifier == "email" and template:
+    if settings.identifier == "email" and template:
         body["subject"] = _subject(template, event)
     return _send(settings, "/tickets", body)
 
@@ -113,9 +118,9 @@ def _subject(template: str, event: Event) -> str:
 
 
 def _identifier(event: Event, settings: TrengoSettings) -> Any:
-    identifier = value_of(event, _IDENTIFIERS[settings.channel_identifier])
+    identifier = value_of(event, _IDENTIFIERS[settings.identifier])
     if not identifier:
-        field = f"traits.{settings.channel_identifier}"
+        field = f"traits.{settings.identifier}"
         raise MappingError(f"needs a value at {field}", field=field)
     return identifier
 
@@ -128,7 +133,7 @@ def _contact(identifier: Json, settings: TrengoSettings, context: Context) -> Js
     if not isinstance(contacts, list):
         raise MappingError("Trengo answers to the search for the contact without a list of contacts")
     if len(contacts) > 1:
-        raise MappingError(f"Trengo has several contacts of this {settings.channel_identifier}")
+        raise MappingError(f"Trengo has several contacts of this {settings.identifier}")
     return as_object(contacts[0]).get("id") if contacts else None
 
 
