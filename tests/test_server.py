@@ -114,7 +114,7 @@ def test_a_disabled_destination_says_so_unless_forced(client: httpx.Client) -> N
     for query in ("", "?force=false", "?force=0"):
         answer = post(client, f"testDestination/off{query}")
         assert (answer.status_code, answer.json()) == (200, refused)
-    for query in ("?force=true", "?force=1"):
+    for query in ("?force=true", "?force=True", "?force=1"):
         assert "data" in post(client, f"testDestination/off{query}").json()
 
 

@@ -59,6 +59,12 @@ scenarios:
       user_transform: {context: {traits: {email: mira@mail.example}}}
       dest_transform: {body: {JSON: {context: {traits: {email: mira@mail.example}}}}}
 
+  - name: the address of a visitor goes nowhere
+    destination: hook
+    event: {type: track, event: Order Completed, userId: u-1001, context: {ip: 203.0.113.24, locale: en}}
+    expect:
+      user_transform: {context: {$exact: {locale: en}}}
+
   - name: internal traffic is dropped
     destination: hook
     event: {type: track, event: Order Completed, userId: bot, context: {ip: 10.0.0.1}}
@@ -85,9 +91,11 @@ _CLEAN = '''\
 
 
 def transformEvent(event, metadata):
-    if (event.get("context") or {}).get("ip", "").startswith("10."):
+    context = event.get("context") or {}
+    if context.get("ip", "").startswith("10."):
         return None  # internal traffic: the event is dropped
-    traits = (event.get("context") or {}).get("traits") or {}
+    context.pop("ip", None)  # nobody behind this needs it
+    traits = context.get("traits") or {}
     if "email" in traits:
         traits["email"] = traits["email"].strip().lower()
     return event

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,17 +67,15 @@ def _writable(path: Path) -> bool:
 
 
 def _listen(workspace: Workspace, port: int) -> list[ReceivedEvent]:
-    """What comes in until Ctrl-C. None of it is delivered, whatever the workspace says."""
+    """What comes in until Ctrl-C or SIGTERM. None of it is delivered, whatever the workspace says."""
     from svctoolkit.cli import _terminal
     from svctoolkit.runner.record.writer import ReceivedEvent
     from svctoolkit.server import DataPlane
+    from svctoolkit.server.foreground import run_until_stopped
 
     with DataPlane(workspace.in_mode("record"), port=port) as plane:
         keys = ", ".join(f"{key}: {source.write_key}" for key, source in workspace.sources.items())
-        _terminal.out(f"recording at {plane.url} (write keys: {keys}); Ctrl-C ends it")
-        with suppress(KeyboardInterrupt):
-            while True:  # the signal may reach another thread, and would not wake this one
-                time.sleep(0.2)
+        run_until_stopped(lambda: _terminal.out(f"recording at {plane.url} (write keys: {keys}); Ctrl-C ends it"))
         return [ReceivedEvent(dict(record.event), record.source) for record in plane.received]
 
 

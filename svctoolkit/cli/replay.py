@@ -76,6 +76,9 @@ def _run(args: argparse.Namespace) -> int:
     if not result.records:
         _terminal.err("there are no events in the input")
         return Exit.NOTHING
+    if result.rejected == result.records:
+        _terminal.err("no record of the input is an event")
+        return Exit.FAILED
     bad = result.rejected if "rejected" in fatal else 0
     return Exit.FAILED if bad or any(result.total(what) for what in fatal) else Exit.OK
 

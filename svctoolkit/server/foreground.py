@@ -36,18 +36,23 @@ def serve(
     users' code (`limits.trust` of the workspace, `transformations.trust_code()`). Raises `InvalidWorkspace` for a bad
     file.
     """
-    ended = Event()
     with DataPlane(workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust) as plane:
         if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()
-        before = _on_signals(ended)
-        try:
-            announce(plane)
-            while not ended.wait(0.2):  # a signal may reach another thread, and would not wake this one
-                pass
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        run_until_stopped(lambda: announce(plane))
+
+
+def run_until_stopped(start: Callable[[], object]) -> None:
+    """Call `start`, then wait for Ctrl-C or SIGTERM; the caller goes on with what is to be done at the end."""
+    ended = Event()
+    before = _on_signals(ended)
+    try:
+        start()
+        while not ended.wait(0.2):  # a signal may reach another thread, and would not wake this one
+            pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _on_signals(ended: Event) -> dict[signal.Signals, Callable[..., object] | int | None]:

@@ -114,6 +114,7 @@ def test_everything_can_be_written(project: Path, capsys: pytest.CaptureFixture[
         (["events.ndjson", "--stage", "dest_transform=maybe"], 4, "dest_transform=on"),
         (["empty.ndjson"], 5, "there are no events in the input"),
         (["bad.ndjson", "--fail-on", "rejected"], 1, ""),
+        (["bad.ndjson"], 1, "no record of the input is an event"),
     ],
 )
 def test_mistakes_are_told(

@@ -30,7 +30,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("workspace.yaml").write_text(WORKSPACE, encoding="utf-8")
 
 
-def test_ctrl_c_ends_a_capture_and_leaves_a_whole_suite() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_signal_ends_a_capture_and_leaves_a_whole_suite(number: signal.Signals) -> None:
     """What an SDK sent until then is in the suite, which passes; none of it was delivered to anybody."""
     command = [sys.executable, "-m", "svctoolkit", "record", "-o", "made/r.suite.yaml"]
     listening = subprocess.Popen(
@@ -47,7 +48,7 @@ def test_ctrl_c_ends_a_capture_and_leaves_a_whole_suite() -> None:
     for n in range(3):
         event = {"event": "Order", "userId": "u1", "properties": {"n": n}}
         assert httpx.post(f"{url[0]}/v1/track", json=event, auth=("wk1", "")).status_code == 200
-    listening.send_signal(signal.SIGINT)
+    listening.send_signal(number)
     told, errors = listening.communicate(timeout=60)
 
     assert (listening.returncode, errors) == (0, "")

@@ -20,7 +20,8 @@ from svctoolkit.workspace import Destination, Source
 
 T = TypeVar("T", Destination, Source)
 #: What `force` may be in a query.
-FORCE = {"true": True, "1": True, "false": False, "0": False}
+#: `True` is what Python's str() makes of it
+FORCE = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
 _QUICK_BODY = 64_000  # bytes that the mappings get through in a millisecond or two
 
 
