@@ -102,6 +102,10 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "DestinationResult": lambda s: [s.result, s.pipeline.test_destination("hook", TELLTALE, stages=_ALL)],
     "EventResult": lambda s: s.result.data,
     "Lineage": lambda s: [s.pipeline.lineage(key, EVENTS[0]) for key in ("hook", "am", "slack", "path")],
+    "Failures": lambda s: [
+        s.pipeline.test_destination(key, TELLTALE, stages=_ALL).failures() for key in ("hook", "am", "slack", "path")
+    ],
+    "Groups": lambda s: replay([*EVENTS, TELLTALE], s.workspace).groups,
     "SharedDeliveries": lambda s: [s.pipeline.deliveries(key, EVENTS) for key in ("hook", "am", "slack", "path")],
     "SourceResult": lambda s: s.pipeline.test_source("web", EVENTS[0], stages=_ALL),
     "Output": lambda s: [s.workspace.transformation("code").run(event) for event in EVENTS[1:]],

@@ -38,6 +38,7 @@ class MappedJob:
     payloads: tuple[Payload, ...] = ()
     error: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    error_field: str = ""
 
     @property
     def stands_alone(self) -> bool:
@@ -50,13 +51,14 @@ class Batch:
     """Jobs that share their requests: they are sent together, payload after payload, and each has its own outcome.
 
     `batched` is what the service says of it: a type may say so of one job, too. A refused job has `error` instead of
-    payloads.
+    payloads, and `error_field` names the field where it knows one.
     """
 
     jobs: tuple[Any, ...]
     payloads: tuple[Mapping[str, Any], ...] = ()
     error: str | None = None
     batched: bool = False
+    error_field: str = ""
 
 
 #: Jobs of one configuration that were mapped, in their order, and its settings -> the requests that they share.
@@ -66,7 +68,7 @@ Batching: TypeAlias = Callable[[Sequence[MappedJob], Any], Iterable[Batch]]
 def alone(job: MappedJob) -> Batch:
     """A result of one job: its own requests, or its refusal."""
     if job.error is not None:
-        return Batch((job.id,), error=job.error)
+        return Batch((job.id,), error=job.error, error_field=job.error_field)
     return Batch((job.id,), tuple(payload.to_dict() for payload in job.payloads))
 
 

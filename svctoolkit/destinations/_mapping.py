@@ -100,7 +100,8 @@ class DestinationMapping:
         try:
             return MappedJob(id, event, tuple(self.transform(event, context)), metadata=context.metadata)
         except ToolkitError as error:
-            return MappedJob(id, event, error=str(error), metadata=context.metadata)
+            where = getattr(error, "field", "")
+            return MappedJob(id, event, error=str(error), metadata=context.metadata, error_field=where)
 
     def payloads(
         self,

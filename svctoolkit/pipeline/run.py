@@ -110,6 +110,7 @@ def _deliver(
             payloads = result.dest_transformed_payload = dest_transform.run(event, route, context)
         except EventError as error:
             result.dest_transformed_payload = {"error": route.masker.text(str(error))}
+            result.error_field = error.field
         timer.stop("dest_transform", started)
     if not stages.send_to_destination:
         return

@@ -18,6 +18,7 @@ from svctoolkit.results._types import (
     StageError,
     error_of,
 )
+from svctoolkit.results.failures import Failure, Failures, failures
 from svctoolkit.results.frames import flat, flatten, frame
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "Body",
     "DestinationResult",
     "EventResult",
+    "Failure",
+    "Failures",
     "Payload",
     "Row",
     "SharedDeliveries",
@@ -36,6 +39,7 @@ __all__ = [
     "StageError",
     "Step",
     "error_of",
+    "failures",
     "flat",
     "flatten",
     "frame",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from svctoolkit.delivery import HttpRequest
+    from svctoolkit.results.failures import Failures
     from svctoolkit.results.lineage import Lineage
     from svctoolkit.transformations import Log
     from svctoolkit.warehouse import Loss
@@ -40,8 +41,8 @@ class EventResult:
 
     Beside the specified members: `event` went in, `milliseconds` per stage, `logs` of the user's code, `requests` as
     they were sent, `losses`: values that do not arrive in a warehouse as they were sent, `origins`: for each row of
-    one, column -> field of the event. It is pickled for people to keep, without the secrets that `masker` and URLs and
-    headers tell.
+    one, column -> field of the event, `error_field`: the path that a mapping refused. It is pickled for people to
+    keep, without the secrets that `masker` and URLs and headers tell.
     """
 
     event: Mapping[str, Any] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class EventResult:
     requests: Sequence[HttpRequest] = ()
     losses: Sequence[Loss] = ()
     origins: Sequence[Mapping[str, str]] = ()
+    error_field: str = ""
     masker: Masker = field(default=Masker(()), repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -80,6 +82,7 @@ class EventResult:
             requests=requests,
             losses=losses,
             origins=self.origins,
+            error_field=self.error_field,
         )
 
     @property
@@ -206,6 +209,12 @@ class DestinationResult:
 
         return frame([self])
 
+    def failures(self) -> Failures:
+        """The events that failed, as data: stage, rule, field, value, what was expected. Drops are none."""
+        from svctoolkit.results.failures import failures
+
+        return failures([self])
+
     def __repr__(self) -> str:
         from svctoolkit.results._display import text
 
@@ -253,6 +262,12 @@ class SourceResult(Sequence[DestinationResult]):
         from svctoolkit.results.frames import frame
 
         return frame(self._results)
+
+    def failures(self) -> Failures:
+        """What failed, over all destinations: see `DestinationResult.failures`."""
+        from svctoolkit.results.failures import failures
+
+        return failures(self._results)
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self._results)) or "no destinations"

@@ -27,5 +27,5 @@ def run(event: Mapping[str, Json], route: Route, context: Context) -> list[Paylo
 
 def _payloads(batch: Batch) -> list[Payload]:
     if batch.error is not None:
-        raise MappingError(batch.error)
+        raise MappingError(batch.error, field=batch.error_field)
     return cast("list[Payload]", list(batch.payloads))

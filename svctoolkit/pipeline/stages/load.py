@@ -37,6 +37,7 @@ def run(
             result.origins = [origins for _, origins in entries]
         except EventError as error:
             result.dest_transformed_payload = {"error": route.masker.text(str(error))}
+            result.error_field = error.field
         timer.stop("dest_transform", started)
     result.losses = notes.losses
     if not stages.send_to_destination:

@@ -18,12 +18,12 @@ from svctoolkit.replay.tally.differences import (
     general,
     json_type,
     outcome,
-    pattern,
     short,
 )
 from svctoolkit.replay.tally.tally import Example, Group
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
+from svctoolkit.results.failures import template_of
 from svctoolkit.secrets import Masker
 
 if TYPE_CHECKING:
@@ -112,14 +112,14 @@ class _Ledger:
         listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
         if how.kind != "changed":
             texts = [self._words(before), self._words(after)]
-            old, new = (pattern(t) if side.reason else t for t, side in zip(texts, (before, after), strict=True))
+            old, new = (template_of(t) if side.reason else t for t, side in zip(texts, (before, after), strict=True))
             self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed)
             return
         keys = set()
         for change, clear in zip(how.changes, changes, strict=True):
             types = json_type(change.before), json_type(change.after)
             if change.path in ("error", "reason", "fate"):
-                types = pattern(str(clear.before)), pattern(str(clear.after))
+                types = template_of(str(clear.before)), template_of(str(clear.after))
             elif change.path in how.fixed:
                 types = f"varying {types[0]}", f"fixed {types[1]}"
             key = (how.kind, general(change.path), *types)

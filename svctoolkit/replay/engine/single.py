@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.replay.records.record import Record
-from svctoolkit.replay.tally.differences import pattern
 from svctoolkit.replay.tally.tally import Example
 from svctoolkit.results import steps
+from svctoolkit.results.failures import rule_of, template_of
 from svctoolkit.secrets import Masker
 from svctoolkit.warehouse import Loss
 from svctoolkit.workspace import Destination
@@ -27,15 +27,15 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
             return
         with engine.timer("rows"):
             for record, passage in zip(batch.records, passages, strict=True):
-                _count(engine, destination, record, passage, route.masker)
+                _count(engine, record, passage, route)
                 if engine.job.rows:
                     _rows(engine, record, passage, route)
 
     return run
 
 
-def _count(engine: Engine, destination: str, record: Record, passage: Passage, masker: Masker) -> None:
-    fate = passage.fate
+def _count(engine: Engine, record: Record, passage: Passage, route: Route) -> None:
+    fate, masker, destination = passage.fate, route.masker, route.destination.key
     engine.sum.count(destination, fate.status)
     for loss in (loss for result in passage.results for loss in result.losses):
         _add_loss(engine, destination, record, loss, masker)
@@ -44,8 +44,14 @@ def _count(engine: Engine, destination: str, record: Record, passage: Passage, m
     head = engine.head(record)
     reason = engine.words(fate.reason, masker)
     event = head["event_name"] or head["event_type"]
-    group = engine.sum.group(destination, fate.status, "", "", pattern(reason))
+    path, rule, alike = "", "", template_of(reason)
+    if fate.status == "failed" and fate.by in ("user_transform", "dest_transform"):
+        where = next((result.error_field for result in passage.results if result.error_field), "")
+        broken = rule_of(fate.by, reason, route.destination.type, where)
+        path, rule, alike = broken.field, broken.id, broken.template
+    group = engine.sum.group(destination, fate.status, path, rule, alike)
     if group is not None:
+        group.stage = fate.by
         group.add(event, Example(record.place, head["event_id"], after=reason))
 
 
@@ -54,7 +60,7 @@ def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, mask
     head = engine.head(record)
     text = engine.words(loss.text, masker)
     event = head["event_name"] or head["event_type"]
-    group = engine.sum.group(destination, "lossy", loss.path, loss.kind, pattern(text))
+    group = engine.sum.group(destination, "lossy", loss.path, loss.kind, template_of(text))
     if group is not None:
         group.add(event, Example(record.place, head["event_id"], after=text))
 

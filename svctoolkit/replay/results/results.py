@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.results.groups import Groups
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
-from svctoolkit.replay.tally.tally import Group, Tally, plain
+from svctoolkit.replay.tally.tally import Tally, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,8 +65,8 @@ class _Result:
         return self.tally.counts
 
     @property
-    def groups(self) -> Sequence[Group]:
-        return self.tally.groups
+    def groups(self) -> Groups:
+        return Groups(self.tally.groups)
 
     @property
     def more_groups(self) -> int:

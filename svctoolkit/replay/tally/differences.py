@@ -14,6 +14,7 @@ from svctoolkit.replay.records.json_text import decode, encode
 from svctoolkit.replay.tally.alignment import ORDER, align, aligned_changes, unpaired
 from svctoolkit.results import ABSENT, EventResult
 from svctoolkit.results.changes import Change
+from svctoolkit.results.failures import without_place
 
 Status = Literal["delivered", "dropped", "failed", "filtered", "off", "unmapped"]
 Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing"]
@@ -23,8 +24,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 #: The path of a change that is a whole payload more, or less.
 PAYLOAD = "payload"
 
-_PLACE = re.compile(r"\s\([^()\s]*:\d+(?::\d+)?\)$")  # where in the code; it moves with every line that is added
-_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+(?:\.\d+)?")
 _INDEX = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 
 
@@ -97,7 +96,7 @@ def difference(before: Outcome, after: Outcome) -> Difference:
 
 def _same_status(before: Outcome, after: Outcome) -> Difference:
     found: list[Change] = []
-    if _PLACE.sub("", before.reason) != _PLACE.sub("", after.reason):
+    if without_place(before.reason) != without_place(after.reason):
         found.append(Change("error" if before.status == "failed" else "reason", before.reason, after.reason))
     if encode(before.output)[0] != encode(after.output)[0]:
         found += _changes(_open_batches(before.output), _open_batches(after.output))
@@ -143,11 +142,6 @@ def json_type(value: Json) -> str:
     if isinstance(value, int | float):
         return "number"
     return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
-
-
-def pattern(error: str) -> str:
-    """What many errors have in common: numbers and quoted texts are left out."""
-    return _PARTICULAR.sub("…", _PLACE.sub("", error))
 
 
 def short(value: Json, most: int = 200) -> str:

@@ -56,7 +56,8 @@ class Group(msgspec.Struct):
     `before` and `after` are JSON types, `nothing` for a member that is not there; otherwise they are the errors, with
     `…` for numbers and quoted texts. A value that was another in each run and is now the same is `varying` and `fixed`.
     `events` counts them by name (or type); behind the first thousand names stands `…`. `numbers` is for a number that
-    has become another.
+    has become another. Of `failed`, `path` is the field of the event and `before` the stable id of the rule that it
+    breaks (see `svctoolkit.results.Failure`); `stage` is where.
     """
 
     destination: str
@@ -68,6 +69,7 @@ class Group(msgspec.Struct):
     events: dict[str, int] = {}
     examples: list[Example] = []
     numbers: Numbers | None = None
+    stage: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -87,6 +89,7 @@ class Group(msgspec.Struct):
 
     def merge(self, other: Group) -> None:
         """Take in the same group of a later part."""
+        self.stage = other.stage
         self.count += other.count
         for event, count in other.events.items():
             self._count(event, count)

@@ -1,0 +1,48 @@
+"""The groups of a replay, as text, as HTML and as a frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.replay.results.text import describe
+from svctoolkit.replay.tally.tally import Example, Group
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Groups(tuple[Group, ...]):
+    """The groups of a replay, the largest first, also as a frame."""
+
+    __slots__ = ()
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each group: its members, and of its first example `place`, `event_id`, `example`.
+
+        Columns: `destination`, `kind` (a category), `stage`, `event`, `path`, `before`, `after`, `count`, `place`,
+        `event_id`, `example` (the text or value after).
+        """
+        import pandas as pd
+
+        rows = [[*(getattr(group, name) for name in _GROUP), *_example(group)] for group in self]
+        table = pd.DataFrame(rows, columns=[*_GROUP, "place", "event_id", "example"])
+        texts = [name for name in table.columns if name not in ("kind", "count")]
+        return table.astype({**dict.fromkeys(texts, "string"), "kind": "category", "count": "int64"})
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{group.destination}: {group.kind}: {describe(group)}" for group in self) or "no groups"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+
+        rows = [[getattr(group, name) for name in _GROUP] + _example(group) for group in self]
+        table = display.table([*_GROUP, "place", "event id", "example"], rows)
+        return display.bundle(display.page(table), repr(self))
+
+
+_GROUP = ("destination", "kind", "stage", "event", "path", "before", "after", "count")
+
+
+def _example(group: Group) -> list[str]:
+    first = group.examples[0] if group.examples else Example("", "")
+    return [first.place, first.event_id, first.after]
