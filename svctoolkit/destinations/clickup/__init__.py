@@ -1,0 +1,82 @@
+"""ClickUp: a task for each event.
+
+A task has the event's name, or `properties.taskName`, and what the properties say of it. Properties that the
+configuration maps become custom fields: the list's fields are asked for first, and each value takes the form of its
+field. An option or a label that the field does not have is left out.
+
+Decisions. A phone number needs its country code, as ClickUp asks for it; which ones the service refuses is not shown.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations.clickup._fields import custom_fields, milliseconds
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import Table, as_object, compact, first, objects, required, text
+from svctoolkit.secrets import Secret
+
+_API = "https://api.clickup.com/api/v2/list"
+
+
+class ClickUpSettings(Settings, frozen=True, kw_only=True):
+    api_token: Secret
+    list_id: str
+    key_to_custom_field_name: tuple[Rows, ...] = ()
+    whitelisted_events: tuple[dict[str, str], ...] = ()
+
+
+destination = DestinationType(
+    "ClickUp",
+    ClickUpSettings,
+    docs="https://clickup.com/api/clickupreference/operation/CreateTask/",
+    answers=[
+        Answer("success", 200, {"id": "9hz", "name": "Room Booked"}),
+        Answer("bad key", 401, {"err": "Token invalid", "ECODE": "OAUTH_025"}),
+        Answer("rate limit", 429, {"err": "Rate limit reached", "ECODE": "APP_002"}),
+        Answer("invalid field", 400, {"err": "Status not found", "ECODE": "CRTSK_001"}),
+    ],
+    quirks=["A list of whitelistedEvents that holds only empty names lets no event pass; no list lets all pass."],
+)
+
+
+def _priority(value: Json) -> Json:
+    if type(value) is int and 1 <= value <= 4:
+        return value
+    raise MappingError(f"properties.priority: expected a whole number from 1 to 4, got {value!r}", field="priority")
+
+
+TASK = Table(
+    {
+        "name": required(first("properties.taskName", "event")),
+        "description": "properties.description",
+        "tags": "properties.tags",
+        "time_estimate": "properties.timeEstimate",
+        "status": "properties.status",
+        "due_date": milliseconds("properties.dueDate"),
+        "due_date_time": "properties.includeDueDateTime",
+        "start_date": milliseconds("properties.startDate"),
+        "start_date_time": "properties.includeStartDateTime",
+        "notify_all": "properties.notifyAll",
+    }
+)
+
+
+@destination.on("track")
+def send_task(event: Event, settings: ClickUpSettings, context: Context) -> Payload:
+    allowed = [next(iter(row.values()), "").strip() for row in settings.whitelisted_events]
+    if allowed and text(event.raw.get("event")) not in [name for name in allowed if name]:
+        raise MappingError(f"event: whitelistedEvents has no {event.raw.get('event')!r}", field="event")
+    task = compact(TASK(event))
+    priority = event.properties.get("priority")
+    if priority is not None:
+        task["priority"] = _priority(priority)
+    headers = {"Content-Type": "application/json", "Authorization": settings.api_token.reveal()}
+    if settings.key_to_custom_field_name:
+        question = {"method": "GET", "url": f"{_API}/{settings.list_id}/field", "headers": headers}
+        known = {field.get("name"): field for field in objects(as_object(context.ask(question)).get("fields"))}
+        rows = ((row.from_, known.get(row.to)) for row in settings.key_to_custom_field_name)
+        if fields := custom_fields(event.properties, rows):
+            task["custom_fields"] = fields
+    return Payload(endpoint=f"{_API}/{settings.list_id}/task", headers=headers, json=task)

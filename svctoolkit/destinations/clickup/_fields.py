@@ -1,0 +1,86 @@
+"""Values as ClickUp's custom fields take them (https://clickup.com/api/clickupreference/operation/SetCustomFieldValue/)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from svctoolkit.errors import MappingError
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import as_object, converter, moment, number_or_nothing, objects, text
+from svctoolkit.mapping.times import microseconds
+
+_EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
+_URL = re.compile(r"https?://\S+")
+_PHONE = re.compile(r"\+[1-9][\d ().-]{5,20}")
+
+
+@converter
+def milliseconds(value: Json) -> int | None:
+    """A time as milliseconds since 1970, None for what is none; numbers and booleans are taken as they are."""
+    if isinstance(value, int | float):
+        return int(value)
+    when = moment(value) if isinstance(value, str) else None
+    return None if when is None else microseconds(when) // 1000
+
+
+def custom_fields(
+    properties: Mapping[str, Json], rows: Iterable[tuple[str, Mapping[str, Json] | None]]
+) -> list[dict[str, Json]]:
+    """The fields with their values, of rows of a property's name and its field; without those that have none."""
+    fields = []
+    for name, field in rows:
+        value = properties.get(name)
+        if field is None or value is None or value == "":
+            continue
+        form = _form(name, field, value)
+        if form is not None:
+            fields.append({"id": field.get("id"), "value": form})
+    return fields
+
+
+def _form(name: str, field: Mapping[str, Json], value: Any) -> Json:
+    kind = field.get("type")
+    if kind == "drop_down":
+        return _option(field, value, "name")
+    if kind == "labels":
+        chosen = (_option(field, label, "label") for label in (value if isinstance(value, list) else [value]))
+        return [label for label in chosen if label is not None]
+    if kind == "location":
+        return _location(name, as_object(value))
+    if kind == "date":
+        return milliseconds.of(value)
+    if kind == "emoji":
+        _check_range(name, value, 0, number_or_nothing.of(as_object(field.get("type_config")).get("count")) or 5)
+    for checked, pattern in (("email", _EMAIL), ("url", _URL), ("phone", _PHONE)):
+        if kind == checked and not pattern.fullmatch(text(value)):
+            raise MappingError(
+                f"properties.{name}: expected {checked}, got {text(value)!r}", field=f"properties.{name}"
+            )
+    return value
+
+
+def _option(field: Mapping[str, Json], value: Json, member: str) -> Json:
+    """The ID of the option of that name, in any case."""
+    for option in objects(as_object(field.get("type_config")).get("options")):
+        if text(option.get(member)).lower() == text(value).lower():
+            return option.get("id")
+    return None
+
+
+def _location(name: str, place: Mapping[str, Json]) -> Json:
+    """A place with its address; None without all of them, and for one on the equator, as in the service."""
+    latitude, longitude, address = place.get("lat"), place.get("lng"), place.get("formattedAddress")
+    if not (latitude and longitude and address):
+        return None
+    _check_range(f"{name}.lat", latitude, -90, 90)
+    _check_range(f"{name}.lng", longitude, -180, 180)
+    return {"location": {"lat": latitude, "lng": longitude}, "formatted_address": address}
+
+
+def _check_range(name: str, value: Json, low: int, high: Any) -> None:
+    number = number_or_nothing.of(value)
+    if isinstance(number, str) or not low <= number <= high:
+        where = f"properties.{name}"
+        raise MappingError(f"{where}: expected a number from {low} to {high}, got {value!r}", field=where)

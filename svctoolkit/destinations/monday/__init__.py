@@ -1,0 +1,144 @@
+"""Monday: an item of a board for each event that `whitelistedEvents` names.
+
+The board is asked for its columns and groups first. Of the columns that the configuration maps, each takes its property
+in the form of its type; an email column also takes `properties.emailText`.
+
+Decisions. What columns of other types than status and email take follows Monday's own documentation: an object of the
+property is taken as it is, a plain value becomes the first member of its form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from svctoolkit.destinations import (
+    Answer,
+    Context,
+    Delivery,
+    DestinationType,
+    Outcome,
+    Payload,
+    Reply,
+    Rows,
+    Settings,
+    Tags,
+    outcome_of_status,
+)
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import as_object, event_name, json_text, objects, text
+from svctoolkit.secrets import Secret
+
+_API = "https://api.monday.com/v2"
+#: The first member of a column's value, by the type of the column; those without one take a plain value.
+_MEMBERS = {
+    "color": "label", "status": "label", "email": "email", "boolean": "checked", "checkbox": "checked", "date": "date",
+    "dropdown": "labels", "link": "url", "long-text": "text", "long_text": "text", "phone": "phone", "rating": "rating",
+    "country": "countryName", "timezone": "timezone", "world_clock": "timezone",
+}  # fmt: skip
+_WRAPPED = frozenset({"color", "status", "email"})
+
+
+class MondaySettings(Settings, frozen=True, kw_only=True):
+    api_token: Secret
+    board_id: str
+    group_title: str = ""
+    column_to_property_mapping: tuple[Rows, ...] = ()
+    whitelisted_events: Tags = Tags()
+
+
+destination = DestinationType(
+    "Monday",
+    MondaySettings,
+    docs="https://developer.monday.com/api-reference/reference/items#create-an-item",
+    answers=[
+        Answer("success", 200, {"data": {"create_item": {"id": "1234567890"}}, "account_id": 1}),
+        Answer("bad key", 401, {"errors": ["Not Authenticated"]}),
+        Answer("rate limit", 429, {"error_message": "Rate Limit Exceeded.", "status_code": 429}),
+        Answer("invalid field", 200, {"errors": [{"message": "Column not found"}], "account_id": 1}),
+        Answer("server error", 200, {"error_message": "Internal server error", "status_code": 500}),
+    ],
+    quirks=[
+        "Without whitelistedEvents no event is sent. Names are compared without case.",
+        "Without a groupTitle an item without a name is sent, which Monday refuses.",
+        "Monday answers 200 to what it refuses: errors in the body say so.",
+    ],
+)
+
+
+@destination.judge
+def judge(delivery: Delivery) -> Outcome | None:
+    """Errors of a query abort; an error message comes with a status of its own."""
+    reply = delivery.reply
+    body = as_object(reply.body)
+    status = body.get("status_code")
+    if body.get("error_message") and isinstance(status, int):
+        outcome = outcome_of_status(Reply(status, reply.headers, reply.body))
+        return Outcome(outcome.outcome, text(body["error_message"]))
+    if reply.successful and body.get("errors"):
+        return Outcome("abort", json_text(body["errors"])[:300])
+    return None
+
+
+@destination.on("track")
+def send_item(event: Event, settings: MondaySettings, context: Context) -> Payload:
+    name = event_name(event)
+    if name.lower() not in {allowed.lower() for allowed in settings.whitelisted_events}:
+        raise MappingError(f"event: whitelistedEvents has no {name!r}", field="event")
+    item = event.properties.get("name")
+    if settings.group_title and not item:
+        raise MappingError("needs a value at properties.name: the item's name", field="properties.name")
+    board = _board(settings, context)
+    columns = json_text(json_text(_values(event, settings, board)))
+    group = f', group_id: "{_group(settings, board)}"' if settings.group_title else ""
+    query = (
+        f"mutation {{ create_item (board_id: {settings.board_id}, item_name: {json_text(item)}, "
+        f"column_values: {columns}{group}) {{id}}}}"
+    )
+    return Payload(endpoint=_API, headers=_headers(settings), json={"query": query})
+
+
+def _headers(settings: MondaySettings) -> dict[str, str]:
+    return {"Content-Type": "application/json", "Authorization": settings.api_token.reveal()}
+
+
+def _board(settings: MondaySettings, context: Context) -> Mapping[str, Json]:
+    wanted = "name, columns {id title type settings_str}, groups {id title}"
+    query = f"query {{ boards (ids: {settings.board_id}) {{ {wanted} }}}}"
+    question = {"method": "POST", "url": _API, "headers": _headers(settings), "body": {"query": query}}
+    boards = objects(as_object(as_object(context.ask(question)).get("data")).get("boards"))
+    if not boards:
+        raise MappingError(f"Monday has no board {settings.board_id} for this token: see boardId")
+    return boards[0]
+
+
+def _group(settings: MondaySettings, board: Mapping[str, Json]) -> str:
+    for group in objects(board.get("groups")):
+        if group.get("title") == settings.group_title:
+            return text(group.get("id"))
+    raise MappingError(f"the board has no group {settings.group_title!r}: see groupTitle")
+
+
+def _values(event: Event, settings: MondaySettings, board: Mapping[str, Json]) -> dict[str, Json]:
+    columns = {column.get("title"): column for column in objects(board.get("columns"))}
+    values: dict[str, Json] = {}
+    for row in settings.column_to_property_mapping:
+        column = columns.get(row.from_)
+        if column is None:
+            raise MappingError(f"the board has no column {row.from_!r}: see columnToPropertyMapping")
+        value = event.properties.get(row.to)
+        if value is not None and value != "":
+            values[text(column.get("id"))] = _value(event, text(column.get("type")), value)
+    return values
+
+
+def _value(event: Event, kind: str, value: Json) -> Json:
+    if isinstance(value, dict) and kind not in _WRAPPED:
+        return value
+    member = _MEMBERS.get(kind)
+    if kind == "email":
+        return {"email": value, "text": event.properties.get("emailText") or value}
+    if kind == "dropdown":
+        return {"labels": value if isinstance(value, list) else [value]}
+    return value if member is None else {member: value}
