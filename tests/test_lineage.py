@@ -240,3 +240,28 @@ def test_every_type_has_a_lineage_of_its_own_example(name: str) -> None:
     assert {
         path for o in lineage.fields for path in (*o.events, *o.conditions) if not path.startswith("config.")
     } <= paths
+
+
+def test_it_goes_through_to_the_columns_of_a_warehouse() -> None:
+    """Each column names its field, whatever its name came out as; what a column of ours shadows is lost."""
+    shop = Workspace("shop")
+    config = {"underscoreDivideNumbers": True, "jsonPaths": "track.properties.products"}
+    shop.transformation("py", code=PYTHON, language="python")
+    shop.destination("wh", "SNOWFLAKE", config=config, transformation="py")
+    order = {**ORDER, "properties": {**ORDER["properties"], "size2": "L", "userId": "mine"}}  # type: ignore[dict-item]
+    lineage = Pipeline(shop).lineage("wh", order)
+    result = Pipeline(shop).test_destination("wh", order)
+
+    assert lineage.sources("ORDER_COMPLETED.EVENT_TEXT") == ("event",)
+    assert lineage.sources("ORDER_COMPLETED.TOTAL") == ("properties.revenue",)
+    assert origin(lineage, "ORDER_COMPLETED.TOTAL").code
+    assert lineage.targets("properties.size2") == ("ORDER_COMPLETED.SIZE_2",)
+    assert "config.underscoreDivideNumbers" in origin(lineage, "ORDER_COMPLETED.SIZE_2").conditions
+    assert "config.jsonPaths" in origin(lineage, "ORDER_COMPLETED.PRODUCTS").conditions
+    assert set(lineage.targets("userId")) == {"TRACKS.USER_ID", "ORDER_COMPLETED.USER_ID"}
+    assert {d.path: d.lost_at for d in lineage.lost} == {
+        "context.ip": "user_transform",
+        "properties.total": "user_transform",
+        "properties.userId": "dest_transform",
+    }
+    assert repr(result.lineage()) == repr(lineage)

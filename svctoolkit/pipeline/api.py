@@ -139,7 +139,7 @@ class Pipeline:
         if not destination.enabled and not force:
             error = f"Destination with id {destination.id} is disabled"
             return DestinationResult(destination.id, destination.name, error=error)
-        (definitions.check_supported if self._is_service else check_runs)(destination.type)
+        self._check_runs(destination.type)
         to = self.route(destination, config)
         data = run(event, to, stages, self.sender(to, run_name), self.context_of(to), source, self.warehouses)
         head = destination.id, destination.name, destination.type
@@ -150,6 +150,9 @@ class Pipeline:
             unmapped=to.unmapped,
             measure=lambda item: measure(item, to, self.context_of(to), source),
         )
+
+    def _check_runs(self, type: str) -> None:
+        (definitions.check_supported if self._is_service else check_runs)(type)
 
     def deliveries(
         self,
@@ -186,12 +189,13 @@ class Pipeline:
 
         It is measured: the event runs again with one of its leaves changed or gone at a time, and so do the settings.
         The user's code gets all of these events in one call. Of many events one of each shape is measured, and the
-        result is what holds for any of them. `source` says where the event comes from. Nothing is sent.
+        result is what holds for any of them. `source` says where the event comes from. Nothing is sent. The fields of
+        a warehouse are its columns, `table.column`.
 
         Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`.
         """
         item = self.workspace.destination(destination)
-        definitions.check_supported(item.type)
+        self._check_runs(item.type)
         to, sent_by = self.route(item), None if source is None else self.workspace.source(source)
         if isinstance(event, Mapping):
             return measure(check(event), to, self.context_of(to), sent_by)

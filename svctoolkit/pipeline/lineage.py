@@ -7,37 +7,49 @@ for user code in both languages. Clock and ids stand still meanwhile, and look-u
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from svctoolkit.destinations import CATALOGUE, Context, definitions
+from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import EventError, ToolkitError, UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.leaves import GONE, differing_leaves, leaves, open_payload, other, replace_at
 from svctoolkit.pipeline.route import Route
-from svctoolkit.pipeline.stages import dest_transform, user_transform
+from svctoolkit.pipeline.stages import dest_transform, load, user_transform
 from svctoolkit.results.lineage import Destiny, Lineage, Loss, Origin, Path, dotted_path, merge
 from svctoolkit.secrets import reveal
 from svctoolkit.url_secrets import mask_http
+from svctoolkit.warehouse import Notes
 from svctoolkit.workspace import Source
 
 _SHAPES = 200  # of events that are measured: 10,000 events of a shop have a few dozen
 _MOST = 2_000  # leaves of an event that are looked at: each costs two runs
 
 
-_Payload: TypeAlias = Mapping[str, Any]  # opened: see `open_payload`
+_Payload: TypeAlias = Mapping[str, Any]  # opened: see `open_payload`; of a warehouse the rows of an event, by table
 _Field: TypeAlias = tuple[int, Path]  # which payload, and where in it
 
 
+class _Way(NamedTuple):
+    """What an event goes through."""
+
+    route: Route
+    context: Context
+    source: Source | None
+
+
 class _Run(NamedTuple):
-    """What came of an event: what the user's code gave, and each payload; None: refused."""
+    """What came of an event: what the user's code gave, and each payload; None: refused.
+
+    `in_tables`: the payloads are rows.
+    """
 
     items: Sequence[Mapping[str, Any]] | None
     payloads: list[_Payload]
+    in_tables: bool = False
 
 
 class _Effect(NamedTuple):
@@ -55,29 +67,31 @@ class _Effect(NamedTuple):
 
 
 def measure(event: Mapping[str, Json], route: Route, context: Context, source: Source | None) -> Lineage:
-    """The lineage of one event. Of one that leads to no payload it says only what the user's code takes away."""
-    context = _frozen(context)
+    """The lineage of one event. Of one that leads to no payload it says only what the user's code takes away.
+
+    The fields of a warehouse are `table.column`; all rows of an event are one payload.
+    """
+    way = _Way(route, _frozen(context), source)
     values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
     events = [event, *(replace_at(event, path, other(value)) for path, value in values.items())]
     events += [replace_at(event, path, GONE) for path in values]
-    base, *runs = _run_all(events, route, context, source)
+    base, *runs = _run_all(events, way)
     changed, without = runs[: len(values)], runs[len(values) :]
     effects = [_effect(path, values[path], base, *both) for path, *both in zip(values, changed, without, strict=True)]
-    settings, coded = _settings(route, base, context), _coded(event, route, base, context)
+    settings, coded = _settings(base, way), _coded(event, base, way)
     shown_event = leaves(route.masker.mask(dict(event)))
     return Lineage(
         route.destination.key,
-        [_origin(field, value, effects, settings, coded) for field, value in _masked_fields(base, route, context)],
+        [_origin(field, value, effects, settings, coded) for field, value in _masked_fields(base, way)],
         [_destiny(effect, shown_event.get(effect.path), base, route) for effect in effects],
     )
 
 
-def _masked_fields(base: _Run, route: Route, context: Context) -> Iterator[tuple[_Field, Any]]:
+def _masked_fields(base: _Run, way: _Way) -> Iterator[tuple[_Field, Any]]:
     """The fields of the payloads, for people: without secrets."""
-    for number, (payload, fields) in enumerate(
-        zip(_map_all(base.items or (), route, context), base.payloads, strict=True)
-    ):
-        masked = leaves(open_payload(mask_http(route.masker.mask(payload))))
+    shown = _payloads(base.items or (), way, lambda payload: mask_http(way.route.masker.mask(payload)))
+    for number, (payload, fields) in enumerate(zip(shown, base.payloads, strict=True)):
+        masked = leaves(payload)
         for path in leaves(fields):
             yield (number, path), masked.get(path)
 
@@ -118,7 +132,8 @@ def _differences(base: _Run, run: _Run) -> Iterator[tuple[_Field, Any]]:
 def _aligned(base: _Run, run: _Run) -> Sequence[_Payload]:
     """The payloads of `run` as they stand beside those of `base`: by number, or by address where one is missing."""
     if len(base.payloads) == len(run.payloads):
-        return run.payloads
+        pairs = zip(base.payloads, run.payloads, strict=True)
+        return [_with_tables_of(*pair) for pair in pairs] if base.in_tables else run.payloads
     rest = list(run.payloads)
     aligned: list[_Payload] = []
     for payload in base.payloads:
@@ -126,6 +141,11 @@ def _aligned(base: _Run, run: _Run) -> Sequence[_Payload]:
         rest = [p for p in rest if p is not twin]
         aligned.append(twin)
     return aligned
+
+
+def _with_tables_of(base: _Payload, rows: _Payload) -> _Payload:
+    """Rows under the names of the tables that stand at their places: an event of another name has another table."""
+    return dict(zip(base, rows.values(), strict=True)) if len(base) == len(rows) else rows
 
 
 def _origin(
@@ -185,33 +205,48 @@ def _with_ids(context: Context) -> Context:
     return replace(context, new_id=lambda: f"00000000-0000-4000-8000-{next(numbers):012d}")
 
 
-def _run_all(events: Sequence[Mapping[str, Any]], route: Route, context: Context, source: Source | None) -> list[_Run]:
+def _run_all(events: Sequence[Mapping[str, Any]], way: _Way) -> list[_Run]:
     """One call of the user's code for all of them."""
-    outputs = user_transform.run(events, route, source)
+    outputs = user_transform.run(events, way.route, way.source)
     if outputs is None:
-        return [_map([event], route, context) for event in events]
-    return [_map(None if output.error is not None else output.events, route, context) for output in outputs]
+        return [_map([event], way) for event in events]
+    return [_map(None if output.error is not None else output.events, way) for output in outputs]
 
 
-def _map(items: Sequence[Mapping[str, Any]] | None, route: Route, context: Context) -> _Run:
-    return _Run(items, [] if items is None else _payloads(items, route, context))
+def _map(items: Sequence[Mapping[str, Any]] | None, way: _Way) -> _Run:
+    payloads = [] if items is None else _payloads(items, way)
+    return _Run(items, payloads, in_tables=way.route.tables is not None)
 
 
-def _payloads(items: Sequence[Mapping[str, Any]], route: Route, context: Context) -> list[_Payload]:
-    return [open_payload(payload) for payload in _map_all(items, route, context)]
-
-
-def _map_all(items: Sequence[Mapping[str, Any]], route: Route, context: Context) -> Iterator[dict[str, Any]]:
+def _payloads(
+    items: Sequence[Mapping[str, Any]], way: _Way, mask: Callable[[dict[str, Any]], Any] = lambda payload: payload
+) -> list[_Payload]:
     """The payloads of all events that are not refused."""
+    if way.route.tables is not None:
+        return [mask(rows) for rows in _tables_of(items, way)]
+    return [open_payload(mask(payload)) for payload in _map_all(items, way)]
+
+
+def _map_all(items: Sequence[Mapping[str, Any]], way: _Way) -> Iterator[dict[str, Any]]:
     for item in items:
         with contextlib.suppress(EventError):
-            for payload in dest_transform.run(item, route, _with_ids(context)):
+            for payload in dest_transform.run(item, way.route, _with_ids(way.context)):
                 yield dict(payload)
 
 
-def _settings(route: Route, base: _Run, context: Context) -> list[_Effect]:
+def _tables_of(items: Sequence[Mapping[str, Any]], way: _Way) -> Iterator[dict[str, Any]]:
+    """The rows of each event that has any: table -> column -> value."""
+    for item in items:
+        with contextlib.suppress(EventError):
+            entries = load.entries(item, way.route, _with_ids(way.context), way.source, Notes())
+            if entries:
+                yield {row["table"]: row["data"] for row, _ in entries}
+
+
+def _settings(base: _Run, way: _Way) -> list[_Effect]:
     """What each variable of the destination's configuration does to the fields."""
-    if not base.payloads or base.items is None or route.mapping is None:
+    route = way.route
+    if not base.payloads or base.items is None:
         return []
     config = reveal(route.destination.config)
     effects = []
@@ -219,23 +254,21 @@ def _settings(route: Route, base: _Run, context: Context) -> list[_Effect]:
         into: set[_Field] = set()
         decides: set[_Field] = set()
         for new in (*_options(route, path, value), GONE):
-            for field, result in _with_setting(config, path, new, route, base, context):
+            for field, result in _with_setting(config, path, new, base, way):
                 (decides if result is GONE else into).add(field)
         effects.append(_Effect(path, into, decides - into, required=False, unseen=False))
     return effects
 
 
-def _with_setting(
-    config: Any, path: Path, new: Any, route: Route, base: _Run, context: Context
-) -> list[tuple[_Field, Any]]:
+def _with_setting(config: Any, path: Path, new: Any, base: _Run, way: _Way) -> list[tuple[_Field, Any]]:
     """What is different with another setting; nothing where it is refused."""
     if not path or (new is GONE and isinstance(path[-1], int)):
         return []
     try:
-        mapping = CATALOGUE[route.destination.type].prepare(replace_at(config, path, new))
+        other_route = way.route.with_config(replace_at(config, path, new))
     except ToolkitError:
         return []
-    payloads = _payloads(base.items or (), dataclasses.replace(route, mapping=mapping), context)
+    payloads = _payloads(base.items or (), way._replace(route=other_route))
     return list(_differences(base, base._replace(payloads=payloads))) if payloads else []
 
 
@@ -248,9 +281,9 @@ def _options(route: Route, path: Path, value: Any) -> list[Any]:
     return [other(value)]
 
 
-def _coded(event: Mapping[str, Any], route: Route, base: _Run, context: Context) -> set[_Field]:
+def _coded(event: Mapping[str, Any], base: _Run, way: _Way) -> set[_Field]:
     """The fields that depend on what the user's code made or changed."""
-    if route.code is None or base.items is None or not base.payloads:
+    if way.route.code is None or base.items is None or not base.payloads:
         return set()
     before = leaves(dict(event))
     fields: set[_Field] = set()
@@ -258,7 +291,7 @@ def _coded(event: Mapping[str, Any], route: Route, base: _Run, context: Context)
         if before.get(path[1:], GONE) == value:
             continue
         for new in (other(value), GONE):
-            payloads = _payloads(replace_at(list(base.items), path, new), route, context)
+            payloads = _payloads(replace_at(list(base.items), path, new), way)
             fields |= (
                 {field for field, _ in _differences(base, base._replace(payloads=payloads))} if payloads else set()
             )

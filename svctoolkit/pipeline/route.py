@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from svctoolkit.delivery import Answer, HttpRequest, parse_body
@@ -45,6 +45,12 @@ class Route:
         """Whether several events may share a request."""
         return self.at_router and bool(self.type.sharing)
 
+    def with_config(self, config: Mapping[str, Json]) -> Route:
+        """The same way with another configuration. Raises `InvalidConfig` for values that do not fit."""
+        if self.tables is not None:
+            return replace(self, tables=_tables(self.workspace, self.destination, config))
+        return replace(self, mapping=self.type.prepare(config))
+
     def answer(self, request: HttpRequest, failed: Sequence[int] = ()) -> Answer | None:
         """What the destination's own server says, as far as its type knows it: that all is well, or that it takes a
         batch but for the items at these places.
@@ -74,7 +80,7 @@ def route(
     values that do not fit.
     """
     config = {**destination.config, **(overrides or {})}
-    tables = Tables(destination.type, config) if is_warehouse(destination.type) else None
+    tables = _tables(workspace, destination, config) if is_warehouse(destination.type) else None
     unmapped = "" if tables else definitions.reason_unmapped(destination.type)
     mapping = None if unmapped or tables else CATALOGUE[destination.type].prepare(config)
     transformation = workspace.transformation(destination.transformation) if destination.transformation else None
@@ -95,6 +101,10 @@ def route(
             ]
         ),
     )
+
+
+def _tables(workspace: Workspace, destination: Destination, config: Mapping[str, Json]) -> Tables:
+    return Tables(destination.type, config, settings=workspace.warehouses.for_rows())
 
 
 class Routes:
@@ -121,4 +131,4 @@ class Routes:
         transformation = workspace.transformations.get(destination.transformation or "")
         code = self._user_code.source(transformation) if transformation else None
         kind = destination.type in CATALOGUE and CATALOGUE[destination.type]  # a notebook may add it again
-        return kind, config, destination.transformation, code, workspace.masker, id(destination)
+        return kind, config, destination.transformation, code, workspace.masker, id(destination), workspace.warehouses

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -13,7 +15,7 @@ from svctoolkit.destinations import definitions
 from svctoolkit.errors import DeliveryError, StoreError, UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
-from svctoolkit.warehouse import Entry, Loss, Notes, Warehouse, is_warehouse, provider
+from svctoolkit.warehouse import Entry, Loss, Metadata, Notes, Warehouse, is_warehouse, provider
 from svctoolkit.workspace import Destination, Source, Workspace
 
 
@@ -21,7 +23,8 @@ class Warehouses:
     """Loads what comes for the warehouse destinations of a workspace, and keeps it.
 
     Each event is loaded at once; with `in_batches`, when somebody asks for the tables. With `folder`, what was staged
-    is written there, and loaded again by the next object with that folder: nothing is lost when the process ends.
+    is written there, and loaded again by the next object with that folder: nothing is lost when the process ends. Of
+    events beyond twice the rows that a table keeps, the oldest are taken out of it.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class Warehouses:
         self._in_batches, self._folder = in_batches, folder
         self._lock = RLock()
         self._items: dict[str, tuple[Any, Warehouse]] = {}
+        self._lines: Counter[str] = Counter()  # that the file of each destination has
 
     def warehouse(self, name: str) -> Warehouse:
         """The warehouse of a destination, by its key or id. Raises `UnknownName`, also where it is no warehouse."""
@@ -52,6 +56,7 @@ class Warehouses:
             for _, warehouse in self._items.values():
                 warehouse.close()
             self._items.clear()
+            self._lines.clear()
             for file in self._folder.glob("*.ndjson") if self._folder else ():
                 file.unlink(missing_ok=True)
 
@@ -67,16 +72,20 @@ class Warehouses:
             self._write(destination, event, source)
             if not self._in_batches:
                 warehouse.sync()
-            warehouse.stage(entries, notes)
+            warehouse.stage(entries, notes, merge=self._must_merge(source))
             if self._in_batches:
                 return [{"table": row["table"], "staged": 1} for row, _ in entries]
             load = warehouse.sync()
         notes.losses += load.losses
         return [_answer(row["table"], load.losses) for row, _ in entries]
 
+    def _must_merge(self, source: str) -> bool:
+        known = self._workspace.sources.get(source)
+        return known is not None and Metadata(source_category=known.category).extracts
+
     def _of(self, destination: Destination) -> Warehouse:
         with self._lock:
-            state = (destination.type, reveal(dict(destination.config)), destination.id)
+            state = (destination.type, reveal(dict(destination.config)), destination.id, self._workspace.warehouses)
             item = self._items.get(destination.key)
             if item is None or item[0] != state:
                 item = self._items[destination.key] = (state, self._make(destination))
@@ -89,6 +98,8 @@ class Warehouses:
             destination.type,
             destination.config,
             name=sources[0].name if len(sources) == 1 else destination.key,
+            settings=self._workspace.warehouses.for_rows(),
+            most_rows=self._workspace.warehouses.rows,
             metadata=metadata(destination, None),
             clock=self._clock,
         )
@@ -101,6 +112,11 @@ class Warehouses:
             self._folder.mkdir(parents=True, exist_ok=True)
             with self._file(destination).open("a", encoding="utf-8") as file:
                 file.write(line)
+            self._lines[destination.key] += 1
+            most = self._workspace.warehouses.rows
+            if self._lines[destination.key] > 2 * most:
+                _keep_last(self._file(destination), self._lines[destination.key] - most)
+                self._lines[destination.key] = most
         except OSError as error:
             said = f"what is loaded cannot be written to {self._folder}: {error.strerror}"
             raise DeliveryError(said, code="ENOSPC", status=503) from error
@@ -114,6 +130,7 @@ class Warehouses:
             lines = file.read_bytes().splitlines(keepends=True)
         except OSError as error:
             raise StoreError(f"cannot be read: {error.strerror}", where=str(file)) from error
+        self._lines[destination.key] = len(lines)
         for line in lines:
             try:
                 item = json.loads(line)
@@ -129,6 +146,14 @@ class Warehouses:
         return (self._folder or Path()) / f"{provider(destination.type).name}-{destination.key}.ndjson"
 
 
+def _keep_last(file: Path, skip: int) -> None:
+    """Take the first `skip` lines out of a file, which is replaced as a whole."""
+    draft = file.with_suffix(".draft")
+    with file.open("rb") as old, draft.open("wb") as new:
+        new.writelines(islice(old, skip, None))
+    draft.replace(file)
+
+
 def check_runs(type: str) -> None:
     """Check that events of this type run here: warehouses do, beside what the Test API takes.
 
@@ -140,7 +165,9 @@ def check_runs(type: str) -> None:
 
 def metadata(destination: Destination, source: Source | None) -> dict[str, str]:
     """What the service knows about an event's way, by the names that it has on the wire."""
-    origin = {"sourceId": source.id, "sourceType": source.type} if source else {}
+    origin = {}
+    if source:
+        origin = {"sourceId": source.id, "sourceType": source.type, "sourceCategory": source.category}
     return {**origin, "destinationId": destination.id, "destinationType": destination.type}
 
 

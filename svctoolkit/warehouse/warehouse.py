@@ -58,7 +58,8 @@ class Warehouse:
     somebody asks, as one batch; `sync` does so at once. The first type of a column wins, as in the service.
 
     `name` is the schema unless the configuration has a `namespace`. `metadata` says what the service knows of source
-    and destination. `clock` and `new_id` make times and ids.
+    and destination. `clock` and `new_id` make times and ids. With `most_rows` a table forgets its oldest rows beyond
+    so many, a tenth of them at a time.
 
     Raises `UnknownName` for a type that is no warehouse. Needs `pip install 'svctoolkit[warehouse]'` (`ConfigError`).
     """
@@ -73,6 +74,7 @@ class Warehouse:
         metadata: Mapping[str, Json] | None = None,
         clock: Callable[[], datetime] = _now,
         new_id: Callable[[], str] = new_id,
+        most_rows: int | None = None,
     ) -> None:
         self.config = dict(config or {})
         self.rows = Tables(kind, self.config, settings=settings, new_id=new_id)
@@ -81,9 +83,11 @@ class Warehouse:
         self.metadata = metadata
         self.clock = clock
         self.loss_count = 0
+        self._most_rows = most_rows
         self._losses: list[Loss] = []
         self._conflicts: dict[tuple[str, str, str], Conflict] = {}
         self._staged: list[Staged] = []
+        self._must_merge = False  # what is staged
         self._columns, self._fields = Shapes(), Shapes()
         self._loader: Loader | None = None
         self._flow: dict[str, set[str]] = {}
@@ -92,43 +96,65 @@ class Warehouse:
 
     @property
     def merges(self) -> bool:
-        """Whether a row replaces the older one of the same id: by `preferAppend`, else as the provider does."""
-        prefers_append = self.config.get("preferAppend")
-        can_merge = self.provider.merges or self.provider.name == "bq"
-        return can_merge and not prefers_append if isinstance(prefers_append, bool) else self.provider.merges
+        """Whether a row replaces the older one of the same id: by `preferAppend`, else as the provider does.
 
-    def add(self, event: Mapping[str, Json], metadata: Mapping[str, Json] | None = None) -> list[Entry]:
-        """Stage an event: its rows, each with the fields that its columns came from. Raises `EventError`."""
+        Rows of sources that extract records do so always, and those of a replay.
+        """
+        prefers_append = self.config.get("preferAppend")
+        return self._can_merge and not prefers_append if isinstance(prefers_append, bool) else self.provider.merges
+
+    @property
+    def forgotten(self) -> int:
+        """How many rows the tables have forgotten: see `most_rows`."""
+        return self._loader.forgotten if self._loader else 0
+
+    @property
+    def _can_merge(self) -> bool:
+        return self.provider.merges or self.provider.name == "bq"
+
+    def add(
+        self, event: Mapping[str, Json], metadata: Mapping[str, Json] | None = None, *, replay: bool = False
+    ) -> list[Entry]:
+        """Stage an event: its rows, each with the fields that its columns came from. `replay`: see `load`.
+
+        Raises `EventError`.
+        """
         notes = Notes()
         way = metadata or self.metadata
-        entries = self.rows.entries(event, self.clock(), Metadata.of(way) if way else None, notes)
-        self.stage(entries, notes)
+        known = Metadata.of(way) if way else None
+        entries = self.rows.entries(event, self.clock(), known, notes)
+        self.stage(entries, notes, merge=replay or (known is not None and known.extracts))
         return entries
 
-    def stage(self, entries: Iterable[Entry], notes: Notes) -> None:
-        """Take rows that are made already, to be loaded with the next batch."""
+    def stage(self, entries: Iterable[Entry], notes: Notes, *, merge: bool = False) -> None:
+        """Take rows that are made already, to be loaded with the next batch. With `merge` they replace those of the
+        same id, whatever the configuration prefers."""
         columns, fields, id = self._columns.share, self._fields.share, notes.event_id
         staged = [
             Staged(row["table"], columns(row["table"], row["columns"]), row["data"], fields(row["table"], paths), id)
             for row, paths in entries
         ]
         with self._lock:
+            if self._must_merge != merge:
+                self.sync()
+                self._must_merge = merge
             self._note_flow(staged)
             self._staged += staged
             self._keep(notes.losses)
             if len(self._staged) >= _MOST_STAGED:
                 self.sync()
 
-    def load(self, events: Iterable[Mapping[str, Json]]) -> Load:
+    def load(self, events: Iterable[Mapping[str, Json]], *, replay: bool = False) -> Load:
         """Make rows of events and load them, in their order.
 
-        Events that are refused are among the losses, by what is wrong with them: the others are loaded.
+        Events that are refused are among the losses, by what is wrong with them: the others are loaded. With `replay`
+        the events may have been loaded before: as in the service they replace their rows, whatever `preferAppend` says.
         """
         refusals: list[Loss] = []
         with collector_pause():
             for event in events:
                 try:
-                    self.add(event)
+                    self.add(event, replay=replay)
                 except EventError as error:
                     id = str(event.get("messageId"))
                     refusals.append(Loss(error.field or "type", "", "", "refused", str(error), id))
@@ -144,8 +170,9 @@ class Warehouse:
             rows = self._staged
             if not rows:
                 return Load()
-            load = loader.load(rows, iso(self.clock().astimezone(UTC)))
-            self._staged = []
+            merges = self.merges or (self._must_merge and self._can_merge)
+            load = loader.load(rows, iso(self.clock().astimezone(UTC)), merges=merges)
+            self._staged, self._must_merge = [], False
             self._keep(load.losses)
             self.loss_count += load.more_losses
             for conflict in load.conflicts:
@@ -284,7 +311,10 @@ class Warehouse:
         with self._lock:
             if self._loader is None:
                 database = Database(self.namespace)
-                self._loader = Loader(database, Catalogue(self.provider), merges=self.merges)
+                has_views = self.provider.name == "bq" and not self.merges
+                self._loader = Loader(
+                    database, Catalogue(self.provider), has_views=has_views, most_rows=self._most_rows
+                )
             return self._loader
 
     def _table_name(self, name: str) -> str:

@@ -19,6 +19,7 @@ from svctoolkit.workspace._items import (
     Throttle,
     TrackingPlan,
     Transformation,
+    WarehouseSettings,
     config_secrets,
     file_secrets,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "TrackingPlan",
     "Transformation",
     "UserCode",
+    "WarehouseSettings",
     "Workspace",
     "config_secrets",
     "configuration_of",

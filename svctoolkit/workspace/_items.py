@@ -63,6 +63,8 @@ class Source:
 
     `tracking_plan` is the key of the plan that its events are checked against, `plan_settings` what becomes of those
     that break it, by event type, in the service's spelling or in rudder-cli's. Without settings they go on, marked.
+    `category` is what the service knows a source for beside its type: `cloud` and `singer-protocol` extract records,
+    which warehouses store by rules of their own.
     """
 
     key: str
@@ -74,6 +76,7 @@ class Source:
     connections: list[Connection] = field(default_factory=list)
     tracking_plan: str | None = None
     plan_settings: dict[str, dict[str, Any]] | None = None
+    category: str = ""
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
@@ -340,6 +343,23 @@ class PlaneLimits:
     waiting: int = 2000
     unrouted: int = 16 << 20
     changes: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseSettings:
+    """What the operator of the service sets for all warehouses.
+
+    With `id_resolution` BigQuery and Snowflake keep who is whom; an event with more than `max_columns` in a table is
+    refused. `rows` are those that a table here keeps, the newest: they are in memory.
+    """
+
+    id_resolution: bool = False
+    max_columns: int = 1600
+    rows: int = 1_000_000
+
+    def for_rows(self) -> dict[str, Json]:
+        """The settings that decide how rows come out, as `svctoolkit.warehouse` takes them."""
+        return {"id_resolution": self.id_resolution, "max_columns": self.max_columns}
 
 
 @dataclass(slots=True)

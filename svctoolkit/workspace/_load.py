@@ -34,6 +34,7 @@ from svctoolkit.workspace._items import (
     Throttle,
     TrackingPlan,
     Transformation,
+    WarehouseSettings,
 )
 from svctoolkit.workspace._references import has_reference, resolve
 from svctoolkit.workspace._shapes import (
@@ -246,6 +247,7 @@ class _Builder:
                 shape.data_plane.retention.seconds,
                 PlaneLimits(**msgspec.structs.asdict(shape.data_plane.limits)),
             ),
+            warehouses=WarehouseSettings(**msgspec.structs.asdict(shape.warehouses)),
             limits=Limits(**msgspec.structs.asdict(shape.limits)),
         )
 
@@ -266,6 +268,7 @@ class _Builder:
             connections,
             named,
             settings,
+            shape.category,
         )
 
     def _tracking_plan(self, key: str, shape: TrackingPlanShape) -> TrackingPlan:

@@ -28,6 +28,7 @@ from svctoolkit.workspace._items import (
     Source,
     TrackingPlan,
     Transformation,
+    WarehouseSettings,
 )
 from svctoolkit.workspace._lookup import code_of, lookup
 from svctoolkit.workspace._secrets import KnownSecrets
@@ -73,6 +74,7 @@ class Workspace:
     people: list[Person] = field(default_factory=list)
     delivery: Delivery = field(default_factory=Delivery)
     data_plane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
+    warehouses: WarehouseSettings = field(default_factory=WarehouseSettings)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     environments: dict[str, Any] = field(default_factory=dict, repr=False)  # as written: what is different in each
     folder: Path | None = field(default=None, repr=False)  # what relative paths in it start from
@@ -191,6 +193,7 @@ class Workspace:
         write_key: str | None = None,
         enabled: bool = True,
         destinations: Sequence[str] | None = None,
+        category: str = "",
     ) -> Source:
         """The source with this key or id; with `destinations`, a new one that is connected to them.
 
@@ -200,6 +203,7 @@ class Workspace:
             return lookup("source", key, self.sources)
         connections = [Connection(self.destination(d).key) for d in destinations]
         item = Source(key, id or key, name or key, type, key if write_key is None else write_key, enabled, connections)
+        item.category = category
         self.sources[key] = item
         return item
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
+import msgspec
+
 from svctoolkit import yamlfile
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import InvalidWorkspace, Problem
@@ -29,9 +31,10 @@ from svctoolkit.workspace._items import (
     Source,
     TrackingPlan,
     Transformation,
+    WarehouseSettings,
 )
 from svctoolkit.workspace._references import escape, has_reference
-from svctoolkit.workspace._shapes import LimitsShape
+from svctoolkit.workspace._shapes import LimitsShape, WarehousesShape
 
 if TYPE_CHECKING:
     from svctoolkit.workspace._model import Workspace
@@ -110,7 +113,8 @@ class _Writer:
             "credentials": self._config(workspace.credentials, "credentials"),
             "delivery": self._delivery(workspace.delivery),
             "dataPlane": _data_plane(workspace.data_plane),
-            "limits": _limits(workspace.limits),
+            "warehouses": _settings_of(workspace.warehouses, WarehousesShape),
+            "limits": _settings_of(workspace.limits, LimitsShape),
             "environments": {
                 name: self._environment(workspace, name, members) for name, members in workspace.environments.items()
             },
@@ -284,6 +288,8 @@ def _source(key: str, source: Source) -> dict[str, Any]:
     members: dict[str, Any] = dict(_names(key, source.id, source.name))
     if source.type != "http":
         members["type"] = source.type
+    if source.category:
+        members["category"] = source.category
     if source.write_key != key:
         members["writeKey"] = source.write_key
     if not source.enabled:
@@ -299,10 +305,10 @@ def _source(key: str, source: Source) -> dict[str, Any]:
     return members
 
 
-def _limits(limits: Limits) -> dict[str, Any]:
-    default, names = Limits(), LimitsShape.__struct_encode_fields__
-    members = zip(LimitsShape.__struct_fields__, names, strict=True)
-    return {name: getattr(limits, m) for m, name in members if getattr(limits, m) != getattr(default, m)}
+def _settings_of(settings: Limits | WarehouseSettings, shape: type[msgspec.Struct]) -> dict[str, Any]:
+    default, names = type(settings)(), shape.__struct_encode_fields__
+    members = zip(shape.__struct_fields__, names, strict=True)
+    return {name: getattr(settings, m) for m, name in members if getattr(settings, m) != getattr(default, m)}
 
 
 _CAMEL = {"most_asked": "mostAsked"}

@@ -34,6 +34,7 @@ class _Shape(msgspec.Struct, kw_only=True, rename="camel"):
 class _SourceDefinition(_Shape):
     name: str | None = None
     type: str | None = None
+    category: str | None = None
 
 
 class _DestinationDefinition(_Shape):
@@ -170,7 +171,9 @@ class _Reader:
                 enabled = self._enabled.get((source.id, destination.id), True)
             enabled = enabled and destination.is_processor_enabled
             connections.append(Connection(self._destination(destination, place), enabled))
-        self.workspace.sources[key] = Source(key, source.id, name, kind, source.write_key, source.enabled, connections)
+        item = Source(key, source.id, name, kind, source.write_key, source.enabled, connections)
+        item.category = definition.category or ""
+        self.workspace.sources[key] = item
         self.places["sources", key] = ("sources", i)
 
     def _key(self, section: str, name: str, id: str) -> str:

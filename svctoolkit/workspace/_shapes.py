@@ -71,6 +71,7 @@ class SourceShape(_Shape):
     id: Text | None = None
     name: str | None = None
     type: str = "http"
+    category: Annotated[str, Meta(description="cloud and singer-protocol: a source that extracts records")] = ""
     write_key: Text | None = None
     enabled: bool = True
     destinations: Annotated[list[Text | ConnectionShape], Meta(description="keys of destinations")] = []
@@ -192,6 +193,14 @@ class DataPlaneShape(_Shape):
     limits: PlaneLimitsShape = msgspec.field(default_factory=PlaneLimitsShape)
 
 
+class WarehousesShape(_Shape):
+    """What the operator of the service sets for all warehouses."""
+
+    id_resolution: Annotated[bool, Meta(description="BigQuery and Snowflake keep who is whom")] = False
+    max_columns: Annotated[int, Meta(ge=1, description="columns of a row; events with more are refused")] = 1600
+    rows: Annotated[int, Meta(ge=1, description="rows that a table keeps, the newest")] = 1_000_000
+
+
 class LimitsShape(_Shape):
     """What one call of a transformation may take. Time in seconds, memory in MB, the rest in bytes or counts."""
 
@@ -228,6 +237,7 @@ class EnvironmentShape(_Shape):
     credentials: dict[Text, Annotated[str, Meta(extra_json_schema={"writeOnly": True})]] = {}
     delivery: dict[str, Any] = {}
     data_plane: dict[str, Any] = {}
+    warehouses: dict[str, Any] = {}
     limits: dict[str, Any] = {}
 
 
@@ -248,6 +258,7 @@ class WorkspaceShape(_Shape):
     tracking_plans: dict[Text, TrackingPlanShape] = {}
     delivery: DeliveryShape = msgspec.field(default_factory=DeliveryShape)
     data_plane: DataPlaneShape = msgspec.field(default_factory=DataPlaneShape)
+    warehouses: WarehousesShape = msgspec.field(default_factory=WarehousesShape)
     limits: LimitsShape = msgspec.field(default_factory=LimitsShape)
     environments: dict[Text, EnvironmentShape] = {}
 

@@ -57,6 +57,7 @@ def _settings(workspace: Workspace) -> dict[str, Any]:
         "credentials": {key: Secret(str(_plain(value))) for key, value in workspace.credentials.items()},
         "delivery": asdict(workspace.delivery),
         "dataPlane": asdict(workspace.data_plane),
+        "warehouses": asdict(workspace.warehouses),
         "limits": asdict(workspace.limits),
     }
 

@@ -410,3 +410,33 @@ def test_without_duckdb_the_error_says_what_to_install(monkeypatch: pytest.Monke
     assert warehouse.add(track("1"))
     with pytest.raises(ConfigError, match=r"svctoolkit\[warehouse\]"):
         warehouse.tables()
+
+
+def test_records_and_replays_replace_their_rows() -> None:
+    """Although the configuration prefers to append: a record may come again, and so does what is replayed."""
+    once, again = track("1", n=1), track("1", n=2, at="2026-03-02T00:00:00Z")
+    for kind, config in (("POSTGRES", {"preferAppend": True}), ("BQ", {})):
+        appended, replayed = shop(kind, config), shop(kind, config)
+        records = shop(kind, config, metadata={"sourceCategory": "singer-protocol"})
+        for warehouse in (appended, replayed, records):
+            warehouse.load([once])
+        appended.load([again])
+        replayed.load([again], replay=True)
+        records.add(again)
+        records.add(again)
+
+        assert sorted(values(appended, "n")) == [1, 2]
+        assert values(replayed, "n") == values(records, "n") == [2]
+        replayed.load([again])
+        assert values(replayed, "n") == [2, 2]
+
+
+def test_a_table_keeps_its_newest_rows() -> None:
+    """Each table by itself, the newest by when they were received, not by when they were loaded."""
+    warehouse = shop(most_rows=5)
+    warehouse.load([track(str(n), at=f"2026-03-0{9 - n}T00:00:00Z", n=n) for n in range(1, 9)])
+    warehouse.load([track("p", "Paid")])
+
+    assert values(warehouse, "n") == [1, 2, 3, 4, 5]
+    assert warehouse.count("paid") == 1
+    assert warehouse.forgotten == 7

@@ -13,7 +13,7 @@ import pytest
 from svctoolkit import DataPlane, Pipeline, Workspace
 from svctoolkit.errors import UnknownName
 from svctoolkit.pipeline import Stages
-from svctoolkit.workspace import Person
+from svctoolkit.workspace import Person, WarehouseSettings
 
 LOGIN = ("dev@example.com", "token")
 ALL = Stages(send_to_destination=True)
@@ -177,3 +177,40 @@ def test_tables_can_be_asked_while_events_arrive(plane: DataPlane) -> None:
     assert plane.warehouse("wh").sql("select count(distinct id) n, count(*) m from tracks").values.tolist() == [
         [200, 200]
     ]
+
+
+def test_the_operators_settings_stand_in_the_workspace_file(tmp_path: Path) -> None:
+    """Who is whom, the most columns, the rows that are kept: in the pipeline, in the data plane, and after saving."""
+    text = """
+    sources: {web: {category: cloud, destinations: [wh]}}
+    destinations: {wh: {type: BQ, config: {}}}
+    warehouses: {idResolution: true, maxColumns: 20, rows: 2}
+    """
+    workspace = Workspace.loads(Workspace.loads(text).dumps())
+    result = Pipeline(workspace).test_source("web", order(n=1))[0]
+    wide = Pipeline(workspace).test_destination("wh", order(**{f"p{n}": n for n in range(20)}))
+    with DataPlane(workspace, listen=False) as plane:
+        for number in (1, 2, 3):
+            event = {**order("m1", n=number), "receivedAt": f"2026-03-0{number}T00:00:00Z"}
+            plane.send([event, {**event, "messageId": f"m{number + 1}"}], source="web")
+        plane.drain()
+        ids = plane.warehouse("wh").sql("select id from order_completed").id.tolist()
+
+    assert "rudder_identity_merge_rules" in [row["table"] for row in result.data[0].payloads]
+    assert "Too many columns" in wide.data[0].error
+    assert workspace.source("web").category == "cloud"
+    assert len(ids) == 2
+
+
+def test_what_a_store_keeps_of_its_tables_is_bounded(workspace: Workspace, tmp_path: Path) -> None:
+    """The file of a warehouse has at most twice the rows; the newest are there after a restart."""
+    workspace.warehouses = WarehouseSettings(rows=4)
+    with DataPlane(workspace, listen=False, store=tmp_path / "plane.db") as plane:
+        plane.send([order(f"m{n}", n=n) for n in range(11)], source="web")
+        plane.drain()
+    (file,) = (tmp_path / "plane.db-warehouses").iterdir()
+    with DataPlane(workspace, listen=False, store=tmp_path / "plane.db") as plane:
+        kept = plane.warehouse("wh").sql("select n from order_completed order by n").N.tolist()
+
+    assert 4 <= len(file.read_text().splitlines()) <= 8
+    assert kept == [7, 8, 9, 10]

@@ -28,13 +28,13 @@ def run(
 ) -> None:
     """Fill in what the two stages give. What is lost on the way stands in `result.losses`."""
     timer, notes = Timer(result.milliseconds), Notes()
-    entries = None
+    rows = None
     if stages.dest_transform:
         started = perf_counter()
         try:
-            entries = _entries(event, route, context, source, notes)
-            result.dest_transformed_payload = cast("list[Payload]", [row for row, _ in entries])
-            result.origins = [origins for _, origins in entries]
+            rows = entries(event, route, context, source, notes)
+            result.dest_transformed_payload = cast("list[Payload]", [row for row, _ in rows])
+            result.origins = [origins for _, origins in rows]
         except EventError as error:
             result.dest_transformed_payload = {"error": route.masker.text(str(error))}
             result.error_field = error.field
@@ -42,15 +42,15 @@ def run(
     result.losses = notes.losses
     if not stages.send_to_destination:
         return
-    if entries is None:
+    if rows is None:
         result.destination_response = {"error": DEST_ABORT if stages.dest_transform else NOTHING_TO_SEND}
     elif warehouses is None:  # of a replay: the rows are loaded together, when somebody asks for the tables
-        answers = [{"table": row["table"], "staged": 1} for row, _ in entries]
+        answers = [{"table": row["table"], "staged": 1} for row, _ in rows]
         result.destination_response, result.destination_response_status = list(answers), [200] * len(answers)
     else:
         started = perf_counter()
         try:
-            answers = warehouses.load(route.destination, event, entries, notes, source.key if source else "")
+            answers = warehouses.load(route.destination, event, rows, notes, source.key if source else "")
             result.destination_response = list(answers)
             result.destination_response_status = [200] * len(answers)
         except DeliveryError as error:
@@ -59,9 +59,10 @@ def run(
         timer.stop("send_to_destination", started)
 
 
-def _entries(
+def entries(
     event: Mapping[str, Any], route: Route, context: Context, source: Source | None, notes: Notes
 ) -> list[Entry]:
+    """The rows of an event, each with the fields that its columns came from. Raises `EventError`."""
     if route.tables is None:
         return []
     known = Metadata.of(metadata(route.destination, source))

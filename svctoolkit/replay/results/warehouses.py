@@ -23,7 +23,8 @@ def warehouse_of(workspace: Workspace, result: Replayed, name: str) -> Warehouse
         raise UnknownName("warehouse", name, keys, hint=f" {destination.key} is of the type {destination.type}")
     sources = [s for s in workspace.sources.values() if destination in workspace.destinations_of(s)]
     schema = sources[0].name if len(sources) == 1 else destination.key
-    warehouse = Warehouse(destination.type, destination.config, name=schema)
+    settings = workspace.warehouses.for_rows()
+    warehouse = Warehouse(destination.type, destination.config, name=schema, settings=settings)
     table = result.frame()
     if result.events and not len(table):
         raise ConfigError("the rows of this replay were not kept: leave `rows` on")

@@ -69,7 +69,7 @@ def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float
         from svctoolkit.runner.attempts.warehouse import warehouse_results  # DuckDB, and few suites look into tables
 
         plane.run_results(run, keys, limit)
-        tables["warehouse"] = warehouse_results(step.expect["warehouse"], workspace, plane, run, limit)
+        tables["warehouse"] = warehouse_results(step.expect["warehouse"], workspace, source, plane, run, limit)
     if "violations" in step.expect or is_forbidden(scenario):
         plane.run_results(run, keys, limit)
         tables["violations"] = plane.violations(run)

@@ -13,42 +13,48 @@ The tables hold what this scenario has sent, its earlier steps included, and not
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from svctoolkit.errors import EventError
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline.warehouses import metadata
 from svctoolkit.runner.attempts.shape import is_keyed, unwrap_single
 from svctoolkit.runner.expect.compare import Comparison
 from svctoolkit.runner.planes.plane import Plane
-from svctoolkit.warehouse import Notes, Row, Warehouse, is_warehouse
-from svctoolkit.workspace import Destination, Workspace
+from svctoolkit.warehouse import Metadata, Notes, Row, Warehouse, is_warehouse
+from svctoolkit.workspace import Destination, Source, Workspace
 
 _LOSS = ("event_id", "path", "table", "column", "kind")
 
 
-def warehouse_results(expected: Json, workspace: Workspace, plane: Plane, run: str, limit: float) -> dict[str, Json]:
+def warehouse_results(
+    expected: Json, workspace: Workspace, source: Source, plane: Plane, run: str, limit: float
+) -> dict[str, Json]:
     """What there is, by destination, in the form in which it is expected. Raises `ConfigError` for SQL that is wrong.
 
     One warehouse alone needs no key.
     """
-    keys = [key for key, destination in workspace.destinations.items() if is_warehouse(destination.type)]
-    if not is_keyed(expected, keys):
-        return _shape(expected, _warehouse(workspace.destinations[keys[0]], plane, run, limit)) if keys else {}
-    wanted = {key: _warehouse(workspace.destinations[key], plane, run, limit) for key in expected}
-    return {key: _shape(expected[key], warehouse) for key, warehouse in wanted.items()}
+    warehouses = {key: item for key, item in workspace.destinations.items() if is_warehouse(item.type)}
 
+    def warehouse(destination: Destination) -> Warehouse:
+        """With the rows of the scenario's steps so far, loaded step by step."""
+        settings, known = workspace.warehouses.for_rows(), metadata(destination, source)
+        item = Warehouse(destination.type, destination.config, name=destination.key, settings=settings, metadata=known)
+        for step in _runs(run):
+            results = plane.run_results(step, [destination.key], limit)
+            _stage(item, results["dest_transform"][destination.key], results["user_transform"][destination.key])
+            item.sync()
+        return item
 
-def _warehouse(destination: Destination, plane: Plane, run: str, limit: float) -> Warehouse:
-    """A warehouse with the rows of the scenario's steps so far, loaded step by step."""
-    warehouse = Warehouse(destination.type, destination.config, name=destination.key)
-    for step in _runs(run):
-        rows = plane.run_results(step, [destination.key], limit)["dest_transform"][destination.key]
-        _stage(warehouse, rows)
-        warehouse.sync()
-    return warehouse
+    if not is_keyed(expected, list(warehouses)):
+        return _shape(expected, warehouse(next(iter(warehouses.values())))) if warehouses else {}
+    return {key: _shape(expected[key], warehouse(workspace.destinations[key])) for key in expected}
 
 
 def _runs(run: str) -> Iterator[str]:
@@ -59,12 +65,21 @@ def _runs(run: str) -> Iterator[str]:
     yield run
 
 
-def _stage(warehouse: Warehouse, rows: Iterable[Row]) -> None:
+def _stage(warehouse: Warehouse, rows: Iterable[Row], events: Iterable[Mapping[str, Json]]) -> None:
+    """The rows as the plane has made them, with what is known of the events that they come from."""
     id = warehouse.rows.usual.names.own("id")
-    for row in rows:
+    known = Metadata.of(warehouse.metadata or {})
+    origins: dict[tuple[str, Any], list[tuple[dict[str, str], Notes]]] = defaultdict(list)
+    for event in events:
         notes = Notes()
-        notes.event_id = str(row["data"].get(id))
-        warehouse.stage([(row, {})], notes)
+        with contextlib.suppress(EventError):
+            for row, paths in warehouse.rows.entries(event, None, known, notes):
+                origins[row["table"], row["data"].get(id)].append((paths, notes))
+    for row in rows:
+        of_row = origins[row["table"], row["data"].get(id)]
+        paths, notes = of_row.pop(0) if of_row else ({}, Notes())
+        warehouse.stage([(row, paths)], notes, merge=known.extracts)
+        notes.losses = []  # those of making the rows are told once
 
 
 def _shape(expected: Any, warehouse: Warehouse) -> Any:

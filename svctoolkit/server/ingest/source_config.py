@@ -70,7 +70,11 @@ class SourceConfig:
                 "dataplanes": {},
                 "connections": connections,
                 "destinations": [_destination(d, source.type) for d in connected],
-                "sourceDefinition": {"name": source.type, "displayName": source.type, "category": None},
+                "sourceDefinition": {
+                    "name": source.type,
+                    "displayName": source.type,
+                    "category": source.category or None,
+                },
                 "createdAt": _UPDATED,
                 "updatedAt": self._started,
             },

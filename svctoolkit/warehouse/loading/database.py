@@ -114,6 +114,12 @@ class Database:
             finally:
                 self._connection.unregister(_BATCH)
 
+    def keep_newest(self, table: str, time: str, most: int) -> int:
+        """Delete all rows but the newest by the column `time`; how many they were."""
+        name = self.table(table)
+        oldest = f"SELECT rowid FROM {name} ORDER BY {quote(time)} DESC NULLS LAST, rowid DESC OFFSET {most}"
+        return int(self.run(f"DELETE FROM {name} WHERE rowid IN ({oldest})")[0][0])
+
     def rows_with(self, table: str, column: str, values: Sequence[Json]) -> list[dict[str, Json]]:
         """The rows of a table whose column has one of the values: times as texts, in UTC."""
         if not values:

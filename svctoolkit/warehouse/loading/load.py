@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -43,24 +43,34 @@ class Load:
 
 
 class Loader:
-    """Loads into one schema. `merges`: a row replaces the older one of the same id; else all of them stay."""
+    """Loads into one schema.
 
-    def __init__(self, database: Database, catalogue: Catalogue, *, merges: bool) -> None:
-        self.database, self.catalogue, self._merges = database, catalogue, merges
+    With `has_views` each table of events has one of the newest rows. A table keeps its newest `most_rows`; `forgotten`
+    counts those that are gone.
+    """
+
+    def __init__(
+        self, database: Database, catalogue: Catalogue, *, has_views: bool, most_rows: int | None = None
+    ) -> None:
+        self.database, self.catalogue = database, catalogue
+        self.forgotten = 0
+        self._has_views, self._most_rows = has_views, most_rows
+        self._sizes: Counter[str] = Counter()  # at most so many rows
         self._identities = Identities()
-        provider = catalogue.provider
         self.database.add_columns(
             catalogue.discards, catalogue.schema[catalogue.discards], self._comments(catalogue.discards)
         )
-        self._has_views = provider.name == "bq" and not merges
 
-    def load(self, rows: Sequence[Staged], now: str) -> Load:
-        """All of it, or nothing: what was staged stays so when this raises."""
+    def load(self, rows: Sequence[Staged], now: str, *, merges: bool) -> Load:
+        """All of it, or nothing: what was staged stays so when this raises.
+
+        `merges`: a row replaces the older one of the same id; else all of them stay.
+        """
         schema, origins = deepcopy(self.catalogue.schema), dict(self.catalogue.origins)
         with self.database.lock:
             self.database.begin()
             try:
-                load = self._load(rows, now)
+                load = self._load(rows, now, merges)
             except BaseException:
                 self.database.rollback()
                 self.catalogue.schema, self.catalogue.origins = schema, origins
@@ -68,7 +78,7 @@ class Loader:
             self.database.commit()
         return load
 
-    def _load(self, rows: Sequence[Staged], now: str) -> Load:
+    def _load(self, rows: Sequence[Staged], now: str, merges: bool) -> Load:
         catalogue, report = self.catalogue, Report()
         rows = self._with_short_rules(rows, report)
         new, losses = catalogue.extend(rows)
@@ -83,7 +93,8 @@ class Loader:
         load = Load(new=new, losses=losses)
         for table, batch in batches.items():
             load.tables[table] = batch.length
-            self._insert(batch, batches.get(catalogue.identifies))
+            self._insert(batch, batches.get(catalogue.identifies), merges)
+            self._forget(batch)
         self._resolve(batches.get(catalogue.merge_rules), now)
         self._insert_discards(report, now)
         load.discards, load.conflicts = len(report.discards), list(report.conflicts.values())
@@ -91,15 +102,25 @@ class Loader:
         load.more_losses = report.more_losses
         return load
 
-    def _insert(self, batch: Batch, identifies: Batch | None) -> None:
+    def _insert(self, batch: Batch, identifies: Batch | None, merges: bool) -> None:
         name, id = self.catalogue.name, self.catalogue.name("id")
         if batch.table == self.catalogue.users and not self.catalogue.provider.is_datalake:
             people = fold_users(batch, identifies, name)
-            self.database.insert(self._over_stored(people), replace=id if self._merges else "")
-        elif self._merges and batch.table != self.catalogue.merge_rules:
+            self.database.insert(self._over_stored(people), replace=id if merges else "")
+        elif merges and batch.table != self.catalogue.merge_rules:
             self.database.insert(batch.take(newest(batch, id, name("received_at"))), replace=id)
         else:
             self.database.insert(batch)
+
+    def _forget(self, batch: Batch) -> None:
+        """Delete the oldest rows of a table that has too many."""
+        received = self.catalogue.name("received_at")
+        if self._most_rows is None or received not in batch.types:
+            return
+        self._sizes[batch.table] += batch.length
+        if self._sizes[batch.table] > self._most_rows * 1.1:
+            self.forgotten += self.database.keep_newest(batch.table, received, self._most_rows)
+            self._sizes[batch.table] = self._most_rows
 
     def _over_stored(self, people: Batch) -> Batch:
         """Each user with what the table knows of it already, where the batch says nothing."""

@@ -33,7 +33,8 @@ _RESERVED = {
     "alias": (*_COMMON, "previous_id"),
     "extract": ("id", "received_at", "event"),
 }
-_RECORD_CATEGORIES = frozenset({"cloud", "singer-protocol"})
+#: sources that extract records
+RECORD_CATEGORIES = frozenset({"cloud", "singer-protocol"})
 #: column of ours -> where it comes from, for who asks
 PLACES = {
     **_MEMBERS,
@@ -101,7 +102,7 @@ def receipt(event: Mapping[str, Json], metadata_time: str, clock: str | datetime
 
 def uses_record_id(event: Mapping[str, Json], category: str) -> bool:
     """Whether a track of a cloud source is stored under its record's id."""
-    if category.lower() not in _RECORD_CATEGORIES:
+    if category.lower() not in RECORD_CATEGORIES:
         return False
     context = event.get("context")
     sources = context.get("sources") if isinstance(context, Mapping) else None

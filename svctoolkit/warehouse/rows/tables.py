@@ -58,6 +58,11 @@ class Metadata:
         names = ("sourceId", "sourceType", "sourceCategory", "destinationId", "destinationType", "receivedAt")
         return cls(*(str(given.get(name) or "") for name in names))
 
+    @property
+    def extracts(self) -> bool:
+        """Whether the source extracts records: one may come again, changed."""
+        return self.source_category.lower() in own.RECORD_CATEGORIES
+
     def context(self) -> dict[str, str]:
         """What is put into every event's context."""
         return {
