@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.plans.model import Plan, Rule, Verdict, mark_event
+from svctoolkit.plans.model import Plan, Rule, Verdict, change_event, mark_event
 from svctoolkit.plans.project import Link, Project
 from svctoolkit.plans.settings import FORWARDING, Settings, setting_problems
 from svctoolkit.plans.violation import VIOLATION_TYPES, Violation
@@ -32,6 +32,7 @@ __all__ = [
     "Settings",
     "Verdict",
     "Violation",
+    "change_event",
     "load",
     "mark_event",
     "of_service",

@@ -19,6 +19,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.plans.fields import ITEMS, fields
 from svctoolkit.plans.model import Plan, Rule
 from svctoolkit.plans.schema.compiler import Checker
+from svctoolkit.plans.schema.formats import FORMAT_LIMITS, ORDERED_FORMATS, within
 from svctoolkit.plans.schema.pattern_texts import pattern_text
 from svctoolkit.plans.schema.references import References
 from svctoolkit.plans.schema.scalars import types_of
@@ -147,7 +148,7 @@ class _Maker:
     def _text(self, schema: Mapping[str, Any]) -> str:
         random = self._random
         if schema.get("format") in _FORMATS:
-            return _FORMATS[schema["format"]](random)
+            return _within_limits(schema, _FORMATS[schema["format"]](random))
         if "pattern" in schema:
             return pattern_text(schema["pattern"], random)
         least = int(schema.get("minLength", 1))
@@ -226,6 +227,14 @@ def _bound(schema: Mapping[str, Any], name: str) -> float | None:
     return (max if name == "minimum" else min)(values) if values else None
 
 
+def _within_limits(schema: Mapping[str, Any], text: str) -> str:
+    """The text, or the limit of its format that it breaks."""
+    for keyword in FORMAT_LIMITS.keys() & schema.keys() if schema["format"] in ORDERED_FORMATS else ():
+        if not within(keyword, schema[keyword], schema["format"])(text):
+            text = schema[keyword]
+    return text
+
+
 def _excludes(schema: Mapping[str, Any], name: str) -> bool:
     return f"exclusive{name.capitalize()}" in schema
 
@@ -260,6 +269,7 @@ _FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
 _WRONG: Final[tuple[Any, ...]] = (
     *(None, True, "no such value", "", "x" * 300, -1e9, 1e9, 0.123, 7),
     *([], ["x"] * 50, [{}], {}, {"x": 1}),
+    *("0001-01-01", "9999-12-31", "00:00:00Z", "23:59:59Z", "0001-01-01T00:00:00Z", "9999-12-31T00:00:00Z"),
 )
 
 

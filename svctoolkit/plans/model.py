@@ -30,7 +30,7 @@ class Verdict:
     `rule` which one it was held against. `plan` is the version that was used.
     """
 
-    __slots__ = ("_event", "_marks", "dropped", "plan", "rule", "unchecked", "violations")
+    __slots__ = ("_event", "_is_altered", "_marks", "dropped", "plan", "rule", "unchecked", "violations")
 
     def __init__(
         self,
@@ -41,9 +41,10 @@ class Verdict:
         marks: bool,
         rule: Rule | None = None,
         unchecked: str = "",
+        is_altered: bool = False,
     ) -> None:
         self.plan, self.violations, self.dropped, self.rule, self.unchecked = plan, violations, dropped, rule, unchecked
-        self._event, self._marks = event, marks
+        self._event, self._marks, self._is_altered = event, marks, is_altered
 
     @property
     def mark(self) -> dict[str, Json] | None:
@@ -54,6 +55,11 @@ class Verdict:
     def event(self) -> Mapping[str, Json]:
         """The event as it goes on: marked, perhaps altered by `ajvOptions`, or as it came."""
         return mark_event(self._event, self.mark)
+
+    @property
+    def change(self) -> Mapping[str, Json] | None:
+        """What `change_event` makes `event` of the event as it came with: the mark; with an altered event that, too."""
+        return {"event": self._event, "mark": self.mark} if self._is_altered else self.mark
 
     @property
     def reason(self) -> str:
@@ -78,6 +84,13 @@ def mark_event(event: Mapping[str, Json], mark: Mapping[str, Json] | None) -> Ma
     if mark is None or (context is not None and not isinstance(context, Mapping)):
         return event
     return {**event, "context": {**(context or {}), **mark}}
+
+
+def change_event(event: Mapping[str, Json], change: Mapping[str, Any] | None) -> Mapping[str, Json]:
+    """The event as it goes on: see `Verdict.change`."""
+    if change is not None and "event" in change:
+        return mark_event(change["event"], change["mark"])
+    return mark_event(event, change)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,14 +258,16 @@ class Plan:
             return Verdict(plan, event, (), False, own.marks)
         rule = plan.rule(event)
         violations: Sequence[Violation] = ()
-        unchecked = ""
+        unchecked, is_altered = "", False
         if rule is not None and rule.schema:
-            violations, event, unchecked = _check(rule, event, own.options)
+            violations, checked, unchecked = _check(rule, event, own.options)
+            is_altered = own.options.alters and checked != event
+            event = checked
         elif kind == "track":
             name = text_of(event["event"]) if "event" in event else "undefined"
             violations = (Violation(UNPLANNED_EVENT, f"no schema for event: {name}"),)
         dropped = bool(violations) and own.drops(violations)
-        return Verdict(plan, event, violations, dropped, own.marks, rule, unchecked)
+        return Verdict(plan, event, violations, dropped, own.marks, rule, unchecked, is_altered)
 
     def mark(self, violations: Sequence[Violation]) -> dict[str, Json]:
         """What the service adds to the context of an event with these violations."""

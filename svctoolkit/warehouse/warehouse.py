@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,8 @@ from svctoolkit.warehouse.loading.load import Load, Loader
 from svctoolkit.warehouse.loading.staging import Catalogue, Shapes, Staged, collector_pause
 from svctoolkit.warehouse.rows.names import namespace
 from svctoolkit.warehouse.rows.notes import Loss, Notes
-from svctoolkit.warehouse.rows.tables import Entry, Metadata, Tables, new_id
+from svctoolkit.warehouse.rows.own import as_text
+from svctoolkit.warehouse.rows.tables import Entry, Metadata, Row, Tables, new_id
 from svctoolkit.warehouse.rows.values import iso
 
 if TYPE_CHECKING:
@@ -135,14 +137,32 @@ class Warehouse:
             for row, paths in entries
         ]
         with self._lock:
-            if self._must_merge != merge:
-                self.sync()
-                self._must_merge = merge
-            self._note_flow(staged)
-            self._staged += staged
             self._keep(notes.losses)
-            if len(self._staged) >= _MOST_STAGED:
-                self.sync()
+            self._take(staged, merge)
+
+    def _stage_rows(
+        self, rows: Sequence[Row], event: Mapping[str, Json], metadata: Metadata | None, replay: bool
+    ) -> None:
+        """Take rows of which nothing is lost: who asks where their columns came from has the event looked at again."""
+        columns, id = self._columns.share, as_text(event.get("messageId"))
+        paths = partial(self._paths, event, metadata)
+        staged = [Staged(row["table"], columns(row["table"], row["columns"]), row["data"], paths, id) for row in rows]
+        with self._lock:
+            self._take(staged, replay or (metadata is not None and metadata.extracts))
+
+    def _paths(self, event: Mapping[str, Json], metadata: Metadata | None, table: str) -> Mapping[str, str]:
+        """Column -> field of the event, in its row of a table."""
+        entries = self.rows.entries(event, self.clock(), metadata, Notes())
+        return next(paths for row, paths in entries if row["table"] == table)
+
+    def _take(self, staged: list[Staged], merge: bool) -> None:
+        if self._must_merge != merge:
+            self.sync()
+            self._must_merge = merge
+        self._note_flow(staged)
+        self._staged += staged
+        if len(self._staged) >= _MOST_STAGED:
+            self.sync()
 
     def load(self, events: Iterable[Mapping[str, Json]], *, replay: bool = False) -> Load:
         """Make rows of events and load them, in their order.
@@ -152,9 +172,14 @@ class Warehouse:
         """
         refusals: list[Loss] = []
         with collector_pause():
+            known = Metadata.of(self.metadata) if self.metadata else None
             for event in events:
                 try:
-                    self.add(event, replay=replay)
+                    rows = self.rows.lossless_rows(event, self.clock(), known)
+                    if rows is None:
+                        self.add(event, replay=replay)
+                    else:
+                        self._stage_rows(rows, event, known, replay)
                 except EventError as error:
                     id = str(event.get("messageId"))
                     refusals.append(Loss(error.field or "type", "", "", "refused", str(error), id))

@@ -86,6 +86,30 @@ def test_without_settings_everything_goes_on_marked() -> None:
         assert [event.event.get("context") for event in plane.received] == [None, None]
 
 
+def test_options_of_the_validator_change_what_destinations_get(tmp_path: Path) -> None:
+    """`ajvOptions` coerce, fill in and remove; what was accepted is kept as it came, and a restart changes nothing."""
+    body = {**SCHEMA["properties"]["properties"], "additionalProperties": False}  # type: ignore[index]
+    body["properties"] = {**body["properties"], "currency": {"type": "string", "default": "EUR"}}
+    rules = {"type": "object", "properties": {"properties": body}}
+    options = {"coerceTypes": True, "useDefaults": True, "removeAdditional": True}
+    shop = workspace({"global": {"anyOtherViolation": "drop", "ajvOptions": options}})
+    events = [{"name": "Order Done", "eventType": "track", "rules": rules}]
+    shop.tracking_plan("shop", of_service({"id": "tp", "version": 3, "events": events}))
+    sent = {**BAD, "properties": {"total": "3", "extra": 1}}
+    with DataPlane(shop, store=tmp_path / "plane.db", listen=False, backoff=Backoff(first=0.01)) as plane:
+        plane.script("b", Answer(503))
+        plane.send(sent, source="web")
+        plane.wait(lambda: {f.destination: f.attempts for f in plane.fates}.get("b", 0) >= 1 and bodies(plane))
+        first = bodies(plane, "a")["bad"]
+    with DataPlane(shop, store=tmp_path / "plane.db", listen=False) as plane:
+        plane.drain()
+        again = bodies(plane, "b")["bad"]
+
+        assert first["properties"] == again["properties"] == {"total": 3, "currency": "EUR"}
+        assert again["context"]["violationErrors"] == []
+        assert plane.received[0].event["properties"] == sent["properties"]
+
+
 def test_user_code_sees_the_violations() -> None:
     """In the event's context, and the plan in its metadata: the plan is asked before the user transformation."""
     code = """export function transformEvent(event, metadata) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from svctoolkit.errors import InvalidPlan
 from svctoolkit.plans import Plan, Settings, Violation, of_service
+from svctoolkit.plans.generate import conforming_events, near_misses
 from tests.pace import within
 
 DROP = {"allowUnplannedEvents": "false", "unplannedProperties": "drop", "anyOtherViolation": "drop"}
@@ -190,6 +192,50 @@ def test_formats_are_those_of_the_service(name: str, good: list[str], bad: list[
 
     assert [text for text in good if plan.check(track({"v": text})).violations] == []
     assert [text for text in bad if not plan.check(track({"v": text})).violations] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad", "message"),
+    [
+        ({"format": "date", "formatMinimum": "2026-02-01"}, ["2026-02-01", 7], "2026-01-31", "should be >= 2026-02-01"),
+        (
+            {"format": "date", "formatExclusiveMinimum": "2026-02-01"},
+            ["2026-02-02"],
+            "2026-02-01",
+            "should be > 2026-02-01",
+        ),
+        ({"format": "time", "formatMaximum": "10:00:00Z"}, ["10:00:00+05:00"], "10:00:00.5Z", "should be <= 10:00:00Z"),
+        (
+            {"format": "date-time", "formatExclusiveMaximum": "2026-02-01T10:00:00Z"},
+            ["2026-02-01T09:59:59Z", "2026-01-31 23:00:00Z"],
+            "2026-02-01t10:00:00Z",
+            "should be < 2026-02-01T10:00:00Z",
+        ),
+    ],
+)
+def test_formats_have_limits(schema: dict[str, Any], good: list[Any], bad: str, message: str) -> None:
+    """`formatMinimum` and its kin compare dates and times as the service does: as texts, whatever their zone."""
+    body = {"properties": {"v": schema}, "additionalProperties": False}
+    plan = plan_of(body)
+
+    assert [value for value in good if plan.check(track({"v": value})).violations] == []
+    assert violations(body, {"v": bad}) == [("Unknown-Violation", message, "/v")]
+    assert not plan.check(conforming_events(plan, 1)[0]).violations
+    assert message in {miss.violation.message for miss in near_misses(plan, plan.rules[0], Random(1))}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"formatMinimum": "2026-02-01"},
+        {"format": "email", "formatMinimum": "a"},
+        {"format": "date", "formatMinimum": 7},
+    ],
+)
+def test_limits_without_an_order_are_refused(schema: dict[str, Any]) -> None:
+    """The service refuses such a schema, and so lets every event pass."""
+    with pytest.raises(InvalidPlan, match=r"formatMinimum|order"):
+        plan_of({"properties": {"v": schema}})
 
 
 def test_references_name_the_definition_that_was_broken() -> None:

@@ -236,3 +236,21 @@ def test_violations_beside_the_stages_when_asked(shop: Path, capsys: pytest.Capt
         said = capsys.readouterr().out
         assert "tracking plan  1 violation" in said
         assert "Did you mean 'method'?" in said
+
+
+def test_examples_are_as_planned_and_near_misses_are_not(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed is what `plan check` takes: all of one, none of the other, each with what it breaks."""
+    assert main(["plan", "examples", "tracking", "--count", "5"]) == 0
+    good = capsys.readouterr().out
+    assert main(["plan", "examples", "tracking", "Order Paid", "--near-misses", "--seed", "7"]) == 0
+    misses = capsys.readouterr()
+    plan = plans.load("tracking").plan()
+    (shop / "good.ndjson").write_text(good)
+
+    assert main(["plan", "check", "good.ndjson", "--plan", "tracking"]) == 0
+    assert {json.loads(line)["type"] for line in good.splitlines()} == {rule.type for rule in plan}
+    for line, said in zip(misses.out.splitlines(), misses.err.splitlines(), strict=True):
+        assert any(v.message in said for v in plan.check(json.loads(line)).violations)
+    assert "Required-Missing" in misses.err
+    assert main(["plan", "examples", "tracking", "Order Payed"]) == 4
+    assert "Did you mean 'Order Paid'?" in capsys.readouterr().err

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from svctoolkit import runner
+from svctoolkit import DataPlane, Workspace, runner
 from svctoolkit.cli import main
+from svctoolkit.workspace import Person
 from tests.plans.test_formats import PROJECT, write
 
 SUITE = """\
@@ -67,6 +68,33 @@ def test_violations_are_expected_as_a_list(tmp_path: Path) -> None:
     assert statuses == [status for _, _, status in cases]
     assert "violations: /properties: Additional-Properties: must NOT have unevaluated properties 'totl'" in said
     assert "tracking/plan.yaml:8:7) Did you mean 'total'?" in said
+
+
+def test_violations_of_a_data_plane_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--base-url`: expected and forbidden violations are those that the served data plane has seen."""
+    write(tmp_path / "tracking", PROJECT)
+    scenarios: list[tuple[Any, Any]] = [
+        (BAD, {"violations": [MISSING, EXTRA]}),
+        (BAD, {"violations": []}),
+        (GOOD, {"delivered": [{}]}),
+        (BAD, {"delivered": [{}]}),
+    ]
+    (tmp_path / "s.suite.yaml").write_text(suite(*scenarios, head="violations: forbid\n"), encoding="utf-8")
+    (tmp_path / "workspace.yaml").write_text(SUITE, encoding="utf-8")
+    workspace = Workspace.load(tmp_path / "workspace.yaml")
+    workspace.people.append(Person.with_token("a@b.example", "token"))
+    monkeypatch.setenv("SVC_TOKEN", "token")
+    options = ["--email", "a@b.example", "--report", f"json={tmp_path / 'out.json'}"]
+    with DataPlane(workspace) as plane:
+        code = main(["run", str(tmp_path / "s.suite.yaml"), "--base-url", plane.url, *options])
+
+    text = "".join(capsys.readouterr())
+    assert code == 1, text
+    assert "2 passed, 2 failed" in text or "2 failed, 2 passed" in text, text
+    assert "Required-Missing" in text
+    assert "tracking/plan.yaml" in text
 
 
 def test_a_suite_can_forbid_violations(tmp_path: Path) -> None:

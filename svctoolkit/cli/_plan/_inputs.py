@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.errors import UsageError
+from svctoolkit.errors import UnknownName, UsageError
 from svctoolkit.json_types import Json
-from svctoolkit.plans import FORWARDING, Plan, Settings
+from svctoolkit.plans import FORWARDING, Plan, Rule, Settings
 from svctoolkit.replay.records.record import Reject
 
 
@@ -47,6 +47,14 @@ def plan_of(args: argparse.Namespace) -> tuple[Plan, Settings]:
     if link is None or link.plan is None:
         raise UsageError(f"the source {args.source!r} has no tracking plan")
     return link.plan, link.settings
+
+
+def rule(plan: Plan, name: str) -> Rule:
+    """The planned event with this name. Raises `UnknownName`."""
+    named = plan.rule_by_name(name)
+    if named is None:
+        raise UnknownName("planned event", name, plan.names)
+    return named
 
 
 def load(path: str, id: str | None, args: argparse.Namespace) -> Plan:

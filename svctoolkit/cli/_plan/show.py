@@ -8,8 +8,6 @@ import json
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.cli._plan import _inputs
-from svctoolkit.errors import UnknownName
-from svctoolkit.plans import Plan, Rule
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +20,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     plan = _inputs.load(args.plan, args.id, args)
-    rules = list(plan) if args.event is None else [_rule(plan, args.event)]
+    rules = list(plan) if args.event is None else [_inputs.rule(plan, args.event)]
     if args.schema:
         schemas = {rule.name or rule.type: rule.schema for rule in rules}
         data = schemas if args.event is None else next(iter(schemas.values()))
@@ -36,13 +34,6 @@ def _run(args: argparse.Namespace) -> int:
             lines += rule_lines(rule)
         _terminal.out("\n".join(map(_terminal.plain, lines)))
     return Exit.OK
-
-
-def _rule(plan: Plan, name: str) -> Rule:
-    rule = plan.rule_by_name(name)
-    if rule is None:
-        raise UnknownName("planned event", name, plan.names)
-    return rule
 
 
 command = Command(

@@ -34,7 +34,7 @@ from svctoolkit.destinations.hs._contacts import (
 from svctoolkit.destinations.hs._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, event_name
+from svctoolkit.mapping import as_object, event_name, objects
 from svctoolkit.secrets import Secret
 
 _API = "https://api.hubapi.com"
@@ -216,7 +216,7 @@ class _Account:
     def property_types(self) -> dict[str, str]:
         """The type of each property that contacts have."""
         listed = self.ask("GET", "/properties/v1/contacts/properties")
-        return {entry["name"]: entry["type"] for entry in listed}
+        return {str(entry.get("name")): str(entry.get("type")) for entry in objects(listed)}
 
     def is_unique(self, field: str, kind: str = "contacts") -> bool:
         """Whether no two objects of the kind have the same value there."""

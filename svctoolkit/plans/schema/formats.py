@@ -6,6 +6,7 @@ not in `FORMATS` makes the service refuse a schema.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -16,7 +17,7 @@ Format: TypeAlias = Callable[[Any], bool]
 
 _DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
-_TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[zZ]|[+-][0-9]{2}(?::?[0-9]{2})?)?")
+_TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?(?:[zZ]|[+-][0-9]{2}(?::?[0-9]{2})?)?")
 # what JavaScript's \s is, which Python's is not: U+FEFF is in, the four separators are out
 _BETWEEN = re.compile("[tT\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]")
 _URN = r"(?:urn:uuid:)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
@@ -150,6 +151,51 @@ FORMATS: Mapping[str, Format] = {
     "password": _anything,
     "binary": _anything,
 }
+
+
+def _compare(one: str, other: str) -> int | None:
+    """Below, at or above 0, as the one is earlier or later; None where they cannot be compared."""
+    return (one > other) - (one < other) if one and other else None
+
+
+def _compare_times(one: str, other: str) -> int | None:
+    """Without a look at their zones."""
+    matches = _TIME.fullmatch(one), _TIME.fullmatch(other)
+    clocks = ["".join(part or "" for part in match.groups()) for match in matches if match]
+    return _compare(*clocks) if len(clocks) == 2 else None
+
+
+def _compare_date_times(one: str, other: str) -> int | None:
+    (date, time), (other_date, other_time) = ((*_BETWEEN.split(text), "")[:2] for text in (one, other))
+    order = _compare(date, other_date)
+    return _compare_times(time, other_time) if order == 0 else order
+
+
+#: formats whose texts have an order
+ORDERED_FORMATS: Mapping[str, Callable[[str, str], int | None]] = {
+    "date": _compare,
+    "time": _compare_times,
+    "date-time": _compare_date_times,
+}
+#: keyword -> how its message says it, and what it takes
+FORMAT_LIMITS: Mapping[str, tuple[str, Callable[[int, int], bool]]] = {
+    "formatMaximum": ("<=", operator.le),
+    "formatMinimum": (">=", operator.ge),
+    "formatExclusiveMaximum": ("<", operator.lt),
+    "formatExclusiveMinimum": (">", operator.gt),
+}
+
+
+def within(keyword: str, limit: str, name: str) -> Format:
+    """Whether a text is within a limit of its format: what cannot be compared is, as in the service."""
+    compare, holds = ORDERED_FORMATS[name], FORMAT_LIMITS[keyword][1]
+
+    def is_within(text: str) -> bool:
+        order = compare(text, limit)
+        return order is None or holds(order, 0)
+
+    return is_within
+
 
 #: formats of numbers
 NUMBER_FORMATS: Mapping[str, Format] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from svctoolkit.plans.schema import patterns
-from svctoolkit.plans.schema.formats import FORMATS, NUMBER_FORMATS
+from svctoolkit.plans.schema.formats import FORMAT_LIMITS, FORMATS, NUMBER_FORMATS, ORDERED_FORMATS, within
 from svctoolkit.plans.schema.javascript import identity, number_text, text_of
 from svctoolkit.plans.schema.node import CLASSES, NUMBERS, Check, classes_of, demand, refusal
 from svctoolkit.plans.violation import Violation, type_of
@@ -100,6 +100,10 @@ def format_checks(schema: Schema, where: str) -> Checks:
         yield _TEXT, demand("format", f'must match format "{name}"', f"{where}/format", FORMATS[name])
     if name in NUMBER_FORMATS:
         yield NUMBERS, demand("format", f'must match format "{name}"', f"{where}/format", NUMBER_FORMATS[name])
+    for keyword, (sign, _) in FORMAT_LIMITS.items():
+        if keyword in schema and name in ORDERED_FORMATS:
+            said = f"should be {sign} {schema[keyword]}"
+            yield _TEXT, demand(keyword, said, f"{where}/{keyword}", within(keyword, schema[keyword], name))
 
 
 def value_checks(schema: Schema, where: str) -> Checks:

@@ -14,14 +14,13 @@ from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.plans.schema import patterns
 from svctoolkit.plans.schema.dialect import DEFAULT_OPTIONS, Options, has_rules, is_draft_4, is_known, keywords
-from svctoolkit.plans.schema.formats import FORMATS, NUMBER_FORMATS
+from svctoolkit.plans.schema.formats import FORMAT_LIMITS, FORMATS, NUMBER_FORMATS, ORDERED_FORMATS
 from svctoolkit.plans.schema.references import References, is_inline
 
 #: subschemas, references followed: what a few kilobytes of references can grow to has no bound
 MAX_SUBSCHEMAS: Final = 50_000
 MAX_DEPTH: Final = 60
 _LONGEST: Final = 80  # characters of a pattern that are quoted
-_UNSUPPORTED: Final = frozenset({"formatMaximum", "formatMinimum", "formatExclusiveMaximum", "formatExclusiveMinimum"})
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -154,8 +153,6 @@ class _Walk:
             elif name not in self._keywords:
                 near = did_you_mean(name, self._keywords)
                 self._refuse((*path, name), f"unknown keyword {name!r}.{near}", key=True)
-            elif name in _UNSUPPORTED:
-                self._refuse((*path, name), f"{name!r} is not supported here", key=True)
 
     def _check_ignored(self, schema: Mapping[str, Any], path: Path) -> None:
         """Keywords that the service calls mistakes because nothing comes of them."""
@@ -186,11 +183,22 @@ class _Walk:
         if self._options.formats and strict and form not in FORMATS and form not in NUMBER_FORMATS:
             near = did_you_mean(str(form), [*FORMATS, *NUMBER_FORMATS])
             self._refuse((*path, "format"), f"unknown format {form!r}.{near}")
+        self._check_format_limits(schema, path)
         for keyword, text in _patterns(schema):
             wrong = patterns.problem(text)
             if wrong:
                 excerpt = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
                 self._refuse((*path, *keyword), f"the pattern {excerpt!r} does not compile: {wrong}")
+
+    def _check_format_limits(self, schema: Mapping[str, Any], path: Path) -> None:
+        for name in FORMAT_LIMITS.keys() & schema.keys():
+            if "format" not in schema:
+                self._refuse((*path, name), f"{name!r} needs a 'format' beside it", key=True)
+            elif not isinstance(schema[name], str):
+                self._refuse((*path, name), f"{name!r} must be a text")
+            elif self._options.formats and schema["format"] not in ORDERED_FORMATS:
+                known = ", ".join(ORDERED_FORMATS)
+                self._refuse((*path, name), f"the format {schema['format']!r} has no order; these have: {known}")
 
     def _check_contains(self, schema: Mapping[str, Any], path: Path) -> None:
         if self._draft_4 or "contains" not in schema or not self._options.strict:

@@ -116,7 +116,7 @@ class RejectedRow(NamedTuple):
 
 
 class CheckRow(NamedTuple):
-    """An event that was held against a tracking plan. `mark` is packed JSON: what its context gets, if anything."""
+    """An event that was held against a tracking plan. `mark` is packed JSON: how it is changed, if it is."""
 
     seq: int
     run: str

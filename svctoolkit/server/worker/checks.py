@@ -19,11 +19,11 @@ _LOG = logging.getLogger("svctoolkit.plans")
 
 
 class Check(NamedTuple):
-    """What a plan has said of an event: rows for the store, what goes into its context, why it is dropped."""
+    """What a plan has said of an event: rows for the store, how it changes the event, why it is dropped."""
 
     row: CheckRow
     violations: list[ViolationRow]
-    mark: Mapping[str, Any] | None
+    change: Mapping[str, Any] | None
     reason: str
 
 
@@ -59,7 +59,7 @@ class Checks:
 
 
 def _check_of(block: Block, place: int, verdict: Verdict) -> Check:
-    seq, plan, mark = block.first + place, verdict.plan, verdict.mark
+    seq, plan, change = block.first + place, verdict.plan, verdict.change
     dropped = int(verdict.dropped)
     violations = [
         ViolationRow(
@@ -87,6 +87,6 @@ def _check_of(block: Block, place: int, verdict: Verdict) -> Check:
         len(verdict.violations),
         dropped,
         storable(verdict.unchecked),
-        None if mark is None else pack(mark),
+        None if change is None else pack(change),
     )
-    return Check(row, violations, mark, verdict.reason if verdict.dropped else "")
+    return Check(row, violations, change, verdict.reason if verdict.dropped else "")

@@ -12,7 +12,7 @@ from typing import Any
 
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import StoreError
-from svctoolkit.plans import mark_event
+from svctoolkit.plans import change_event
 from svctoolkit.server.store.blob import pack, unpack
 from svctoolkit.server.store.schema import DeliveryRow, FateRow, storable
 from svctoolkit.server.store.work import Events, SentRequest, Work
@@ -139,7 +139,7 @@ class Deliveries:
     def _event(self, task: Task) -> Mapping[str, Any]:
         block, task.block = task.block, None
         event = block.events[task.seq - block.first] if block else self._events[task.seq]
-        return mark_event(event, task.mark)
+        return change_event(event, task.change)
 
     def pending(self, destination: str, after: int, limit: int, owner: str | None = None) -> list[Task]:
         return [
@@ -154,7 +154,7 @@ class Deliveries:
                 attempts=e.attempts,
                 first_at=e.first_at,
                 alone=bool(e.alone),
-                mark=unpack(e.mark) if e.mark else None,
+                change=unpack(e.mark) if e.mark else None,
             )
             for e in self._work.pending_events(destination, after, limit, owner)
         ]

@@ -177,7 +177,7 @@ class Router:
                 if status == "pending":
                     owner, user = owner_of(row.user, row.anonymous), row.user or row.anonymous
                     task = Task(seq, block.source, block.run, owner, user, row.type, row.name, block=own_block)
-                    task.mark = check.mark if check is not None else None
+                    task.change = check.change if check is not None else None
                     routes.tasks.setdefault(key, []).append(task)
                 else:
                     routes.settled.append(SettledFate(fate, row.type, row.name, row.user or row.anonymous))

@@ -32,7 +32,7 @@ class Task:
     `jobs` are what is still to be delivered of it, None until the user transformation has run; `alone` holds for those.
     `failure` are stage and reason of jobs that nobody sends again, `first_at` is the time of the first attempt and
     `age` how many seconds after that the last one ended, `transformed` are the events after the user transformation,
-    `mark` is what a tracking plan adds to the event's context.
+    `change` is what a tracking plan makes of the event: `svctoolkit.plans.change_event`.
     """
 
     seq: int
@@ -50,7 +50,7 @@ class Task:
     jobs: list[Job] | None = None
     failure: tuple[str, str] | None = None
     transformed: Sequence[Mapping[str, Any]] | None = None
-    mark: Mapping[str, Any] | None = None
+    change: Mapping[str, Any] | None = None
 
 
 def owner_of(user: str, anonymous: str) -> str:

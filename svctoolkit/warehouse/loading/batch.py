@@ -54,6 +54,13 @@ class Report:
     more_losses: int = 0  # values that did not fit their columns, beyond those that are told one by one
     conflicts: dict[tuple[str, str, str], Conflict] = field(default_factory=dict)
 
+    def lose(self, row: Staged, column: str, kind: str, text: str) -> None:
+        """A value that does not arrive as it was sent."""
+        if len(self.losses) >= _MOST_LOSSES:
+            self.more_losses += 1
+        else:
+            self.losses.append(Loss(row.path(column) or column, column, row.table, kind, text, row.event_id))
+
 
 def make_batch(rows: Sequence[Staged], catalogue: Catalogue, now: str, report: Report) -> Batch:
     """The rows of one table, by the types of its columns. What is lost goes into the report."""
@@ -92,21 +99,17 @@ def _convert(row: Staged, column: str, kind: str, value: Any, catalogue: Catalog
     type_ = row.columns[column]
     stored, loss = convert(kind, type_, value)
     origin = catalogue.origins.get((row.table, column), Origin("", ""))
-    path = row.paths.get(column, "")
     if loss:
-        conflict = report.conflicts.setdefault(
-            (row.table, column, type_),
-            Conflict(row.table, column, kind, type_, origin, Origin(row.event_id, path)),
-        )
-        conflict.count += 1
-    if loss and len(report.losses) >= _MOST_LOSSES:
-        report.more_losses += 1
-    elif loss:
+        key = row.table, column, type_
+        if key not in report.conflicts:
+            first = Origin(row.event_id, row.path(column))
+            report.conflicts[key] = Conflict(row.table, column, kind, type_, origin, first)
+        report.conflicts[key].count += 1
         field = f"{origin.path} of " if origin.path else ""
         origin_words = f", as {field}event {origin.event_id} made it" if origin.event_id else ""
         becomes = "NULL" if stored is None else text_of(stored)
         said = f"{_short(value)} is {type_}, the column {column} {kind}{origin_words}: it becomes {becomes}"
-        report.losses.append(Loss(path or column, column, row.table, loss, said, row.event_id))
+        report.lose(row, column, loss, said)
     if loss == "null":
         _discard(row, column, value, f"incompatible schema conversion from {kind} to {type_}", catalogue, report)
     return stored
@@ -127,7 +130,7 @@ def _integer(row: Staged, column: str, value: float, report: Report) -> int:
     """A number typed int beyond 64 bits."""
     stored = cut(value)
     said = f"{value:.17g} has more than 64 bits: {stored} is stored. Send it as a text"
-    report.losses.append(Loss(row.paths.get(column, column), column, row.table, "rounded", said, row.event_id))
+    report.lose(row, column, "rounded", said)
     return stored
 
 
@@ -149,7 +152,7 @@ def _texts(rows: Sequence[Staged], column: str, kind: str, values: list[Any], li
         if value is not None and is_long(value, limit):
             row, values[place] = rows[place], value[:limit]
             said = f"its {len(value):,} characters are cut to {limit}, the length of the column {column}"
-            report.losses.append(Loss(row.paths.get(column, column), column, row.table, "cut", said, row.event_id))
+            report.lose(row, column, "cut", said)
     return values
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -30,13 +30,21 @@ _OF_DISCARDS = {
 
 
 class Staged(NamedTuple):
-    """A row of a table that is not loaded yet, with the event that it comes from."""
+    """A row of a table that is not loaded yet, with the event that it comes from.
+
+    `paths` are the fields that its columns came from, or what gives them for a table: most are never asked for.
+    """
 
     table: str
     columns: Mapping[str, str]
     data: Mapping[str, Any]
-    paths: Mapping[str, str]
+    paths: Mapping[str, str] | Callable[[str], Mapping[str, str]]
     event_id: str
+
+    def path(self, column: str) -> str:
+        """The field that a column came from, "" where that is not known."""
+        paths = self.paths(self.table) if callable(self.paths) else self.paths
+        return paths.get(column, "")
 
 
 class Shapes:
@@ -121,11 +129,11 @@ class Catalogue:
             old = columns_of_table.get(column)
             if old is None and most and len(columns_of_table) >= most:
                 said = f"{self.provider.label} takes {most} columns a table, and {row.table} has them"
-                losses.append(Loss(row.paths.get(column, ""), column, row.table, "full", said, row.event_id))
+                losses.append(Loss(row.path(column), column, row.table, "full", said, row.event_id))
             elif old is None or (old == "string" and kind == "text"):
                 columns_of_table[column] = kind
                 new.setdefault(row.table, {})[column] = kind
-                self.origins[row.table, column] = Origin(row.event_id, row.paths.get(column, ""))
+                self.origins[row.table, column] = Origin(row.event_id, row.path(column))
 
     def _share_users(self, new: Schema) -> None:
         """`users` has all columns of `identifies`, where user_id is called id, and the other way round."""

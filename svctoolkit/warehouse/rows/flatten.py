@@ -22,7 +22,8 @@ class Flattener:
     """Turns objects of one event into columns, by the event's options.
 
     `reserved` are the columns of ours that this type of event has, as the provider writes them: fields that would have
-    such a name are dropped. With `notes`, that and every other loss is noted, and where each column came from.
+    such a name are dropped. With `notes`, that and every other loss is noted, and where each column came from. Without
+    them, `is_lossy` says that there is something to note, and `dropped` has what was dropped, by column.
     """
 
     def __init__(
@@ -38,14 +39,18 @@ class Flattener:
     ) -> None:
         self._provider, self._names, self._json_paths = provider, names, json_paths or None
         self._type, self._reserved, self._is_cloud, self._notes = event_type, reserved, is_cloud, notes
+        self.is_lossy = False
+        self.dropped: list[tuple[str, Any]] = []
 
     def flatten(self, value: Json, path: str, into: Columns, prefix: str = "") -> None:
         """Add the members of `value`, which stands at `path` of the event; `prefix` begins the columns' names."""
         if isinstance(value, Mapping):
             root = f"{self._type}_{path.replace('.', '_')}_"
             self._object(value, into, prefix, root, path, 0, 2 + path.count("."))
-        elif self._notes and not is_blank(value):
-            self._notes.add("shapeless", path, "", f"{path} is no object: nothing of it is stored")
+        elif not is_blank(value):
+            self.is_lossy = True
+            if self._notes:
+                self._notes.add("shapeless", path, "", f"{path} is no object: nothing of it is stored")
 
     def _object(
         self, value: Mapping[str, Any], into: Columns, prefix: str, root: str, path: str, level: int, depth: int
@@ -79,20 +84,22 @@ class Flattener:
             if column is None:
                 column = self._names.column(joined)
             if not column or column in reserved:
-                if notes and not is_blank(item):
-                    _note_absence(notes, f"{path}.{key}", column, item)
+                if not is_blank(item):
+                    self.dropped.append((column, item))
+                    if notes:
+                        _note_absence(notes, f"{path}.{key}", column, item)
                 continue
             if is_json:
                 pass
             elif kind is str:
                 if has_long_text or item[4:5] == "-":
-                    item, type_ = self._text(item, f"{path}.{key}", column)
+                    item, type_ = self._text(item, path, key, column)
                 else:
                     type_ = "string"
             elif kind is bool:
                 type_ = "boolean"
             elif kind is int or kind is float:
-                item, type_ = self._number(item, f"{path}.{key}", column)
+                item, type_ = self._number(item, path, key, column)
             elif is_blank(item):
                 continue
             else:
@@ -103,31 +110,41 @@ class Flattener:
                     said = f"{place} becomes the column {column}, too, and wins. Rename one of them"
                     notes.add("collision", origins[column], column, said)
                 origins[column] = place
+            elif column in data:
+                self.is_lossy = True
             data[column] = item
             types[column] = type_
 
     def type_value(self, value: Json) -> tuple[Json, str]:
         """A value of ours and its type: numbers as doubles, times in UTC."""
         if isinstance(value, str):
-            return self._text(value, "", "")
+            return self._text(value)
         if isinstance(value, bool):
             return value, "boolean"
         if isinstance(value, int | float):
-            return self._number(value, "", "")
+            return self._number(value)
         return self._other(value)
 
-    def _text(self, text: str, path: str, column: str) -> tuple[str, str]:
+    def _text(self, text: str, path: str = "", key: str = "", column: str = "") -> tuple[str, str]:
         if text[4:5] == "-" and (time := utc(text)) is not None:
-            if self._notes and column:
-                _note_time(self._notes, text, time, path, column)
+            if column and time is not text and (kind := _loss_of_time(text)):
+                self.is_lossy = True
+                if self._notes:
+                    self._notes.add(
+                        kind, f"{path}.{key}" if key else path, column, _TIME_LOSSES[kind].format(text, time)
+                    )
             return time, "datetime"
         return text, "text" if self._provider.has_long_text and is_long(text) else "string"
 
-    def _number(self, value: int | float, path: str, column: str) -> tuple[int | float, str]:
+    def _number(self, value: int | float, path: str = "", key: str = "", column: str = "") -> tuple[int | float, str]:
+        if type(value) is float and not value.is_integer():
+            return value, "float"
         number = as_double(value)
-        if self._notes and column and number != value:
-            said = f"{value} is more than 2^53: numbers are doubles on the way, {number} arrives. Send it as a text"
-            self._notes.add("rounded", path, column, said)
+        if column and number != value:
+            self.is_lossy = True
+            if self._notes:
+                said = f"{value} is more than 2^53: numbers are doubles on the way, {number} arrives. Send it as a text"
+                self._notes.add("rounded", f"{path}.{key}", column, said)
         return number, "int" if isinstance(number, int) or number.is_integer() else "float"
 
     def _other(self, value: Any) -> tuple[Any, str]:
@@ -144,10 +161,12 @@ class Flattener:
         if prefix == "context_traits_":
             text = "".join(value[key] for key in sorted(value, key=int))
             column = self._names.column(prefix)
-            item, type_ = self._text(text, path, column)
+            item, type_ = self._text(text, path, "", column)
             into.set(column, item, type_, path)
-        elif self._notes:
-            self._notes.add("shapeless", path, "", f"{path} is a split text: nothing of it is stored here")
+        else:
+            self.is_lossy = True
+            if self._notes:
+                self._notes.add("shapeless", path, "", f"{path} is a split text: nothing of it is stored here")
         return True
 
 
@@ -159,12 +178,18 @@ def _note_absence(notes: Notes, path: str, column: str, value: Any) -> None:
         notes.add("nameless", path, "", said)
 
 
-def _note_time(notes: Notes, text: str, time: str, path: str, column: str) -> None:
+_TIME_LOSSES = {
+    "rolled over": "{} is no day of the calendar: {} arrives",
+    "cut": "{} arrives with milliseconds: {}",
+}
+
+
+def _loss_of_time(text: str) -> str:
+    """How a time does not arrive as it was sent; "" where it does."""
     when = moment(text[:10])
     if when is not None and when.day != int(text[8:10]):
-        notes.add("rolled over", path, column, f"{text} is no day of the calendar: {time} arrives")
-    elif _FINE.search(text):
-        notes.add("cut", path, column, f"{text} arrives with milliseconds: {time}")
+        return "rolled over"
+    return "cut" if _FINE.search(text) else ""
 
 
 def _keys_in_order(value: Mapping[str, Any]) -> list[str]:

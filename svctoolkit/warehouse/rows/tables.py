@@ -108,6 +108,34 @@ class Tables:
         notes: Notes | None = None,
     ) -> list[Entry]:
         """Each row with the field of the event that every column came from (filled where `notes` are taken)."""
+        work = self._work(event, clock, metadata, notes)
+        if notes:
+            notes.settle(row for row, _ in work.entries)
+        return work.entries
+
+    def lossless_rows(
+        self, event: Mapping[str, Json], clock: str | datetime | None, metadata: Metadata | None
+    ) -> list[Row] | None:
+        """The rows of an event of which nothing is lost; None for all others: `entries` says what. Raises the same."""
+        if is_blank(event.get("messageId")):  # a second look would give it another id
+            return None
+        work = self._work(event, clock, metadata, None)
+        rows = [row for row, _ in work.entries]
+        if work.flattener.is_lossy or any(
+            not any(column in row["data"] and row["data"][column] == value for row in rows)
+            for column, value in work.flattener.dropped
+        ):
+            return None
+        return rows
+
+    def _work(
+        self,
+        event: Mapping[str, Json],
+        clock: str | datetime | None,
+        metadata: Metadata | None,
+        notes: Notes | None,
+    ) -> _Work:
+        """An event with its rows made."""
         kind = event.get("type")
         name = kind.lower() if isinstance(kind, str) else "undefined" if kind is None else str(kind)
         make = _MAKERS.get(name)
@@ -118,12 +146,10 @@ class Tables:
             raise MappingError("context is not a map: send an object, or leave it out", field="context")
         work = _Work.of(self, event, name, clock, metadata, notes, self._new_id)
         try:
-            entries = make(work)
+            make(work)
         except RecursionError:
             raise MappingError("the event's objects are nested too deep") from None
-        if notes:
-            notes.settle(row for row, _ in entries)
-        return entries
+        return work
 
 
 @dataclass(slots=True)
@@ -200,7 +226,9 @@ class _Work:
             column = known.get(raw) or names.own(raw)
             if column in data:
                 value_of_user, path = into.remove(column)
-                if notes and path not in own.ORIGINS:
+                if not notes:
+                    self.flattener.dropped.append((column, value_of_user))
+                elif path not in own.ORIGINS:
                     notes.drop(path, column, value_of_user)
             if not value and is_blank(value):
                 continue
@@ -247,7 +275,7 @@ class _Work:
                 self.entries.append(({"table": table, "columns": dict.fromkeys(data, "string"), "data": data}, {}))
 
 
-def _track(work: _Work) -> list[Entry]:
+def _track(work: _Work) -> None:
     names, event = work.options.names, work.event
     shared = work.begin(names.own("tracks"))
     work.add_context(shared)
@@ -265,10 +293,11 @@ def _track(work: _Work) -> list[Entry]:
         work.finish(names.own("tracks"), columns)
     table = names.table(value) if value.strip() else ""
     if not table:
+        work.flattener.is_lossy = True
         if work.notes:
             said = "nothing of the event's name is left, only ASCII letters and digits count: no table of its own"
             work.notes.add("untabled", "event", "", said)
-        return work.entries
+        return
     columns = work.begin(table)
     work.flattener.flatten(event.get("properties"), "properties", columns)
     work.flattener.flatten(event.get("userProperties"), "userProperties", columns)
@@ -277,10 +306,9 @@ def _track(work: _Work) -> list[Entry]:
     columns.update(shared)
     work.finish(table, columns)
     work.add_merge_rule()
-    return work.entries
 
 
-def _identify(work: _Work) -> list[Entry]:
+def _identify(work: _Work) -> None:
     names, event, kind = work.options.names, work.event, work.tables.provider
     shared = work.begin(names.own("identifies"))
     work.flattener.flatten(event.get("userProperties"), "userProperties", shared)
@@ -301,15 +329,14 @@ def _identify(work: _Work) -> list[Entry]:
         )  # an object or a list, too, which elsewhere make no column
         shared.set(names.own("id"), id, id_type, "userId")
         work.finish(names.own("users"), shared)
-    return work.entries
 
 
 def _single_row(
     table: str, member: str, extra: Callable[[Mapping[str, Any]], dict[str, Any]]
-) -> Callable[[_Work], list[Entry]]:
+) -> Callable[[_Work], None]:
     """Makes the one row of a page, screen, group or alias: `member` holds what the user sent."""
 
-    def make(work: _Work) -> list[Entry]:
+    def make(work: _Work) -> None:
         name = work.options.names.own(table)
         columns = work.begin(name)
         work.flattener.flatten(work.event.get(member), member, columns)
@@ -318,12 +345,11 @@ def _single_row(
         work.add_event(columns)
         work.finish(name, columns)
         work.add_merge_rule()
-        return work.entries
 
     return make
 
 
-def _extract(work: _Work) -> list[Entry]:
+def _extract(work: _Work) -> None:
     names, event = work.options.names, work.event
     title = event.get("event")
     table = names.table(names.event(title)) if isinstance(title, str) else ""
@@ -335,15 +361,13 @@ def _extract(work: _Work) -> list[Entry]:
     work.flattener.flatten(event.get("properties"), "properties", columns)
     columns.update(shared)
     work.finish(table, columns)
-    return work.entries
 
 
-def _merge(work: _Work) -> list[Entry]:
+def _merge(work: _Work) -> None:
     work.add_merge_rule()
-    return work.entries
 
 
-_MAKERS: dict[str, Callable[[_Work], list[Entry]]] = {
+_MAKERS: dict[str, Callable[[_Work], None]] = {
     "track": _track,
     "identify": _identify,
     "page": _single_row("pages", "properties", lambda event: {"name": own.page_name(event)}),

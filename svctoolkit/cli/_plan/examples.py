@@ -1,0 +1,75 @@
+"""`svctoolkit plan examples`: events as a plan wants them, and such that break one thing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from random import Random
+
+from svctoolkit.cli import _terminal
+from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._plan import _inputs
+from svctoolkit.json_types import Json
+from svctoolkit.plans import Plan, Rule
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("plan", metavar="PLAN", help="a file, a folder of schemas, or a rudder-cli project")
+    parser.add_argument("event", nargs="?", metavar="EVENT", help="one of its events: Order Done, identify...")
+    parser.add_argument("--id", metavar="ID", help="the plan that is meant, where there are several")
+    _inputs.add_format(parser)
+    parser.add_argument("--count", type=int, default=1, metavar="N", help="events of each kind (default: 1)")
+    parser.add_argument("--near-misses", action="store_true", help="events that break one thing each, whatever can be")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="another number gives other events")
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.plans.generate import NoEvent
+
+    plan = _inputs.load(args.plan, args.id, args)
+    rules = list(plan) if args.event is None else [_inputs.rule(plan, args.event)]
+    examples = _near_misses if args.near_misses else _conforming
+    random, number, without = Random(args.seed), 0, 0
+    for rule in rules:
+        try:
+            for event, said in examples(plan, rule, random, args.count):
+                number += 1
+                _terminal.out(json.dumps(event, ensure_ascii=False))
+                if said:
+                    _terminal.err(_terminal.plain(f"line {number}: {rule.title}: {said}"))
+        except NoEvent as error:
+            without += 1
+            _terminal.err(_terminal.plain(str(error)))
+    return Exit.FAILED if without else Exit.OK
+
+
+def _conforming(plan: Plan, rule: Rule, random: Random, count: int) -> Iterator[tuple[Mapping[str, Json], str]]:
+    from svctoolkit.plans.generate import conforming
+
+    for _ in range(count):
+        yield conforming(plan, rule, random), ""
+
+
+def _near_misses(plan: Plan, rule: Rule, random: Random, count: int) -> Iterator[tuple[Mapping[str, Json], str]]:
+    from svctoolkit.plans.generate import near_misses
+
+    for _ in range(count):
+        for miss in near_misses(plan, rule, random):
+            yield miss.event, f"{miss.violation.type}: {miss.violation.path or '/'}: {miss.violation.message}"
+
+
+command = Command(
+    help="make events from a tracking plan",
+    description="""
+        Prints events that are as planned, one a line; or, with --near-misses, events that break exactly one thing
+        each: what it is goes to standard error. The same seed gives the same events.
+        `plan check`, `replay` and `--events` take them.
+    """,
+    examples=(
+        "svctoolkit plan examples tracking --count 20",
+        'svctoolkit plan examples tracking "Order Done" --near-misses',
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+)
