@@ -86,10 +86,12 @@ def mark_event(event: Mapping[str, Json], mark: Mapping[str, Json] | None) -> Ma
     return {**event, "context": {**(context or {}), **mark}}
 
 
-def change_event(event: Mapping[str, Json], change: Mapping[str, Any] | None) -> Mapping[str, Json]:
+def change_event(event: Mapping[str, Json], change: Mapping[str, Json] | None) -> Mapping[str, Json]:
     """The event as it goes on: see `Verdict.change`."""
-    if change is not None and "event" in change:
-        return mark_event(change["event"], change["mark"])
+    altered = change.get("event") if change is not None else None
+    if change is not None and isinstance(altered, Mapping):
+        mark = change["mark"]
+        return mark_event(altered, mark if isinstance(mark, Mapping) else None)
     return mark_event(event, change)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any, cast
+from typing import cast
 
 from svctoolkit.destinations import Context
 from svctoolkit.errors import DeliveryError, EventError
@@ -60,7 +60,7 @@ def run(
 
 
 def entries(
-    event: Mapping[str, Any], route: Route, context: Context, source: Source | None, notes: Notes
+    event: Mapping[str, Json], route: Route, context: Context, source: Source | None, notes: Notes
 ) -> list[Entry]:
     """The rows of an event, each with the fields that its columns came from. Raises `EventError`."""
     if route.tables is None:
