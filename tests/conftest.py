@@ -1,11 +1,21 @@
-"""In CI a test that is skipped is a test that did not run: it fails."""
+"""What holds for every test: in CI a skipped one did not run, and fails; nobody is refused for being slow."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Bytecode is kept, as everywhere: hundreds of tests start an interpreter, or pytest, which rewrites what it imports.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# How fast examples are drawn depends on the machine; what is limited in time is limited by `tests.pace`.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.hookimpl(wrapper=True)

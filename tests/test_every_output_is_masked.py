@@ -324,7 +324,7 @@ class _Served:
         self._grown = threading.Condition()
         self._reader = threading.Thread(target=self._listen, args=(self.process.stdout,))
         self._reader.start()
-        assert self._started.wait(20), self.lines
+        assert self._started.wait(60), self.lines
 
     def _listen(self, stream: Any) -> None:
         for line in stream:
@@ -337,7 +337,7 @@ class _Served:
 
     def await_line(self, text: str) -> None:
         with self._grown:
-            assert self._grown.wait_for(lambda: any(text in line for line in self.lines), 20), self.lines
+            assert self._grown.wait_for(lambda: any(text in line for line in self.lines), 60), self.lines
 
     def find(self, pattern: str) -> str:
         match = re.search(pattern, "".join(self.lines))
