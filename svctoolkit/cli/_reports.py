@@ -28,7 +28,7 @@ def open_reporters(names: Sequence[str], environ: Mapping[str, str] = os.environ
         named.append(("github", ""))
     _check(named)
     with ExitStack() as stack:
-        yield [REPORTERS[name](stack.enter_context(_file(file)) if file else _standard()) for name, file in named]
+        yield [REPORTERS[name](stack.enter_context(open_file(file)) if file else _standard()) for name, file in named]
 
 
 def _check(named: Sequence[tuple[str, str]]) -> None:
@@ -52,7 +52,8 @@ def _standard() -> Output:
 
 
 @contextmanager
-def _file(name: str) -> Iterator[Output]:
+def open_file(name: str) -> Iterator[Output]:
+    """A report's file, which is there as a whole when the block ends well. Raises `UsageError`."""
     path = Path(name)
     try:
         if path.is_dir():

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.cli import _inputs
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.errors import ConfigError, UsageError, did_you_mean
+from svctoolkit.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from svctoolkit.pipeline import Stages
-    from svctoolkit.replay import Comparison, Replayed
+    from svctoolkit.replay import Breach, Comparison, Replayed
     from svctoolkit.workspace import Workspace
 
-_DIFFERENCES = ("changed", "newly-dropped", "newly-delivered", "newly-failing", "no-longer-failing")
-_STATUSES = ("failed", "dropped")
 _STAGES = ("user_transform", "dest_transform", "send_to_destination")
 
 
@@ -53,23 +53,60 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     report.add_argument("--json", action="store_true", help="print the numbers and groups as JSON")
     report.add_argument("--mask-personal", action="store_true", help="hide names, e-mail addresses and the like")
     report.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="NAME[=FILE]",
+        help="junit, github (annotations) or markdown (for a pull request), to a file or the terminal; may be repeated",
+    )
+    report.add_argument("--link", metavar="URL", help="where the page of --html can be read, for links to it")
+    review = parser.add_argument_group("what is too much")
+    review.add_argument(
         "--fail-on",
         default="",
-        metavar="KINDS",
-        help=f"exit code 1 for {', '.join(_DIFFERENCES)} or any; without --before: {', '.join(_STATUSES)}; or rejected",
+        metavar="CONDITIONS",
+        help="exit code 1 for 'changed>1%% or new_failures>0 or lost>0': kinds, lost, any; without --before: "
+        "failed, dropped, filtered, unmapped; rejected",
     )
+    review.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="do not compare it: body.JSON.context.library, '**.timestamp'; may be repeated",
+    )
+    review.add_argument(
+        "--tolerance",
+        action="append",
+        default=[],
+        metavar="PATH=NUMBER",
+        help="how much a number may be another, beside itself: 1e-9; may be repeated",
+    )
+    review.add_argument("--accept", metavar="FILE", help="differences that were found right: accepted.yaml")
+    review.add_argument("--write-accepted", metavar="FILE", help="add the differences to such a file, with --reason")
+    review.add_argument("--reason", default="", metavar="TEXT", help="with --write-accepted: why they are right")
+    review.add_argument("--expires", metavar="DAY", help="with --write-accepted: 2027-01-31 (default: in 90 days)")
 
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
+    from svctoolkit.replay import Comparison
 
     if args.after is not None and args.before is None:
         raise UsageError("--after is the second side of a comparison: give --before too")
-    fatal = _fatal(args.fail_on, compares=args.before is not None)
+    _check(args)
     result = _result(args)
+    breaches = result.breaches(args.fail_on)
     if args.html:
         result.to_html(args.html)
     _terminal.out(_json_report(result) if args.json else _report(result))
+    _write_reports(args, result, breaches)
+    if args.write_accepted and isinstance(result, Comparison):
+        last = date.fromisoformat(args.expires) if args.expires else None
+        count = result.write_accepted(args.write_accepted, reason=args.reason, expires=last)
+        _terminal.err(
+            f"{count} accepted differences are new in {args.write_accepted}: look at them before you commit it"
+        )
     if not result.complete:
         _terminal.err("interrupted" + (f"; go on with --resume --out {args.out}" if args.out else ""))
         return Exit.INTERRUPTED
@@ -79,8 +116,9 @@ def _run(args: argparse.Namespace) -> int:
     if result.rejected == result.records:
         _terminal.err("no record of the input is an event")
         return Exit.FAILED
-    bad = result.rejected if "rejected" in fatal else 0
-    return Exit.FAILED if bad or any(result.total(what) for what in fatal) else Exit.OK
+    for breach in breaches:
+        _terminal.err(f"{breach.condition}: {breach.text}")
+    return Exit.FAILED if breaches else Exit.OK
 
 
 def _result(args: argparse.Namespace) -> Replayed | Comparison:
@@ -98,6 +136,9 @@ def _result(args: argparse.Namespace) -> Replayed | Comparison:
         "rows": False,
         "out": args.out,
         "resume": args.resume,
+        "ignore": args.ignore,
+        "tolerance": dict(_tolerance(text) for text in args.tolerance),
+        "accept": args.accept,
         "workers": args.workers,
         "scheduler": args.scheduler,
     }
@@ -141,16 +182,50 @@ def _stages(texts: list[str]) -> Stages:
     return Stages(**chosen)
 
 
-def _fatal(text: str, *, compares: bool) -> set[str]:
-    """The kinds of `--fail-on`, in the words of the result."""
-    words = (*_DIFFERENCES, "any", "rejected") if compares else (*_STATUSES, "rejected")
-    chosen = {word.strip() for word in text.split(",") if word.strip()}
-    for word in sorted(chosen - set(words)):
-        near = did_you_mean(word, words)
-        raise UsageError(f"--fail-on: nothing is called {word!r}; expected {', '.join(words)}.{near}")
-    if "any" in chosen:
-        chosen |= set(_DIFFERENCES)
-    return {word.replace("-", " ") for word in chosen}
+def _check(args: argparse.Namespace) -> None:
+    """What is wrong with the options, before anything runs."""
+    from svctoolkit.replay import REPORTS, Conditions
+
+    Conditions(args.fail_on, compares=args.before is not None)
+    compared = [name for name in ("ignore", "tolerance", "accept", "write_accepted") if getattr(args, name)]
+    if compared and args.before is None:
+        raise UsageError(f"--{compared[0].replace('_', '-')} is about differences: give --before too")
+    if args.write_accepted and not args.reason.strip():
+        raise UsageError("--write-accepted needs --reason: say why these differences are right")
+    if args.expires:
+        try:
+            date.fromisoformat(args.expires)
+        except ValueError:
+            raise UsageError(f"--expires {args.expires}: expected a day such as 2027-01-31") from None
+    for text in args.report:
+        name = text.partition("=")[0]
+        if name not in REPORTS.names():
+            raise UsageError(f"--report: no report is called {name!r}. There are {', '.join(REPORTS.names())}.")
+
+
+def _tolerance(text: str) -> tuple[str, float]:
+    path, value = _inputs.assignment("--tolerance", text, "PATH=NUMBER")
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise UsageError(f"--tolerance {text}: expected a number such as 1e-9")
+    return path, number
+
+
+def _write_reports(args: argparse.Namespace, result: Replayed | Comparison, breaches: Sequence[Breach]) -> None:
+    from svctoolkit.cli import _reports, _terminal
+    from svctoolkit.replay import REPORTS
+
+    for text in args.report:
+        name, _, file = text.partition("=")
+        report = REPORTS[name].text(result, breaches, args.link or args.html or "")
+        if not file:
+            _terminal.out(report.rstrip("\n"))
+            continue
+        with _reports.open_file(file) as output:
+            output.stream.write(report)
 
 
 def _json_report(result: Replayed | Comparison) -> str:
@@ -175,7 +250,8 @@ command = Command(
     """,
     examples=(
         "svctoolkit replay events/ --workers 4 --out replayed",
-        "svctoolkit replay orders.ndjson.gz --before HEAD --fail-on newly-dropped,newly-failing",
+        "svctoolkit replay orders.ndjson.gz --before HEAD --fail-on 'changed>1% or new_failures>0 or lost>0'",
+        "svctoolkit replay events/ --before main --accept accepted.yaml --report junit=replay.xml --report github",
         "svctoolkit replay events.ndjson --before main --html changes.html --mask-personal",
         "svctoolkit replay events.db --source web --html delivered.html",
         "svctoolkit replay orders.csv --column type==track --column event==Order --column userId=user_id",

@@ -24,15 +24,20 @@ from svctoolkit.replay.engine.progress import Progress
 from svctoolkit.replay.inputs import Events
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.reports import REPORTS
 from svctoolkit.replay.requests import RequestCount, RequestCounts, count_requests
 from svctoolkit.replay.results.results import Comparison, Replayed
+from svctoolkit.replay.review.terms import Breach, Conditions
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.tally import Example, Group
 
 __all__ = [
     "KINDS",
+    "REPORTS",
+    "Breach",
     "Columns",
     "Comparison",
+    "Conditions",
     "Events",
     "Example",
     "Group",

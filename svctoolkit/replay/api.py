@@ -25,6 +25,8 @@ from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
+from svctoolkit.replay.review.accepted import is_over, load_accepted
+from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import check_parquet
 from svctoolkit.warehouse import Diff, diff
@@ -116,6 +118,10 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     for side in sides:
         offline_transport(side, options["transport"], stages)
     Columns(options["columns"])
+    if len(sides) == 1 and (options["ignore"] or options["tolerance"] or options["accept"]):
+        raise ConfigError("ignore, tolerance and accept are about differences: use them with compare")
+    accepted = load_accepted(options["accept"]) if options["accept"] is not None else []
+    Review(options["ignore"], options["tolerance"])
     return Job(
         sides=sides,
         destinations=select(sides, destinations, options["source"]),
@@ -128,6 +134,9 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
         rows="parquet" if options["out"] is not None else "columns" if options["rows"] else "",
         now=datetime.now(UTC).isoformat(),
         transport=options["transport"],
+        ignore=(options["ignore"],) if isinstance(options["ignore"], str) else tuple(options["ignore"]),
+        tolerance=dict(options["tolerance"]),
+        accepted=tuple(entry for entry in accepted if not is_over(entry, datetime.now(UTC).date())),
     )
 
 
@@ -149,7 +158,8 @@ def _folder(out: Path, job: Job, identity: Any, resume: bool) -> Folder:
         "input": identity,
         "sides": [fingerprint(side) for side in job.sides],
         "options": [
-            list(job.destinations), repr(job.stages), job.source, dict(job.columns), job.batch, job.sample, job.personal
+            list(job.destinations), repr(job.stages), job.source, dict(job.columns), job.batch, job.sample,
+            job.personal, list(job.ignore), dict(job.tolerance), [str(entry) for entry in job.accepted],
         ],
         "rows": "replay" if len(job.sides) == 1 else "comparison",
     }  # fmt: skip

@@ -32,6 +32,9 @@ class Options(TypedDict, total=False):
     - `mask_personal`: hides names, addresses, e-mail addresses and the like in everything that comes out
     - `rows`: false keeps the numbers only
     - `out`: a folder for the rows as Parquet, instead of memory. With `resume` a replay in it goes on where it ended
+    - `ignore`: paths of payloads that are not compared: `body.JSON.context.library`, `**.timestamp` (`*` is one step);
+      `tolerance`: path -> how much a number may be another, beside the larger of both (or 1). `accept`: a file with
+      differences that somebody has found right (`accepted.yaml`): they are `accepted` until their last day
     - `workers`: processes of this machine. `scheduler`: the address of a Dask scheduler, or its client, instead. For a
       Dask collection the rows stay on its cluster: see `Replayed.dask`
     - `progress`: a function that gets `Progress`; true or false for a line in the terminal or notebook, or none. By
@@ -48,6 +51,9 @@ class Options(TypedDict, total=False):
     rows: bool
     out: Path | str | None
     resume: bool
+    ignore: Sequence[str]
+    tolerance: Mapping[str, float]
+    accept: Path | str | None
     workers: int
     scheduler: str | Client | None
     transport: Transport | None
@@ -65,6 +71,9 @@ DEFAULTS: Options = {
     "rows": True,
     "out": None,
     "resume": False,
+    "ignore": (),
+    "tolerance": {},
+    "accept": None,
     "workers": 1,
     "scheduler": None,
     "transport": None,

@@ -10,9 +10,9 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.pipeline.rules import HYBRID_EVENTS, exclusion
 from svctoolkit.server import Backoff
 from svctoolkit.server.worker import lane
-from svctoolkit.pipeline.rules import HYBRID_EVENTS, exclusion
 from svctoolkit.workspace import Source
 
 EVENT = {"type": "track", "event": "E", "userId": "u1", "anonymousId": "a1", "messageId": "m1"}

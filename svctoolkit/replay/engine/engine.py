@@ -23,6 +23,8 @@ from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.json_text import decode, encode
 from svctoolkit.replay.records.record import Chunk, Record, Reject
 from svctoolkit.replay.records.sample import sample_of
+from svctoolkit.replay.review.accepted import Accepted
+from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, empty, parquet
 from svctoolkit.replay.tally.tally import Sum, Tally
 from svctoolkit.secrets import MASK, Masker
@@ -39,7 +41,7 @@ class Job:
     """What is done with each event. One workspace is a replay, two are a comparison.
 
     `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the clock of
-    events that have no time of their own.
+    events that have no time of their own. `ignore`, `tolerance` and `accepted` are those of `Review`.
     """
 
     sides: tuple[Workspace, ...]
@@ -53,6 +55,9 @@ class Job:
     rows: Literal["", "columns", "parquet"] = "columns"
     now: str = "2024-01-01T00:00:00+00:00"
     transport: Transport | None = None
+    ignore: tuple[str, ...] = ()
+    tolerance: Mapping[str, float] = field(default_factory=dict)
+    accepted: tuple[Accepted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class Engine:
         ]
         self._columns = Columns(job.columns)
         self._now = datetime.fromisoformat(job.now)
+        self.review = Review(job.ignore, job.tolerance, job.accepted)
         self.sum = Sum()
         self.rows = empty({})
         self._run_batch = runner(self)

@@ -74,7 +74,7 @@ class _Ledger:
     """Counts, groups and rows of one destination."""
 
     def __init__(self, engine: Engine, destination: str) -> None:
-        self._engine, self._destination = engine, destination
+        self._engine, self._destination, self._review = engine, destination, engine.review
         routes = [route for side in engine.sides if (route := side.route(destination)) is not None]
         self._maskers: tuple[Masker, ...] = tuple(route.masker for route in routes)
         self._of = {
@@ -87,13 +87,15 @@ class _Ledger:
         for record, (before, after, how) in zip(records, outcomes, strict=True):
             if before.status == after.status == "off":
                 continue
-            self._engine.sum.count(self._destination, how.kind)
             head = self._engine.head(record)
+            how, patterns = self._review.reduce(how)
+            for path in patterns:
+                self._engine.sum.ignore(self._destination, path)
             changes = [self._hide(change) for change in how.changes]
-            if how.kind != "same":
-                self._group(head, before, after, how, changes)
+            kind = how.kind if how.kind == "same" else self._group(head, before, after, how, changes)
+            self._engine.sum.count(self._destination, kind)
             if self._engine.job.rows:
-                self._row(head, before, after, how, changes)
+                self._row(head, before, after, kind, changes)
 
     def _hide(self, change: Change) -> Change:
         """A change without secrets and, on request, personal data."""
@@ -108,29 +110,21 @@ class _Ledger:
 
     def _group(
         self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
-    ) -> None:
+    ) -> str:
+        """Put the event into its groups; its kind, `accepted` where all of them are."""
         listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
         if how.kind != "changed":
             texts = [self._words(before), self._words(after)]
             old, new = (template_of(t) if side.reason else t for t, side in zip(texts, (before, after), strict=True))
-            self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed)
-            return
-        keys = set()
+            return self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed)[0]
+        kinds: dict[_Key, str] = {}
         for change, clear in zip(how.changes, changes, strict=True):
-            types = json_type(change.before), json_type(change.after)
-            if change.path in ("error", "reason", "fate"):
-                types = template_of(str(clear.before)), template_of(str(clear.after))
-            elif change.path in how.fixed:
-                types = f"varying {types[0]}", f"fixed {types[1]}"
-            key = (how.kind, general(change.path), *types)
-            if key not in keys:
-                keys.add(key)
-                group = self._add(head, key, short(clear.before), short(clear.after), listed)
-                if group is not None and types == ("number", "number") == (
-                    json_type(clear.before),
-                    json_type(clear.after),
-                ):
+            key = _key(change, clear, fixed=change.path in how.fixed)
+            if key not in kinds:
+                kinds[key], group = self._add(head, key, short(clear.before), short(clear.after), listed)
+                if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
                     group.measure(clear.before, clear.after)
+        return "accepted" if set(kinds.values()) == {"accepted"} else "changed"
 
     def _words(self, side: Outcome) -> str:
         if side.status == "failed":
@@ -138,27 +132,38 @@ class _Ledger:
         reason = self._engine.words(side.reason, *self._maskers) if side.status == "filtered" else ""
         return f"{side.status}: {reason}" if reason else side.status
 
-    def _add(self, head: dict[str, str], key: _Key, before: str, after: str, listed: _Listed) -> Group | None:
-        group = self._engine.sum.group(self._destination, *key)
+    def _add(
+        self, head: dict[str, str], key: _Key, before: str, after: str, listed: _Listed
+    ) -> tuple[str, Group | None]:
+        event = head["event_name"] or head["event_type"]
+        kind, *what = key
+        if self._review.accepts((self._destination, *key), event):
+            kind = "accepted"
+        group = self._engine.sum.group(self._destination, kind, *what)
         if group is not None:
-            group.add(
-                head["event_name"] or head["event_type"],
-                Example(head["place"], head["event_id"], before, after, listed),
-            )
-        return group
+            group.add(event, Example(head["place"], head["event_id"], before, after, listed))
+        return kind, group
 
-    def _row(
-        self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
-    ) -> None:
+    def _row(self, head: dict[str, str], before: Outcome, after: Outcome, kind: str, changes: Sequence[Change]) -> None:
         columns = self._engine.rows
         for name, value in (head | self._of).items():
             columns[name].append(value)
-        columns["kind"].append(how.kind)
+        columns["kind"].append(kind)
         for name, side in (("before", before), ("after", after)):
             columns[name].append(side.status)
             error = self._engine.words(side.reason, *self._maskers) if side.reason else None
             columns[f"{name}_error"].append(error)
         columns["changes"].append(self._engine.text([_plain(c) for c in changes]) if changes else None)
+
+
+def _key(change: Change, clear: Change, *, fixed: bool) -> _Key:
+    """The group of a change; `clear` is the change as it may be shown."""
+    types = json_type(change.before), json_type(change.after)
+    if change.path in ("error", "reason", "fate"):
+        types = template_of(str(clear.before)), template_of(str(clear.after))
+    elif fixed:
+        types = f"varying {types[0]}", f"fixed {types[1]}"
+    return ("changed", general(change.path), *types)
 
 
 def _plain(change: Change) -> dict[str, Any]:

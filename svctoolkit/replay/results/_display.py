@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay.results.text import count_words, describe, head, notes
+from svctoolkit.replay.results.text import anchor, count_words, describe, head, notes
 from svctoolkit.replay.tally.tally import Example, Group
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _KINDS: dict[str, display.Kind] = {
     "dropped": "warning",
     "unmapped": "info",
     "lossy": "warning",
+    "accepted": "info",
 }
 _STYLE = """
 :root { color-scheme: light dark }
@@ -52,7 +53,8 @@ def body(result: _Result, *, whole: bool = True) -> Html:
         groups = [group for group in result.groups if group.destination == destination]
         more = f"and {len(groups) - _MOST:,} more groups" if len(groups) > _MOST else ""
         summary = [Html(f"<p>{escape(count_words(counts))}</p>"), *map(_group, groups[:_MOST]), more]
-        blocks.append(display.section(destination, *summary))
+        place = Html(f'<a id="{anchor(destination)}"></a>')
+        blocks.append(display.section(destination, place, *summary))
     blocks += (display.message(note, "plain") for note in notes(result))
     return display.page(*blocks)
 

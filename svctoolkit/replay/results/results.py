@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.groups import Groups
+from svctoolkit.replay.review.accepted import write_accepted
+from svctoolkit.replay.review.terms import Breach, Conditions
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
@@ -95,6 +98,15 @@ class _Result:
             raise ConfigError("only the replay of a Dask collection has its rows there; give `out`, and read OUT/rows")
         return self._dask
 
+    def breaches(self, conditions: str) -> list[Breach]:
+        """Which conditions hold, with the figures: `result.breaches("changed>1% or new_failures>0 or lost>0")`.
+
+        Numbers are of events over all destinations, shares of those of any one destination. Words are the kinds or
+        statuses (with `_`), `new_failures`, `lost` (delivered before, and no longer), `any` and `rejected`.
+        Raises `ConfigError` for what cannot be read.
+        """
+        return Conditions(conditions, compares=isinstance(self, Comparison)).breaches(self.tally)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything but the rows, as JSON."""
         return {
@@ -107,6 +119,7 @@ class _Result:
             "groups": plain(self.groups),
             "more_groups": self.more_groups,
             "unstable": plain(self.tally.unstable),
+            "ignored": plain(self.tally.ignored),
             "rejects": plain(self.rejects),
             "elapsed": round(self.elapsed, 3),
             "seconds": {step: round(spent, 3) for step, spent in self.seconds.items()},
@@ -186,8 +199,17 @@ class Comparison(_Result):
 
     @property
     def different(self) -> int:
-        """How many are not the same."""
-        return sum(count for kind, count in self.kinds.items() if kind != "same")
+        """How many are not the same, nor accepted."""
+        return sum(count for kind, count in self.kinds.items() if kind not in ("same", "accepted"))
+
+    def write_accepted(self, path: Path | str, *, reason: str, expires: date | None = None) -> int:
+        """Write what is different to a file of accepted differences, for the option `accept`; how many are new there.
+
+        Who reviews it sees one entry for each group. It holds until `expires`, by default for 90 days. Raises
+        `ConfigError` without a reason, or for a file that cannot be read or written.
+        """
+        last = expires or datetime.now(UTC).date() + timedelta(days=90)
+        return write_accepted(path, self.groups, reason=reason, expires=last)
 
     @property
     def unstable(self) -> Mapping[str, Mapping[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,7 @@ def head(result: _Result) -> str:
 
 def count_words(counts: Mapping[str, int]) -> str:
     """What is not the same first, the largest number first."""
-    usual = ("same", "delivered")
+    usual = ("same", "delivered", "accepted")
     order = sorted(counts, key=lambda what: (what in usual, -counts[what], (*KINDS, *STATUSES).index(what)))
     return ", ".join(f"{counts[what]:,} {what}" for what in order)
 
@@ -63,7 +64,7 @@ def describe(group: Group) -> str:
         return f"{group.after} in {events}"
     if group.kind == "lossy":
         return f"{group.path} {group.before} in {events}: {group.after}"
-    if group.kind != "changed":
+    if not group.path:
         return f"{group.before} -> {group.after} in {events}"
     if group.path == PAYLOAD:
         return f"{'another payload' if group.before == 'nothing' else 'a payload less'} in {events}"
@@ -96,6 +97,11 @@ def _spread(group: Group) -> str:
     return f" ({by})"
 
 
+def anchor(destination: str) -> str:
+    """What links into the page call a destination."""
+    return "d-" + re.sub(r"[^A-Za-z0-9_-]", "-", destination)
+
+
 def example_line(example: Example) -> str:
     if not example.before and not example.after:
         return example.place
@@ -113,6 +119,9 @@ def notes(result: _Result) -> Iterator[str]:
     for destination, paths in result.tally.unstable.items():
         for path, count in sorted(paths.items(), key=lambda item: -item[1])[:5]:
             yield f"{destination}: {path} differs between two runs of the same code ({count:,} events); not compared"
+    for destination, patterns in result.tally.ignored.items():
+        for path, count in sorted(patterns.items(), key=lambda item: -item[1])[:5]:
+            yield f"{destination}: {path} is not compared ({count:,} events differ there)"
     if result.more_groups:
         yield f"{result.more_groups:,} events are in no group: there are too many groups"
     if result.rejected:

@@ -55,7 +55,7 @@ def _member(before: Any, after: Any, path: str) -> Iterator[Change]:
         yield from aligned_changes(before, after, path)
 
 
-def unpaired(before: Sequence[Any], after: Sequence[Any], pairs: Pairs, path: str) -> Iterator[Change]:
+def unpaired(before: Sequence[Json], after: Sequence[Json], pairs: Pairs, path: str) -> Iterator[Change]:
     """Elements that one list has alone, and whether those of both are in another order."""
     left, right = {i for i, _ in pairs}, {j for _, j in pairs}
     yield from (Change(below(path, str(i)), item, ABSENT) for i, item in enumerate(before) if i not in left)
@@ -65,7 +65,7 @@ def unpaired(before: Sequence[Any], after: Sequence[Any], pairs: Pairs, path: st
         yield Change(path + ORDER, list(before), list(after))
 
 
-def align(before: Sequence[Any], after: Sequence[Any]) -> Pairs:
+def align(before: Sequence[Json], after: Sequence[Json]) -> Pairs:
     """Which elements of two lists are the same one, by their places, in the order of `before`."""
     pairs = _equal(before, after)
     for find in (_same_identity, _alike):

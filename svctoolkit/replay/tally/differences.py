@@ -17,7 +17,7 @@ from svctoolkit.results.changes import Change
 from svctoolkit.results.failures import without_place
 
 Status = Literal["delivered", "dropped", "failed", "filtered", "off", "unmapped"]
-Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing"]
+Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing", "accepted"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

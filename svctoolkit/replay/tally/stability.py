@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.replay.tally.differences import SAME, Difference, Outcome, difference, json_type
 from svctoolkit.results.changes import Change
 
@@ -53,7 +54,7 @@ def _fits(value: Any, one: Any, other: Any) -> bool:
     return json_type(value) in {json_type(one), json_type(other)}
 
 
-def look(value: Any) -> tuple[Any, list[int]]:
+def look(value: Json) -> tuple[Json, list[int]]:
     """What a value looks like, and lengths in it: of what stands between a text's marks, of a number's whole part."""
     kind = json_type(value)
     if kind == "text" and not _NUMBER.fullmatch(value):

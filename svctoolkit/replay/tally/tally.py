@@ -51,9 +51,10 @@ class Numbers(msgspec.Struct):
 class Group(msgspec.Struct):
     """Events at one destination to which the same happened.
 
-    `kind` is one of `svctoolkit.replay.KINDS` (of a comparison), or `failed`, `filtered`, `dropped`, `unmapped` and
-    `lossy` (of a replay). For `changed`, `path` is the place in the payload, with `*` for the index in a list, and
-    `before` and `after` are JSON types, `nothing` for a member that is not there; otherwise they are the errors, with
+    `kind` is one of `svctoolkit.replay.KINDS` (of a comparison; `accepted` for what a review has accepted), or
+    `failed`, `filtered`, `dropped`, `unmapped` and `lossy` (of a replay). For `changed`, `path` is the place in the
+    payload, with `*` for the index in a list, and `before` and `after` are JSON types, `nothing` for a member that is
+    not there; otherwise they are the errors, with
     `…` for numbers and quoted texts. A value that was another in each run and is now the same is `varying` and `fixed`.
     `events` counts them by name (or type); behind the first thousand names stands `…`. `numbers` is for a number that
     has become another. Of `failed`, `path` is the field of the event and `before` the stable id of the rule that it
@@ -128,6 +129,7 @@ def _relative(before: float, difference: float) -> str:
 class Tally(msgspec.Struct):
     """What came of one chunk, or of many.
 
+    `ignored` counts the events in which a pattern of `ignore` or `tolerance` has hidden a change, by destination.
     `counts` has how many events ended in which status or kind, by destination. `unstable` counts events by a
     destination and path that differ between two runs of the same pipeline. `seconds` is the time of each step, over
     all processes.
@@ -142,6 +144,7 @@ class Tally(msgspec.Struct):
     groups: list[Group] = []
     more_groups: int = 0
     unstable: dict[str, dict[str, int]] = {}
+    ignored: dict[str, dict[str, int]] = {}
     seconds: dict[str, float] = {}
 
 
@@ -160,6 +163,11 @@ class Sum:
     def count(self, destination: str, what: str) -> None:
         of = self.tally.counts.setdefault(destination, {})
         of[what] = of.get(what, 0) + 1
+
+    def ignore(self, destination: str, pattern: str) -> None:
+        """One more event in which a pattern has hidden a change."""
+        of = self.tally.ignored.setdefault(destination, {})
+        of[pattern] = of.get(pattern, 0) + 1
 
     def group(self, destination: str, kind: str, path: str, before: str, after: str) -> Group | None:
         """The group with this key, a new one if need be; None where there are too many already."""
@@ -181,6 +189,7 @@ class Sum:
         mine.more_groups += tally.more_groups
         _add_counts(mine.counts, tally.counts)
         _add_counts(mine.unstable, tally.unstable)
+        _add_counts(mine.ignored, tally.ignored)
         for step, spent in tally.seconds.items():
             mine.seconds[step] = mine.seconds.get(step, 0.0) + spent
         for group in tally.groups:

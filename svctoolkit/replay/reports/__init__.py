@@ -1,0 +1,13 @@
+"""Reports of replays for other programs. To add one is to add a file here, with a `report`.
+
+Other packages add theirs with an entry point in the group `svctoolkit.replay.reports`.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.registry import Registry
+from svctoolkit.replay.reports._contract import Report
+
+__all__ = ["REPORTS", "Report"]
+
+REPORTS: Registry[Report] = Registry(Report, package=__name__, attribute="report", what="report")

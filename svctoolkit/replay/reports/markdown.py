@@ -1,0 +1,57 @@
+"""`markdown`: a summary for a pull request: the numbers, the largest groups with a sample, where the rest stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from svctoolkit.replay.reports._contract import Report
+from svctoolkit.replay.results.results import Comparison, Replayed
+from svctoolkit.replay.results.text import anchor, count_words, describe, example_line, head, notes
+from svctoolkit.replay.review.terms import Breach
+from svctoolkit.replay.tally.tally import Group
+
+_MOST = 10  # groups: GitHub takes 65,536 characters in a comment
+_LONGEST = 300
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&])")
+
+
+def text(result: Replayed | Comparison, breaches: Sequence[Breach], page: str) -> str:
+    """Markdown as GitHub and GitLab show it. Links lead into `page`, if that is given."""
+    title = f"❌ {len(breaches)} of the conditions hold" if breaches else "✅ Nothing that would fail the check"
+    parts = [f"### Replay: {title}", _escape(head(result))]
+    parts += [f"- **{_escape(breach.condition)}**: {_escape(breach.text)}" for breach in breaches]
+    rows = [
+        f"| {_link(_escape(key), page, anchor(key))} | {_escape(count_words(c))} |" for key, c in result.counts.items()
+    ]
+    parts.append("\n".join(["| destination | events |", "| --- | --- |", *rows]))
+    parts += [_group(group, page) for group in result.groups[:_MOST]]
+    if len(result.groups) > _MOST:
+        parts.append(f"and {_link(f'{len(result.groups) - _MOST:,} more groups', page, '')}")
+    parts += [f"> {_escape(note)}" for note in notes(result)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _group(group: Group, page: str) -> str:
+    where = _link(_escape(group.destination), page, anchor(group.destination))
+    line = f"**{group.kind}** at {where}: {_escape(describe(group))}"
+    if not group.examples:
+        return line
+    sample = example_line(group.examples[0])[:_LONGEST]
+    fence = "`" * (max((len(run) for run in re.findall("`+", sample)), default=0) + 3)
+    return f"{line}\n{fence}text\n{sample}\n{fence}"
+
+
+def _link(words: str, page: str, place: str) -> str:
+    if not page:
+        return words
+    url = quote(page, safe=":/?&=%+~@")
+    return f"[{words}]({url}{f'#{place}' if place else ''})"
+
+
+def _escape(value: str) -> str:
+    return _SPECIAL.sub(r"\\\1", " ".join(value.split()))
+
+
+report = Report(text)

@@ -1,0 +1,124 @@
+"""`accepted.yaml`: differences that somebody has looked at and finds right, each with a reason and a last day.
+
+accepted:
+  - destination: hook
+    kind: changed
+    path: body.JSON.properties.revenue
+    before: number
+    after: text
+    events: [Order Completed]     # all, if it is not there
+    reason: the warehouse wants texts
+    expires: "2027-01-31"
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
+from svctoolkit.replay.tally.differences import KINDS
+from svctoolkit.replay.tally.tally import Group
+
+_TEXT = {"type": "string"}
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["accepted"],
+    "properties": {
+        "accepted": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["destination", "kind", "reason", "expires"],
+                "properties": {
+                    "destination": _TEXT,
+                    "kind": {"enum": [kind for kind in KINDS if kind not in ("same", "accepted")]},
+                    "path": _TEXT,
+                    "before": _TEXT,
+                    "after": _TEXT,
+                    "events": {"type": "array", "items": _TEXT},
+                    "reason": {"type": "string", "pattern": "\\S"},
+                    "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
+                },
+            },
+        }
+    },
+}
+_MOST_EVENTS = 20
+
+
+class Accepted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One accepted difference: what tells its group from others, why it is right, and until which day (ISO 8601)."""
+
+    destination: str
+    kind: str
+    path: str = ""
+    before: str = ""
+    after: str = ""
+    events: tuple[str, ...] = ()
+    reason: str = ""
+    expires: str = ""
+
+    def takes(self, group: Sequence[str], event: str) -> bool:
+        """Whether it means this event of a group, by the group's key."""
+        return (self.destination, self.kind, self.path, self.before, self.after) == tuple(group) and (
+            not self.events or event in self.events
+        )
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.destination, self.kind, self.path, f"{self.before} -> {self.after}")))
+
+
+def load_accepted(path: Path | str) -> list[Accepted]:
+    """What is accepted in a file. Raises `ConfigError` with the line and column of every mistake."""
+    document = yamlfile.load(Path(path))
+    yamlfile.check(document, _SCHEMA, ConfigError)
+    entries: list[Accepted] = msgspec.convert(document.data["accepted"], list[Accepted])
+    for number, entry in enumerate(entries):
+        try:
+            date.fromisoformat(entry.expires)
+        except ValueError as error:
+            raise ConfigError(document.problem(["accepted", number, "expires"], f"is no day: {error}")) from error
+    return entries
+
+
+def is_over(entry: Accepted, today: date) -> bool:
+    """Whether its last day is past."""
+    return date.fromisoformat(entry.expires) < today
+
+
+def write_accepted(path: Path | str, groups: Sequence[Group], *, reason: str, expires: date) -> int:
+    """Add the groups of a comparison to a file; how many are new there. What it has already stays as it is.
+
+    Raises `ConfigError` for a reason that says nothing, or a file that cannot be read or written.
+    """
+    if not reason.strip():
+        raise ConfigError("say why these differences are right: give a reason")
+    file = Path(path)
+    entries = load_accepted(file) if file.exists() else []
+    new = [_entry(group, reason, expires) for group in groups if group.kind != "accepted"]
+    known = {msgspec.structs.replace(entry, reason="", expires="") for entry in entries}
+    new = [entry for entry in new if msgspec.structs.replace(entry, reason="", expires="") not in known]
+    data: Json = {"accepted": [msgspec.to_builtins(entry) for entry in [*entries, *new]]}
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        temporary.write_text(yamlfile.dump(data), encoding="utf-8")
+        temporary.replace(file)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ConfigError(f"cannot be written: {error.strerror}", where=str(file)) from error
+    return len(new)
+
+
+def _entry(group: Group, reason: str, expires: date) -> Accepted:
+    events = tuple(sorted(group.events)) if len(group.events) <= _MOST_EVENTS else ()
+    return Accepted(*group.key, events, reason, expires.isoformat())

@@ -1,0 +1,26 @@
+"""Patterns of paths in payloads: `body.JSON.products.*.price`; `*` is one step, `**` any number of them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay.tally.alignment import ORDER
+
+_STEP = re.compile(r"(?<!\\)\.")
+
+
+@lru_cache(maxsize=1024)
+def pattern_of(path: str) -> re.Pattern[str]:
+    """What matches a path and everything below it. Raises `ConfigError` for a path without any step."""
+    if not path.strip(" .*"):
+        raise ConfigError(f"{path!r} is no path in a payload: write for instance body.JSON.context.library")
+    steps = {"*": r"(?:[^.\\]|\\.)+", "**": ".+?"}
+    parts = [steps.get(step) or re.escape(step) for step in _STEP.split(path.strip())]
+    return re.compile(r"\.".join(parts) + r"(?:\..+)?", re.DOTALL)
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether a pattern means a path, or one above it."""
+    return pattern_of(pattern).fullmatch(path.removesuffix(ORDER)) is not None

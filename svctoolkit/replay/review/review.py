@@ -1,0 +1,51 @@
+"""What is left of a difference when all that nobody minds is taken out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from svctoolkit.replay.review.accepted import Accepted
+from svctoolkit.replay.review.paths import matches, pattern_of
+from svctoolkit.replay.tally.differences import SAME, Difference, json_type
+from svctoolkit.results.changes import Change
+
+
+class Review:
+    """`ignore` are paths that are not compared, `tolerance` says by path how much a number may be another.
+
+    A tolerance counts beside the larger of both numbers, and beside 1 for smaller ones. Raises `ConfigError` for what
+    is no path.
+    """
+
+    def __init__(
+        self,
+        ignore: Sequence[str] = (),
+        tolerance: Mapping[str, float] | None = None,
+        accepted: Sequence[Accepted] = (),
+    ) -> None:
+        self._ignore, self._tolerance, self._accepted = tuple(ignore), dict(tolerance or {}), tuple(accepted)
+        for path in (*self._ignore, *self._tolerance):
+            pattern_of(path)
+        self._verdicts: dict[str, str] = {}
+
+    def reduce(self, how: Difference) -> tuple[Difference, list[str]]:
+        """The difference without what does not matter, and the patterns that say so."""
+        if how.kind != "changed" or not (self._ignore or self._tolerance):
+            return how, []
+        reasons = [self._reason(change) for change in how.changes]
+        changes = tuple(change for change, reason in zip(how.changes, reasons, strict=True) if not reason)
+        left = Difference("changed", changes, how.fixed) if changes else SAME
+        return left, [reason for reason in dict.fromkeys(reasons) if reason]
+
+    def accepts(self, group: Sequence[str], event: str) -> bool:
+        """Whether an event's difference is accepted, by the key of its group and its name."""
+        return any(entry.takes(group, event) for entry in self._accepted)
+
+    def _reason(self, change: Change) -> str:
+        if change.path not in self._verdicts:
+            self._verdicts[change.path] = next((path for path in self._ignore if matches(path, change.path)), "")
+        if self._verdicts[change.path] or {json_type(change.before), json_type(change.after)} != {"number"}:
+            return self._verdicts[change.path]
+        by = abs(change.after - change.before)
+        most = max(1, abs(change.before), abs(change.after))
+        return next((p for p, t in self._tolerance.items() if by <= t * most and matches(p, change.path)), "")

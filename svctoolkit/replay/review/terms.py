@@ -1,0 +1,103 @@
+"""Conditions on a result: `changed>1% or new_failures>0 or lost>0`.
+
+Numbers are of events, over all destinations; a share is of the events of one destination, and counts where it is the
+largest. `and` binds more than `or`, a comma is `or`, a word alone is `> 0`.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from svctoolkit.errors import ConfigError, did_you_mean
+from svctoolkit.replay.tally.differences import KINDS, STATUSES
+from svctoolkit.replay.tally.tally import Tally
+
+_TERM = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:(>=|<=|==|!=|>|<)\s*([\d.]+(?:[eE]-?\d+)?)\s*(%?))?\s*")
+_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_DIFFERENT = tuple(kind for kind in KINDS if kind not in ("same", "accepted"))
+#: Words of conditions -> what is counted. `lost`: delivered before, and no longer.
+_OF_COMPARISON: Mapping[str, tuple[str, ...]] = {
+    **{kind.replace(" ", "_"): (kind,) for kind in KINDS},
+    "new_failures": ("newly failing",),
+    "lost": ("newly dropped", "newly failing"),
+    "any": _DIFFERENT,
+}
+_OF_REPLAY: Mapping[str, tuple[str, ...]] = {status: (status,) for status in STATUSES if status != "off"}
+_REJECTED = "rejected"
+
+
+class Breach(NamedTuple):
+    """A condition that holds, and the figures in words."""
+
+    condition: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    word: str
+    compare: str
+    bound: float
+    is_share: bool
+
+
+class Conditions:
+    """When a result is not good enough. Raises `ConfigError` for what cannot be read."""
+
+    def __init__(self, text: str, *, compares: bool) -> None:
+        self._words = _OF_COMPARISON if compares else _OF_REPLAY
+        clauses = re.split(r",|\bor\b", text) if text.strip() else []
+        self._clauses = [(clause.strip(), [self._term(t) for t in re.split(r"\band\b", clause)]) for clause in clauses]
+
+    def breaches(self, tally: Tally) -> list[Breach]:
+        """The conditions that hold, in their order."""
+        found = []
+        for clause, terms in self._clauses:
+            texts = [_holds(term, self._words.get(term.word, ()), tally) for term in terms]
+            if all(texts):
+                found.append(Breach(clause, " and ".join(texts)))
+        return found
+
+    def _term(self, text: str) -> _Term:
+        match = _TERM.fullmatch(text)
+        if match is None:
+            raise ConfigError(f"{text.strip()!r} is no condition: write for instance changed>1% or new_failures>0")
+        word = match[1].replace("-", "_")
+        if word not in self._words and word != _REJECTED:
+            words = [*self._words, _REJECTED]
+            raise ConfigError(
+                f"nothing is called {match[1]!r} here; there are {', '.join(words)}.{did_you_mean(word, words)}"
+            )
+        try:
+            bound = float(match[3] or 0)
+        except ValueError:
+            raise ConfigError(f"{match[3]} is no number") from None
+        return _Term(word, match[2] or ">", bound, bool(match[4]))
+
+
+def _holds(term: _Term, kinds: Sequence[str], tally: Tally) -> str:
+    """The figures of a term that holds; empty where it does not."""
+    compare = _OPERATORS[term.compare]
+    word = term.word.replace("_", " ")
+    if term.word == _REJECTED:
+        shares = {"the input": (tally.rejected, tally.records)}
+    else:
+        shares = {
+            key: (sum(counts.get(kind, 0) for kind in kinds), sum(counts.values()))
+            for key, counts in tally.counts.items()
+        }
+    if not term.is_share:
+        total = sum(count for count, _ in shares.values())
+        return f"{total:,} {word}" if compare(total, term.bound) else ""
+    parts = [(100 * count / total if total else 0.0, count, total, key) for key, (count, total) in shares.items()]
+    holding = [part for part in parts if compare(part[0], term.bound)]
+    if not holding:
+        return ""
+    share, count, total, key = max(holding)
+    return f"{share:.3g}% {word} at {key} ({count:,} of {total:,})"

@@ -1,0 +1,213 @@
+"""The contract for CI: what is too much, what does not matter, what was found right, and reports of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from svctoolkit import yamlfile
+from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay import REPORTS, Comparison, compare
+from tests.replay.shops import order, orders, shop
+from tests.replay.test_cli_replay import project
+
+__all__ = ["project"]  # a fixture
+DOCS = Path(__file__).parents[2] / "svctoolkit" / "docs" / "replay.md"
+
+
+def keep(event: dict[str, Any]) -> Any:
+    return event
+
+
+def worse(event: dict[str, Any]) -> Any:
+    """Of 200 orders: one fails, two are dropped, three have another revenue, four another library."""
+    number = event["properties"]["revenue"]
+    if number == 0:
+        raise ValueError("no revenue")
+    if number in (1, 2):
+        return None
+    if number in (3, 4, 5):
+        event["properties"]["revenue"] = str(number)
+    if number in (5, 6, 7, 8):
+        event["context"]["library"]["version"] = "2.0"
+    return event
+
+
+def result_of(after: Callable[..., Any] = worse, **options: Any) -> Comparison:
+    events = [{**order(n), "context": {"library": {"name": "lib", "version": "1.0"}}} for n in range(200)]
+    return compare(events, shop(keep), shop(after), **options)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "texts"),
+    [
+        ("", []),
+        ("changed>1% or new_failures>0 or lost>3", ["3% changed at hook (6 of 200)", "1 new failures"]),
+        ("changed>3%", []),
+        ("changed>=3%", ["3% changed at hook (6 of 200)"]),
+        ("lost>2 and new_failures>1", []),
+        ("lost>2 and new_failures==1, newly-delivered", ["3 lost and 1 new failures"]),
+        ("newly-dropped,newly-failing", ["2 newly dropped", "1 newly failing"]),
+        ("any", ["9 any"]),
+        ("rejected>0 or same<100%", ["95.5% same at hook (191 of 200)"]),
+    ],
+)
+def test_conditions_say_what_is_too_much(conditions: str, texts: list[str]) -> None:
+    """Counts over all destinations, shares of one; `and` binds more than `or`, a word alone is more than none."""
+    assert [breach.text for breach in result_of().breaches(conditions)] == texts
+
+
+def test_a_share_is_that_of_the_worst_destination() -> None:
+    """One destination of many in which everything has changed is not watered down by the others."""
+    before, after = shop(keep), shop(worse)
+    for side in (before, after):
+        for number in range(9):
+            side.destination(f"d{number}", "WEBHOOK", config={"webhookUrl": "https://x.example"})
+
+    assert compare(orders(5), before, after).breaches("changed>30%")[0].text == "40% changed at hook (2 of 5)"
+
+
+@pytest.mark.parametrize("text", ["chnged>1%", "changed>", "changed>x", "changed 1", "or", "changed>1 nor lost>0"])
+def test_conditions_that_cannot_be_read_are_told(text: str) -> None:
+    """Nobody believes that a misspelt gate is closed."""
+    result = compare(orders(1), shop(keep), shop(keep))
+    with pytest.raises(ConfigError, match=r"Did you mean 'changed'|is no condition"):
+        result.breaches(text)
+
+
+def test_paths_are_ignored_and_it_is_told() -> None:
+    """What is ignored is no change, everything beside it is; a star is one step, two are any number of them."""
+    whole = result_of()
+    for pattern in ("body.JSON.context.library", "body.*.context.*.version", "**.version", "**.library"):
+        result = result_of(ignore=[pattern])
+
+        assert result.kinds["changed"] == 3
+        assert [g.path for g in result.groups if g.kind == "changed"] == ["body.JSON.properties.revenue"]
+        assert f"hook: {pattern} is not compared (4 events differ there)" in repr(result)
+    for pattern in ("body.JSON.context.lib", "*.version", "library", "version"):
+        assert result_of(ignore=[pattern]).kinds == whole.kinds
+
+
+def test_numbers_have_a_tolerance() -> None:
+    """Within it a number is the same one; a number that is a text now never is."""
+
+    def rounded(event: dict[str, Any]) -> Any:
+        event["properties"]["revenue"] += 1e-12 if event["properties"]["revenue"] < 100 else 1
+        return event
+
+    assert result_of(rounded, tolerance={"**.revenue": 1e-9}).kinds["changed"] == 100
+    assert result_of(rounded, tolerance={"**.revenue": 0.01}).kinds["changed"] == 0
+    assert result_of(rounded, tolerance={"**.price": 0.01}).kinds["changed"] == 200
+    assert result_of(tolerance={"**.revenue": 9}).kinds["changed"] == 6
+
+
+def test_accepted_differences_are_no_breach_until_their_day(tmp_path: Path) -> None:
+    """What was written, with a reason and a last day, is accepted; what is new is not; what is over counts again."""
+    file = tmp_path / "accepted.yaml"
+    count = result_of().write_accepted(file, reason="the CRM wants texts")
+    result = result_of(accept=file)
+
+    assert count == len(result.groups) == 4
+    assert (result.kinds["accepted"], result.different, result.breaches("any")) == (9, 0, [])
+    assert result_of().write_accepted(file, reason="again") == 0
+
+    def worst(event: dict[str, Any]) -> Any:
+        event = worse(event)
+        return event and {**event, "more": 1}
+
+    assert [g.path for g in result_of(worst, accept=file).groups if g.kind != "accepted"] == ["body.JSON.more"]
+    assert result_of(worst, accept=file).kinds["changed"] == 197
+    entries = yamlfile.load(file).data["accepted"]
+    assert all(entry["expires"] > datetime.now(UTC).date().isoformat() for entry in entries)
+    file.write_text(yamlfile.dump({"accepted": [{**entry, "expires": "2020-01-31"} for entry in entries]}))
+    assert result_of(accept=file).kinds == result_of().kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("accepted: [{destination: hook, kind: changd, reason: x, expires: 2027-01-31}]", "accepted.yaml:1:"),
+        ("accepted: [{destination: hook, kind: changed, reason: ' ', expires: '2027-01-31'}]", "reason"),
+        ("accepted: [{destination: hook, kind: changed, reason: x, expires: '2027-02-31'}]", "is no day"),
+        ("accepted: [{destination: hook, kind: changed, expires: '2027-02-01'}]", "needs 'reason'"),
+    ],
+)
+def test_what_is_wrong_in_accepted_yaml_has_its_place(tmp_path: Path, text: str, said: str) -> None:
+    """Without a reason or a day nothing is accepted."""
+    (tmp_path / "accepted.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        result_of(accept=tmp_path / "accepted.yaml")
+    with pytest.raises(ConfigError, match="give a reason"):
+        result_of().write_accepted(tmp_path / "new.yaml", reason=" ")
+
+
+def test_reports_can_be_read_by_what_they_are_for(tmp_path: Path) -> None:
+    """JUnit is XML with a failure for each condition, annotations are one line each, Markdown is short and links."""
+
+    def nasty(event: dict[str, Any]) -> Any:
+        return {**worse(event), "note": "| a\n# ``` <b> \x01 ::error::%"} if worse(event) else None
+
+    result = result_of(nasty)
+    breaches = result.breaches("changed>1% or new_failures>0")
+    junit, annotations, markdown = (
+        REPORTS[n].text(result, breaches, "p.html") for n in ("junit", "github", "markdown")
+    )
+    root = ET.fromstring(junit)
+
+    assert [f.get("message") for f in root.iter("failure")] == [breach.text for breach in breaches]
+    assert root.find("testsuite").get("tests") == "3"  # type: ignore[union-attr]
+    assert all(re.match("::(error|warning) title=[^:,]*::", line) for line in annotations.splitlines())
+    assert annotations.count("::error title=") == 2
+    assert "[hook](p.html#d-hook)" in markdown
+    assert 'id="d-hook"' in result.to_html()
+    assert len(markdown) < 5000
+
+
+def test_the_command_is_a_gate(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 and why; after the differences were accepted, 0."""
+    (project / "other.yaml").write_text((project / "workspace.yaml").read_text().replace("/in}", "/out}"))
+    run = ["replay", "events.ndjson", "--before", "workspace.yaml", "--after", "other.yaml", "--fail-on", "changed>1%"]
+    reports = ["--html", "c.html", "--report", "junit=j.xml", "--report", "markdown=s.md", "--report", "github"]
+
+    assert main([*run, *reports]) == 1
+    shown = capsys.readouterr()
+    assert "changed>1%: 100% changed at hook (5 of 5)" in shown.err
+    assert "::error title=changed>1%25::100%25 changed at hook (5 of 5)" in shown.out
+    assert "(c.html#d-hook)" in (project / "s.md").read_text()
+    assert "<failure" in (project / "j.xml").read_text()
+    assert main([*run, "--ignore", "endpoint"]) == 0
+    assert main([*run, "--write-accepted", "accepted.yaml", "--reason", "they have moved"]) == 1
+    assert main([*run, "--accept", "accepted.yaml"]) == 0
+    capsys.readouterr()
+    for wrong in (
+        ["--tolerance", "a=x"],
+        ["--write-accepted", "a.yaml"],
+        ["--report", "junt"],
+        ["--fail-on", "chnged"],
+    ):
+        assert main([*run, *wrong]) == 4
+    assert main(["replay", "events.ndjson", "--ignore", "x"]) == 4
+
+
+def test_the_workflow_of_the_page_works(project: Path) -> None:
+    """It is YAML; its command runs, with this project in the place of that, and writes what the later steps take."""
+    text = re.search(r"```yaml\n(on: pull_request.*?)```", DOCS.read_text(), re.DOTALL)
+    assert text is not None
+    steps = yamlfile.load(text[1]).data["jobs"]["replay"]["steps"]
+    command = next(step["run"] for step in steps if "svctoolkit replay" in step.get("run", ""))
+    here = {"events/": "events.ndjson", "origin/main": "workspace.yaml"}
+    (project / "accepted.yaml").write_text("accepted: []")
+
+    assert main([here.get(word, word) for word in shlex.split(command)[1:]]) == 0
+    assert "### Replay: ✅" in (project / "summary.md").read_text()
+    assert json.dumps(steps).count("summary.md") == 2
+    assert [(project / step["with"]["path"]).exists() for step in steps if "path" in step.get("with", {})] == [True]
