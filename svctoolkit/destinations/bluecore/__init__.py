@@ -1,0 +1,204 @@
+"""Bluecore: customers, what they do, and which messages they agree to.
+
+identify changes a customer, or with `action: identify` among the traits joins an e-mail address to the ID. track sends
+the event under the names that the configuration has for it, else under Bluecore's name for what e-commerce knows, else
+under its own. `subscription_event` opts in or out, as `channelConsents.email` says.
+https://help.bluecore.com/en/articles/8023331-bluecore-event-tracking-api
+
+Decisions. Products that are no objects are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import (
+    ANY_ID,
+    EMAIL,
+    EMAIL_OR_EXTERNAL_ID,
+    FIRST_NAME,
+    LAST_NAME,
+    Table,
+    as_object,
+    compact,
+    custom_traits,
+    first,
+    products,
+    trait,
+    value_of,
+    without,
+)
+from svctoolkit.secrets import Secret
+
+_STANDARD = {
+    "product viewed": "viewed_product",
+    "products searched": "search",
+    "product added": "add_to_cart",
+    "product removed": "remove_from_cart",
+    "product added to wishlist": "wishlist",
+    "order completed": "purchase",
+}
+#: what Bluecore needs of an event, by its name
+_NEEDS = {"search": ("search_term",), "purchase": ("order_id", "total")}
+#: opting in and out
+_CONSENTS = ("optin", "unsubscribe")
+_OF_PRODUCTS = frozenset({"viewed_product", "add_to_cart", "remove_from_cart", "wishlist", "purchase"})
+_KNOWN_TRAITS = frozenset({
+    "action", "address", "age", "email", "firstName", "first_name", "firstname", "lastName", "last_name", "lastname",
+    "name", "sex",
+})  # fmt: skip
+_KNOWN_PROPERTIES = (
+    "action", "address", "age", "client", "customer", "device", "distinct_id", "email", "first_name", "last_name",
+    "name", "order_id", "products", "query", "search_term", "sex", "token", "total",
+)  # fmt: skip
+_OF_ORDER = ("order_id", "products", "query", "total")
+_PRODUCT_IDS = ("product_id", "sku")
+
+
+class BluecoreSettings(Settings, frozen=True, kw_only=True):
+    bluecore_namespace: Secret
+    events_mapping: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "Bluecore",
+    BluecoreSettings,
+    docs="https://help.bluecore.com/en/articles/8023331-bluecore-event-tracking-api",
+    quirks=[
+        "An event about a product without a list of products gets one, of the product that its properties describe.",
+        "IDs that are numbers identify nobody.",
+        "The properties of a consent to messages stand among the customer's traits.",
+    ],
+    answers=[
+        Answer("success", 200, "OK"),
+        Answer("bad key", 401, "Unauthorized"),
+        Answer("rate limit", 429, "Too Many Requests"),
+        Answer("invalid field", 400, "Bad Request"),
+    ],
+)
+
+CUSTOMER = Table(
+    {
+        "name": trait("name"),
+        "first_name": FIRST_NAME,
+        "last_name": LAST_NAME,
+        "age": trait("age"),
+        "sex": first(trait("gender"), trait("sex")),
+        "address": trait("address"),
+        "email": EMAIL,
+    }
+)
+ACTION = trait("action")
+BLUECORE_ID = "context.externalId.bluecoreExternalId"
+EMAIL_OR_ID = first(EMAIL_OR_EXTERNAL_ID, ANY_ID)
+DEVICE = Table({"client": "context.app.version", "device": "context.device.model"})
+EVENT = Table(
+    {
+        "client": first("properties.client", "context.app.version"),
+        "device": first("properties.device", "context.device.model"),
+        "search_term": first("properties.search_term", "properties.query"),
+        "order_id": "properties.order_id",
+        "total": "properties.total",
+    }
+)
+PRODUCT_ID = Table({"id": first("product_id", "sku")}, of="properties.products")
+
+
+@destination.on("identify")
+def send_customer(event: Event, settings: BluecoreSettings) -> Payload:
+    """A customer's traits; or its e-mail address, joined to its ID."""
+    action = value_of(event, ACTION) or "customer_patch"
+    if as_object(event.raw.get("traits")).get("action") not in (None, "", "identify"):
+        raise MappingError("traits.action: Bluecore knows no other action than identify", field="traits.action")
+    customer = _customer(event)
+    if action == "identify":
+        _check_email(customer)
+    distinct_id = _distinct_id(event, ANY_ID if action == "identify" else EMAIL_OR_ID)
+    return _send(settings, action, {**DEVICE(event), "customer": customer, "distinct_id": distinct_id})
+
+
+@destination.on("track")
+def send_event(event: Event, settings: BluecoreSettings) -> Iterator[Payload]:
+    """The event, once for each of Bluecore's names for it."""
+    name = event.raw.get("event")
+    if not isinstance(name, str) or not name:
+        raise MappingError("event: Bluecore needs a name, as a text", field="event")
+    if name == "subscription_event":
+        yield _subscription(event, settings)
+        return
+    names = [row.to for row in settings.events_mapping if row.from_ == name and row.to]
+    rest = without(event.properties, _KNOWN_PROPERTIES)
+    customer = _customer(event)
+    common = {**EVENT(event), **rest, "customer": customer, "distinct_id": _distinct_id(event, EMAIL_OR_ID)}
+    for action in names or [_STANDARD.get(name.lower(), name)]:
+        for need in _NEEDS.get(action, ()):
+            if need not in common:
+                raise MappingError(f"properties.{need}: a {action} event needs it", field=f"properties.{need}")
+        if action in _CONSENTS:
+            _check_email(customer)
+        items = [_product(product) for product in products(event)]
+        if event.properties.get("products") is None and action in _OF_PRODUCTS:
+            items = [_product(without(event.properties, _OF_ORDER))]
+        yield _send(settings, action, _prune({**common, "products": items}))
+
+
+def _subscription(event: Event, settings: BluecoreSettings) -> Payload:
+    agrees = as_object(event.properties.get("channelConsents")).get("email")
+    if not isinstance(agrees, bool):
+        raise MappingError(
+            "properties.channelConsents.email: expected true or false", field="properties.channelConsents.email"
+        )
+    customer = _customer(event)
+    _check_email(customer)
+    action = compact({"action": value_of(event, ACTION)})
+    rest = without(event.properties, ["channelConsents"])
+    distinct_id = _distinct_id(event, EMAIL_OR_ID)
+    properties = {**DEVICE(event), **rest, **action, **customer, "distinct_id": distinct_id}
+    return _send(settings, _CONSENTS[0] if agrees else _CONSENTS[1], _prune(properties))
+
+
+def _check_email(customer: Mapping[str, Any]) -> None:
+    if "email" not in customer:
+        raise MappingError("traits.email: Bluecore needs an e-mail address for this", field="traits.email")
+
+
+def _customer(event: Event) -> dict[str, Any]:
+    return {**(custom_traits(event, _KNOWN_TRAITS) or {}), **CUSTOMER(event)}
+
+
+def _distinct_id(event: Event, leaf: Any) -> Json:
+    own = value_of(event, BLUECORE_ID)
+    distinct_id = own if own and not isinstance(own, int | float) else value_of(event, leaf)
+    if not distinct_id or isinstance(distinct_id, int | float):
+        raise MappingError("needs a value at traits.email, userId or anonymousId", field="traits.email or userId")
+    return distinct_id
+
+
+def _product(product: Mapping[str, Json]) -> dict[str, Any]:
+    return {**PRODUCT_ID(product), **without(product, _PRODUCT_IDS)}
+
+
+def _send(settings: BluecoreSettings, event: Json, properties: Mapping[str, Any]) -> Payload:
+    return Payload(
+        endpoint="https://api.bluecore.app/api/track/mobile/v1",
+        headers={"Content-Type": "application/json"},
+        json={
+            "event": event,
+            "properties": {**properties, "token": settings.bluecore_namespace.reveal()},
+        },
+    )
+
+
+def _prune(value: Any) -> Any:
+    """A value without nulls, and without objects and lists that have nothing in them."""
+    if isinstance(value, Mapping):
+        members = {key: _prune(item) for key, item in value.items()}
+        return {key: item for key, item in members.items() if item not in (None, {}, [])}
+    if isinstance(value, list):
+        return [item for item in map(_prune, value) if item not in ({}, [])]
+    return value
