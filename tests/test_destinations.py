@@ -22,7 +22,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svctoolkit import errors, events
@@ -255,12 +255,29 @@ def test_answers_are_of_known_names_and_json(name: str) -> None:
         assert CATALOGUE[name].answer(kind, "https://elsewhere.example/").status
 
 
+_ANY_EVENT = given(
+    parts=st.dictionaries(st.sampled_from(sorted(events.ROOTS - {"type"})), JSON), kind=st.sampled_from(EVENT_TYPES)
+)
+
+
 @pytest.mark.parametrize("name", TYPES)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the first texts are slow
-@given(parts=st.dictionaries(st.sampled_from(sorted(events.ROOTS - {"type"})), JSON), kind=st.sampled_from(EVENT_TYPES))
+@settings(max_examples=8)
+@_ANY_EVENT
 def test_no_event_breaks_a_mapping(name: str, parts: dict[str, Any], kind: str) -> None:
     """Whatever an event holds, its mapping gives payloads or a refusal of its own, and leaves the event alone."""
-    event = {"type": kind, **parts}
+    _try(name, {"type": kind, **parts})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TYPES)
+@settings(max_examples=80)
+@_ANY_EVENT
+def test_none_of_many_events_breaks_a_mapping(name: str, parts: dict[str, Any], kind: str) -> None:
+    """The same, with more of them."""
+    _try(name, {"type": kind, **parts})
+
+
+def _try(name: str, event: dict[str, Any]) -> None:
     before = deepcopy(event)
 
     refusals = []

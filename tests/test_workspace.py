@@ -660,6 +660,7 @@ def test_any_damage(at: int, new: str, cut: int):
     assert all(re.fullmatch(r"w:\d+:\d+", place) for place in places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

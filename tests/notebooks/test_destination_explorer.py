@@ -259,7 +259,10 @@ def test_types_that_cannot_be_run_say_why(explorer: DestinationExplorer) -> None
     assert "Redis is a key-value store destination" in explorer._strips.value
 
 
-@pytest.mark.parametrize("types", [definitions.names()[i::8] for i in range(8)], ids=range(8))
+@pytest.mark.parametrize(
+    "types",
+    [pytest.param(definitions.names()[i::8], marks=[pytest.mark.slow] * (i > 0), id=str(i)) for i in range(8)],
+)
 def test_every_type_has_a_form(types: list[str]) -> None:
     """All fields of all 239 types can be made; what is typed into a text field is in the configuration."""
     state = DestinationState()
