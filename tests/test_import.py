@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from svctoolkit.errors import ConfigError, InvalidWorkspace, ToolkitError, WorkspaceWarning
+from svctoolkit.plans import Settings
 from svctoolkit.project import import_workspace
 from svctoolkit.workspace import Workspace
 
@@ -225,6 +226,48 @@ def test_a_rudder_cli_project_brings_its_sources_and_transformations(tmp_path: P
     assert workspace.source("web").type == "javascript"
     assert workspace.transformation("clean").run({"type": "track"}).error is None
     assert report.missing == []
+
+
+PLAN = {
+    "events.yaml": "kind: events\nspec: {events: [{id: order, name: Order Completed, event_type: track}]}\n",
+    "properties.yaml": "kind: properties\nspec: {properties: [{id: total, name: total, type: number}]}\n",
+    "plan.yaml": "# agreed in May\nkind: tracking-plan\nspec:\n  id: shop\n  display_name: Shop\n  rules:\n"
+    "  - {type: event_rule, id: r1, event: '#event:order', "
+    "properties: [{property: '#property:total', required: true}]}\n",
+    "web.yaml": "kind: event-stream-source\nspec: {id: web, name: Web, type: javascript, governance: {validations: "
+    "{tracking_plan: '#tracking-plan:shop', config: {track: {drop_other_violations: true}}}}}\n",
+    "low.yaml": "kind: transformation-library\nspec: {id: low, name: Low, language: javascript, "
+    "code: 'export const low = (t) => t.toLowerCase();'}\n",
+    "clean.yaml": "kind: transformation\nspec: {id: clean, name: Clean, language: javascript, code: "
+    "\"import {low} from 'low'; export function transformEvent(e) { return {...e, userId: low(e.userId || '')} }\"}\n",
+}
+
+
+def test_a_rudder_cli_project_brings_its_tracking_plans_and_suites_that_hold_it_to_them(tmp_path: Path) -> None:
+    """Plans, their settings at a source and their comments; `svctoolkit run` passes, and a changed plan fails it."""
+    (tmp_path / "cli").mkdir()
+    for name, text in PLAN.items():
+        head = f"version: rudder/v1\nmetadata: {{name: {name[:-5]}}}\n"
+        (tmp_path / "cli" / name).write_text(head + text)
+
+    imported = svctoolkit("import", "cli", "-o", "shop", cwd=tmp_path)
+    assert imported.returncode == 0, imported.stderr
+    shop = tmp_path / "shop"
+    first = svctoolkit("run", cwd=shop)
+    workspace = Workspace.load(shop / "workspace.yaml", environ={})
+    link = workspace.plan_link(workspace.source("web"))
+    properties = shop / "tracking" / "properties.yaml"
+    properties.write_text(properties.read_text().replace("type: number", "type: boolean"))
+    second = svctoolkit("run", cwd=shop)
+
+    assert "tracking plan shop: 1 events; checks web" in imported.stdout
+    assert (first.returncode, "web-as-planned.suite.yaml: 1 passed" in first.stdout) == (0, True), first.stdout
+    assert "clean.suite.yaml: 6 passed" in first.stdout
+    assert link is not None
+    assert link.settings.of("track") == Settings.of_words({"track": {"drop_other_violations": True}}).of("track")
+    assert "# agreed in May" in (shop / "tracking" / "plan.yaml").read_text()
+    assert Workspace.loads(workspace.dumps(), folder=shop, environ={}) == workspace
+    assert (second.returncode, "Datatype-Mismatch" in second.stdout) == (1, True), second.stdout
 
 
 @pytest.mark.parametrize(

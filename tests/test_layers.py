@@ -48,7 +48,7 @@ MAY_IMPORT = {
         "errors secrets url_secrets personal display registry events yamlfile plans destinations transformations "
         "delivery workspace results warehouse pipeline server"
     ),
-    "project": "errors events yamlfile destinations workspace pipeline runner",
+    "project": "errors events yamlfile plans destinations workspace pipeline runner",
     "accessor": "warehouse pipeline replay results workspace",
     "widgets": (
         "errors secrets url_secrets display registry events sdk yamlfile plans destinations transformations delivery "

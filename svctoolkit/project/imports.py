@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
@@ -38,8 +39,9 @@ def import_workspace(
     workspace file, or a Rudder CLI project. Code is looked for in `code_paths`, by default beside `path`
     and in `transformations/` there: files named
     by id or version, rudder/v1 files, JSON that the service gives. The project has workspace.yaml, with `$(env:NAME)`
-    for secrets, their values in `.env` (mode 600) and their names in `.env.example`; `transformations/`; and
-    with `with_suites` a suite for each destination that runs, with snapshots of what sample events become now.
+    for secrets, their values in `.env` (mode 600) and their names in `.env.example`; `transformations/`; tracking plans
+    in `tracking/`; and with `with_suites` a suite for each destination that runs and for each transformation that has
+    none, with snapshots of what sample events become now, and one for each source with a plan, with planned events.
 
     Raises `ConfigError` for an export that cannot be read (with `strict` also for what nobody knows in it) and where a
     file is there already, `ToolkitError` where none can be written.
@@ -64,12 +66,25 @@ def _write_workspace(workspace: Workspace, draft: Path) -> None:
         _write_code(item, Path("transformations", names.of(item.name)), draft)
     for key, library in workspace.libraries.items():
         _write_code(library, Path("transformations", "libraries", names.of(key)), draft)
+    _copy_plans(workspace, draft)
     workspace.save(draft / "workspace.yaml", env_file=True)
     values = draft / ".env"
     if values.exists():
         variables = [line.partition("=")[0] for line in _assignments(values.read_text("utf-8"))]
         (draft / ".env.example").write_text("".join(f"{name}=\n" for name in variables), encoding="utf-8")
         (draft / ".gitignore").write_text(_GITIGNORE, encoding="utf-8")
+
+
+def _copy_plans(workspace: Workspace, draft: Path) -> None:
+    """The files of tracking plans stand in the project as they are, comments included."""
+    for item in workspace.tracking_plans.values():
+        folder = item.path
+        if folder is not None and folder.is_absolute():
+            for file in item.project.files:
+                copy = draft / "tracking" / file.resolve().relative_to(folder)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)
+            item.path = Path("tracking")
 
 
 def _write_code(item: Transformation | Library, file: Path, draft: Path) -> None:
@@ -88,6 +103,12 @@ def _write_suites(workspace: Workspace, states: Mapping[str, str], draft: Path, 
             text = suites.suite(workspace, workspace.destinations[key])
             if text:
                 texts[f"suites/{names.of(key)}.suite.yaml"] = text
+    for key in workspace.transformations:
+        if text := suites.transformation_suite(workspace, key):
+            texts[f"suites/{names.of(key)}.suite.yaml"] = text
+    for key in workspace.sources:
+        if text := suites.plan_suite(workspace, key):
+            texts[f"suites/{names.of(f'{key}-as-planned')}.suite.yaml"] = text
     if not texts:
         return 0
     for name, text in (suites.samples() | texts).items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import Problem, ToolkitError, UnknownName
-from svctoolkit.workspace import Destination, Workspace
+from svctoolkit.workspace import Destination, Source, TrackingPlan, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,12 @@ class Report:
         workspace = self.workspace
         sources, destinations = len(workspace.sources), len(workspace.destinations)
         yield f"workspace {workspace.name}: sources {sources}, destinations {destinations}"
+        for key, item in workspace.transformations.items():
+            if item.code and not any(d.transformation == key for d in workspace.destinations.values()):
+                yield f"  transformation {key}: no destination has it"
+        for key, plan in workspace.tracking_plans.items():
+            checked = [s.key for s in workspace.sources.values() if _checks(workspace, s, plan)]
+            yield f"  tracking plan {key}: {len(plan.chosen.rules)} events; checks {', '.join(checked) or 'no source'}"
         width = max(map(len, self.states), default=0)
         for key, state in self.states.items():
             yield f"  {key:<{width}}  {workspace.destinations[key].type:<20}  {state}"
@@ -45,6 +51,11 @@ class Report:
             yield ""
             yield "kept as it is, and unknown here:"
             yield from (f"  {problem}" for problem in self.unknown)
+
+
+def _checks(workspace: Workspace, source: Source, plan: TrackingPlan) -> bool:
+    link = workspace.plan_link(source)
+    return link is not None and link.plan is not None and link.plan.id == plan.chosen.id
 
 
 def states(workspace: Workspace) -> dict[str, str]:

@@ -7,10 +7,13 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
-from svctoolkit import yamlfile
-from svctoolkit.errors import InvalidWorkspace, Problem, WorkspaceWarning
-from svctoolkit.workspace import Source, Transformation, Workspace, configuration_of
+from svctoolkit import plans, yamlfile
+from svctoolkit.errors import InvalidPlan, InvalidWorkspace, Problem, WorkspaceWarning
+from svctoolkit.plans.formats import FORMATS
+from svctoolkit.workspace import Connection, Source, TrackingPlan, Transformation, Workspace, configuration_of
 from svctoolkit.workspace.rudder_v1 import code_in, event_sources_in
+
+_STAND_IN = "https://stand-in.example/events"
 
 
 def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]) -> tuple[Workspace, list[Problem]]:
@@ -19,7 +22,7 @@ def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]
     Raises `InvalidWorkspace`: it is none; with `strict` also for what nobody knows.
     """
     if path.is_dir():
-        return _of_folder(path), []
+        return _of_folder(path, strict)
     document = yamlfile.load(path, error=InvalidWorkspace)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", WorkspaceWarning)
@@ -32,8 +35,11 @@ def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]
     return workspace, problems
 
 
-def _of_folder(folder: Path) -> Workspace:
-    """Sources and transformations of a Rudder CLI project, which has no destinations. Code comes with all other."""
+def _of_folder(folder: Path, strict: bool) -> tuple[Workspace, list[Problem]]:
+    """What is in a Rudder CLI project: sources, transformations, tracking plans. Code comes with all other.
+
+    Its sources are connected to a stand-in for the destinations, which such projects do not have.
+    """
     workspace = Workspace(folder.resolve().name)
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
@@ -43,7 +49,31 @@ def _of_folder(folder: Path) -> Workspace:
             for code in code_in(Path(here, name)):
                 if not code.import_name:
                     workspace.transformations[code.id] = Transformation(code.id, code.id, code.name, code.language)
-    if not workspace.sources and not workspace.transformations:
-        text = "there is no event-stream-source and no transformation of a rudder/v1 project in this folder"
+    if workspace.sources:  # such a project has no destinations, and without one nothing can be sent
+        workspace.destination("stand-in", "WEBHOOK", name="Stand-in", config={"webhookUrl": _STAND_IN})
+        for source in workspace.sources.values():
+            source.connections = [Connection("stand-in")]
+    problems = _add_plans(workspace, folder, strict)
+    if not workspace.sources and not workspace.transformations and not workspace.tracking_plans:
+        text = "there is no event-stream-source, no transformation and no plan of a rudder/v1 project in this folder"
         raise InvalidWorkspace(text, where=str(folder))
-    return workspace
+    return workspace, problems
+
+
+def _add_plans(workspace: Workspace, folder: Path, strict: bool) -> list[Problem]:
+    """Take in the tracking plans of a project; the result is what the service refuses in them, and lets pass."""
+    if not FORMATS["rudder-cli"].looks_like(folder):
+        return []
+    lenient, problems = False, list[Problem]()
+    try:
+        project = plans.load(folder, format="rudder-cli")
+    except InvalidPlan as error:
+        if strict:
+            raise
+        project = plans.load(folder, format="rudder-cli", strict=False)
+        lenient, problems = True, list(error.problems)
+    for id in project.plans:
+        which = id if len(project.plans) > 1 else None
+        item = TrackingPlan(id, folder.resolve(), plan=which, strict=not lenient, project=project)
+        workspace.tracking_plans[id] = item
+    return problems

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from random import Random
 from typing import Any
 
 from svctoolkit import events, yamlfile
@@ -12,9 +14,11 @@ from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import ToolkitError
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.pipeline import Pipeline
+from svctoolkit.plans.generate import NoEvent, conforming
 from svctoolkit.workspace import Destination, Workspace
 
 _TIME = "2026-01-01T12:00:00Z"
+_AS_PLANNED: dict[str, Any] = {"violations": []}
 _HAPPENED = datetime(2026, 1, 1, 11, 59, tzinfo=UTC)
 
 
@@ -31,17 +35,46 @@ def suite(workspace: Workspace, destination: Destination) -> str:
     scenarios = list(_scenarios(workspace, destination))
     if not scenarios:
         return ""
-    used = sorted({scenario["event"]["$use"] for scenario in scenarios})
-    return yamlfile.dump(
+    return _text(destination.name, scenarios)
+
+
+def transformation_suite(workspace: Workspace, key: str) -> str:
+    """The suite of a transformation that no destination has, as YAML; empty where it has no code, or gives nothing."""
+    item = workspace.transformation(key)
+    if not item.code or any(d.transformation == key for d in workspace.destinations.values()):
+        return ""
+    scenarios = [
         {
-            "version": 1,
-            "suite": destination.name,
-            "workspace": "../workspace.yaml",
-            "freeze": {"time": _TIME, "ids": "sequence"},
-            "fixtures": {type: f"events/{type}.json" for type in used},
-            "scenarios": scenarios,
+            "name": f"{type} through {key}",
+            "transformation": key,
+            "event": {"$use": type},
+            "expect": {"user_transform": {"$snapshot": True}},
         }
-    )
+        for type in EVENT_TYPES
+        if item.run(events.sample(type, at=_HAPPENED)).events
+    ]
+    return _text(item.name, scenarios) if scenarios else ""
+
+
+def plan_suite(workspace: Workspace, key: str) -> str:
+    """The suite of a source with a tracking plan, as YAML: events as planned have no violations. Empty without one."""
+    source = workspace.source(key)
+    link = workspace.plan_link(source)
+    if link is None or link.plan is None:
+        return ""
+    scenarios = []
+    for rule in link.plan.rules:
+        with suppress(NoEvent):
+            event = conforming(link.plan, rule, Random(0))
+            scenarios.append({"name": f"{rule.title} as planned", "source": key, "send": event, "expect": _AS_PLANNED})
+    return _text(f"{source.name} as planned", scenarios) if scenarios else ""
+
+
+def _text(name: str, scenarios: list[dict[str, Any]]) -> str:
+    used = sorted({scenario["event"]["$use"] for scenario in scenarios if "event" in scenario})
+    fixtures = {"fixtures": {type: f"events/{type}.json" for type in used}} if used else {}
+    head = {"version": 1, "suite": name, "workspace": "../workspace.yaml"}
+    return yamlfile.dump({**head, "freeze": {"time": _TIME, "ids": "sequence"}, **fixtures, "scenarios": scenarios})
 
 
 def _scenarios(workspace: Workspace, destination: Destination) -> Iterator[dict[str, Any]]:
