@@ -1,0 +1,180 @@
+"""Google Ads Offline Conversions: clicks, calls and sales in stores that became conversions.
+
+track sends what the configuration makes of the event's name: a click conversion, a call conversion, a store sale, or
+several of them. The names of conversions and of custom variables are looked up: Google knows them by their resources.
+Requests bear the access token of the account. https://developers.google.com/google-ads/api/docs/conversions/overview
+
+Decisions. Times that the mapping writes are in UTC; those that the service writes have the zone of its machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+
+from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations._google_ads import account_number, judge_google_ads
+from svctoolkit.destinations.google_adwords_offline_conversions import _tables
+from svctoolkit.destinations.google_adwords_offline_conversions._batches import share
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import event_name, path, text
+
+_HOST = "https://googleads.googleapis.com/v23/customers"
+_METHODS = {"click": ":uploadClickConversions", "call": ":uploadCallConversions", "store": "/offlineUserDataJobs"}
+_CONSENTS = ("UNSPECIFIED", "UNKNOWN", "GRANTED", "DENIED")
+
+
+class OfflineConversionsSettings(Settings, frozen=True, kw_only=True):
+    customer_id: str | int
+    sub_account: bool = False
+    login_customer_id: str | int = ""
+    events_to_offline_conversions_type_mapping: tuple[Rows, ...] = ()
+    events_to_conversions_names_mapping: tuple[Rows, ...] = ()
+    custom_variables: tuple[Rows, ...] = ()
+    user_identifier_source: str = msgspec.field(name="UserIdentifierSource", default="none")
+    conversion_environment: str = "none"
+    default_user_identifier: Literal["email", "phone"] = "email"
+    hash_user_identifier: bool = True
+    validate_only: bool = False
+
+    @cached_property
+    def customer(self) -> str:
+        return account_number(self.customer_id)
+
+    @cached_property
+    def kinds(self) -> dict[str, list[str]]:
+        """What becomes of an event, by its name in lower case."""
+        kinds: dict[str, list[str]] = {}
+        for row in self.events_to_offline_conversions_type_mapping:
+            if row.to in _METHODS:
+                kinds.setdefault(row.from_.strip().lower(), []).append(row.to)
+        return kinds
+
+    @cached_property
+    def conversions(self) -> dict[str, str]:
+        """The names of conversions in Google Ads, by that of the event in lower case."""
+        return {row.from_.strip().lower(): row.to for row in self.events_to_conversions_names_mapping if row.to}
+
+
+destination = DestinationType(
+    "Google Ads Offline Conversions",
+    OfflineConversionsSettings,
+    docs="https://developers.google.com/google-ads/api/docs/conversions/upload-offline",
+    names=("google_adwords_offline_conversions",),
+    quirks=[
+        "Telephone numbers are hashed as they are written, where Google wants E.164: with them nobody is found.",
+        "Of e-mail address and telephone number one is sent: the default one, else the other.",
+        "A store sale takes three requests: who delivers creates a job, adds the sales, and runs it.",
+        "Conversions that share a request have the `params` of the first of them.",
+    ],
+    answers=[
+        Answer("success", 200, {"results": [{"gclid": "click1"}], "jobId": "1"}, at="Conversions"),
+        Answer("success", 200, {"resourceName": "customers/1/offlineUserDataJobs/7"}, at="offlineUserDataJobs"),
+        Answer("success", 200, [{"results": []}]),
+        Answer("bad key", 401, {"error": {"code": 401, "status": "UNAUTHENTICATED", "message": "Invalid credentials"}}),
+        Answer("rate limit", 429, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Too many"}}),
+        Answer("invalid field", 400, {"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "gclid"}}),
+    ],
+)
+destination.batch(share)
+destination.judge(judge_google_ads)
+
+
+@destination.on("track")
+def send_conversions(event: Event, settings: OfflineConversionsSettings, context: Context) -> Iterator[Payload]:
+    """A request for each kind of conversion that the event is."""
+    name = event_name(event)
+    key = name.strip().lower()
+    conversion = settings.conversions.get(key, "")
+    if key not in settings.kinds:
+        raise MappingError(f"event: eventsToOfflineConversionsTypeMapping has no event {name!r}", field="event")
+    if not conversion:
+        raise MappingError(f"event: eventsToConversionsNamesMapping has no event {name!r}", field="event")
+    headers = _headers(settings, context)
+    for kind in settings.kinds[key]:
+        params = {"event": conversion, "customerId": settings.customer}
+        if kind == "store":
+            body = _tables.store_sale(event, settings)
+            sale = body["addConversionPayload"]["operations"]["create"]
+            sale["consent"] = _consent(event)
+            sale["transaction_attribute"]["conversion_action"] = _action(conversion, settings, headers, context)
+        else:
+            upload = (_tables.click if kind == "click" else _tables.call)(event, settings)
+            upload["consent"] = _consent(event)
+            upload["conversionAction"] = _action(conversion, settings, headers, context)
+            if variables := _variables(event, settings, headers, context):
+                upload["customVariables"] = variables
+            body = {"conversions": [upload], "partialFailure": True}
+            params |= _details(event, settings)
+        yield Payload(
+            endpoint=f"{_HOST}/{settings.customer}{_METHODS[kind]}", headers=headers, params=params, json=body
+        )
+
+
+def _headers(settings: OfflineConversionsSettings, context: Context) -> dict[str, str]:
+    account = account_number(settings.login_customer_id)
+    if settings.sub_account and not account:
+        raise MappingError("loginCustomerId: a sub-account needs the number of the account above it")
+    headers = {"Authorization": f"Bearer {context.secret('access_token')}", "Content-Type": "application/json"}
+    return {**headers, "login-customer-id": account} if settings.sub_account else headers
+
+
+def _details(event: Event, settings: OfflineConversionsSettings) -> dict[str, Json]:
+    """What goes with the request for who delivers it."""
+    rows = [{"from": row.from_, "to": row.to} for row in settings.custom_variables]
+    return {**({"customVariables": rows} if rows else {}), "properties": event.properties}
+
+
+def _consent(event: Event) -> dict[str, str]:
+    """What the person agreed to, as the event's options for this type say."""
+    options = destination.options(event).get("consents")
+    chosen = options if isinstance(options, dict) else {}
+    kinds = ("adUserData", "adPersonalization")
+    return {kind: chosen[kind] if chosen.get(kind) in _CONSENTS else "UNSPECIFIED" for kind in kinds}
+
+
+def _action(conversion: str, settings: OfflineConversionsSettings, headers: dict[str, str], context: Context) -> str:
+    names = list(dict.fromkeys(settings.conversions.values()))
+    known = _search("conversion_action", "conversionAction", names, settings, headers, context)
+    if conversion not in known:
+        raise MappingError(f"event: Google Ads has no conversion action {conversion!r}", field="event")
+    return known[conversion]
+
+
+def _variables(
+    event: Event, settings: OfflineConversionsSettings, headers: dict[str, str], context: Context
+) -> list[dict[str, str]]:
+    """The custom variables for which the event has a value."""
+    rows = [row for row in settings.custom_variables if row.from_ and row.to]
+    values = {row.to: path(row.from_)(event.properties) for row in rows}
+    if all(value is None or value == "" for value in values.values()):
+        return []
+    known = _search("conversion_custom_variable", "conversionCustomVariable", list(values), settings, headers, context)
+    return [
+        {"conversionCustomVariable": known[name], "value": text(value)}
+        for name, value in values.items()
+        if value is not None and value != "" and name in known
+    ]
+
+
+def _search(
+    resource: str,
+    member: str,
+    names: list[str],
+    settings: OfflineConversionsSettings,
+    headers: dict[str, str],
+    context: Context,
+) -> dict[str, str]:
+    """The resources of these names."""
+    listed = ", ".join("'{}'".format(name.replace("\\", "\\\\").replace("'", "\\'")) for name in names)
+    fields = ", ".join(f"{resource}.{field}" for field in ("name", "resource_name", "owner_customer"))
+    query = f"SELECT {fields} FROM {resource} WHERE {resource}.name IN ({listed})"
+    url = f"{_HOST}/{settings.customer}/googleAds:searchStream"
+    answer: Any = context.ask({"method": "POST", "url": url, "headers": headers, "body": {"query": query}})
+    results = [result for part in answer if isinstance(part, dict) for result in part.get("results") or ()]
+    return {result[member]["name"]: result[member]["resourceName"] for result in results if member in result}
