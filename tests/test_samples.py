@@ -18,9 +18,10 @@ TYPES = CATALOGUE.names()
 
 
 def configurations(name: str) -> list[dict[str, Any]]:
-    """The smallest and the largest configuration among the examples of a type that send something."""
-    sending = sorted((example.config for example in examples(name) if example.payloads), key=len)
-    return [sending[0], sending[-1]]
+    """The smallest and the largest configuration among the examples of a type that send something, if any does."""
+    shown = [example for example in examples(name) if example.payloads or not CATALOGUE[name].handlers]
+    configs = sorted((example.config for example in shown), key=len)
+    return [configs[0], configs[-1]]
 
 
 def lookup(name: str) -> Any:

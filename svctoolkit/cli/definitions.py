@@ -73,12 +73,11 @@ def _select(args: argparse.Namespace) -> list[Definition]:
 
 def _list_types(types: list[Definition]) -> Iterator[str]:
     from svctoolkit.cli._terminal import style
-    from svctoolkit.destinations import CATALOGUE
 
     rows = [(d.name, d.display_name, ", ".join(d.modes), _supports(d)) for d in types]
     yield from table(("type", "name", "modes", "tests"), rows)
     yield ""
-    can = sum(d.name in CATALOGUE for d in types)
+    can = sum(_supports(d) == "yes" for d in types)
     yield style(f"{len(types)} types, {can} can be tested. `svctoolkit definitions NAME` shows one.", "dim")
 
 
@@ -87,7 +86,7 @@ def _supports(definition: Definition) -> str:
 
     if definition.sent_by_server:
         return f"no: {definition.sent_by_server}"
-    if definition.name in CATALOGUE:
+    if definition.name in CATALOGUE and CATALOGUE[definition.name].handlers:
         return "yes"
     if "cloud" not in definition.modes:
         return "no: device mode only"
@@ -110,7 +109,7 @@ def _describe(definition: Definition) -> Iterator[str]:
     ]
     if definition.name in CATALOGUE:
         mapping = CATALOGUE[definition.name]
-        facts += [("mapping", ", ".join(mapping.handlers)), ("docs", mapping.docs)]
+        facts += [("mapping", ", ".join(mapping.handlers) or "none"), ("docs", mapping.docs)]
         facts += [("answers", ", ".join(dict.fromkeys(answer.name for answer in mapping.answers)))]
         facts += [("quirk", quirk) for quirk in mapping.quirks]
     for name, text in ((name, text) for name, text in facts if text):
@@ -162,7 +161,7 @@ def _markdown() -> Iterator[str]:
     yield "|---|---|---|---|---|---:|"
     for name, kind in types:
         title = f"[{kind.title}]({kind.docs})" if kind.docs else kind.title
-        event_types = ", ".join(event for event in EVENT_TYPES if event in kind.handlers)
+        event_types = ", ".join(event for event in EVENT_TYPES if event in kind.handlers) or f"none, only {kind.takes}"
         judges = "yes" if kind.judges else ""
         yield f"| {name} | {title} | {event_types} | {kind.sharing} | {judges} | {len(examples(name))} |"
     yield ""

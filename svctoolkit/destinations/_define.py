@@ -31,6 +31,7 @@ class DestinationType:
     destination's form has them no more. `quirks` are sentences on where the service does something else than the
     destination's own documentation asks for: the mapping follows the service, and users are told. `merges` say which
     jobs share a request; without them, and without a function registered by `batch`, every job has requests of its own.
+    `takes` names what a type takes that takes no events: it has no handlers, and refuses every event.
     """
 
     def __init__(
@@ -44,8 +45,9 @@ class DestinationType:
         earlier: Sequence[str] = (),
         quirks: Sequence[str] = (),
         merges: Sequence[Merge] = (),
+        takes: str = "",
     ) -> None:
-        self.title, self.settings, self.docs = title, settings, docs
+        self.title, self.settings, self.docs, self.takes = title, settings, docs, takes
         self.answers, self.earlier, self.quirks = tuple(answers), tuple(earlier), tuple(quirks)
         self._names = frozenset(name.lower() for name in (title, *names))
         self.handlers: dict[str, Handler] = {}
@@ -91,7 +93,7 @@ class DestinationType:
         device mode) are accepted: `svctoolkit.destinations.definitions` knows them all and checks the names.
         """
         settings = configure(self.title, self.settings, config, environ or {})
-        return DestinationMapping(self.title, self.handlers, settings, self._batching or self._merge)
+        return DestinationMapping(self.title, self.handlers, settings, self._batching or self._merge, self.takes)
 
     def payloads(
         self,

@@ -29,7 +29,7 @@ def definition(kind: Definition) -> Html:
 
 def destination_type(kind: DestinationType) -> Html:
     """A type that has a mapping: which events it takes, which settings it reads."""
-    facts: dict[str, object] = {"event types": ", ".join(kind.handlers)}
+    facts: dict[str, object] = {"event types": ", ".join(kind.handlers) or f"none, only {kind.takes}"}
     if kind.docs:
         facts["follows"] = kind.docs
     facts["settings"] = ", ".join(kind.settings.__struct_encode_fields__)

@@ -34,9 +34,14 @@ class DestinationMapping:
     """
 
     def __init__(
-        self, title: str, handlers: Mapping[str, Handler], settings: Settings | DynamicSettings, batching: Batching
+        self,
+        title: str,
+        handlers: Mapping[str, Handler],
+        settings: Settings | DynamicSettings,
+        batching: Batching,
+        takes: str,
     ) -> None:
-        self.title, self._batching = title, batching
+        self.title, self._batching, self._takes = title, batching, takes
         self.settings = settings.settings if isinstance(settings, DynamicSettings) else settings
         self._dynamic = settings if isinstance(settings, DynamicSettings) else None
         self._handlers = handlers
@@ -56,7 +61,7 @@ class DestinationMapping:
         """
         handler = self._handlers.get(event.type)
         if handler is None:
-            takes = ", ".join(self._handlers)
+            takes = ", ".join(self._handlers) or self._takes
             what = f"{event.type} events" if event.type else "events without a type"
             raise UnsupportedEvent(f"{self.title} takes no {what}, only {takes}", field="type")
         settings, event = self._settings_of(event)

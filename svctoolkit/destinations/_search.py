@@ -35,7 +35,7 @@ def find(
             and (not category or category in (definition.category, *definition.sent_by_server.split()))
             and (not mode or mode in definition.modes)
             and batches in (None, _shares(definition))
-            and mapped in (None, definition.name in CATALOGUE)
+            and mapped in (None, _is_mapped(definition))
         ):
             yield definition
 
@@ -48,15 +48,15 @@ def frame(types: Iterable[Definition], secret_keys: Callable[[str], list[str]]) 
 
 
 def _row(definition: Definition, secret_keys: Callable[[str], list[str]]) -> Iterator[tuple[str, Any]]:
-    mapped = definition.name in CATALOGUE
-    kind = CATALOGUE[definition.name] if mapped else None
+    known = definition.name in CATALOGUE
+    kind = CATALOGUE[definition.name] if known else None
     yield "name", definition.name
     yield "display_name", definition.display_name
     yield "category", definition.category or definition.sent_by_server
     yield "modes", tuple(definition.modes)
     yield "sources", tuple(definition.supported_source_types)
     yield "events", _event_types(definition)
-    yield "mapped", mapped
+    yield "mapped", _is_mapped(definition)
     yield "shares_requests", _shares(definition)
     yield "judges_answers", bool(kind and kind.judges)
     yield "variables", tuple(definition.variables)
@@ -64,6 +64,10 @@ def _row(definition: Definition, secret_keys: Callable[[str], list[str]]) -> Ite
     yield "secrets", tuple(secret_keys(definition.name))
     yield "quirks", tuple(kind.quirks) if kind else ()
     yield "docs", kind.docs if kind else ""
+
+
+def _is_mapped(definition: Definition) -> bool:
+    return definition.name in CATALOGUE and bool(CATALOGUE[definition.name].handlers)
 
 
 def _event_types(definition: Definition) -> tuple[str, ...]:

@@ -192,7 +192,7 @@ def reason_unmapped(type: str) -> str:
 
     Raises `UnknownName`.
     """
-    if type in CATALOGUE:
+    if type in CATALOGUE and CATALOGUE[type].handlers:
         return ""
     kind = get(type)
     title = kind.display_name

@@ -135,7 +135,7 @@ HASHED_ADDRESS = Table(
 PLAIN_ADDRESS = Table({"hashed_first_name": FIRST_NAME, "hashed_last_name": LAST_NAME, **_PLACE})
 
 
-def click(event: Event, settings: OfflineConversionsSettings) -> dict[str, Any]:
+def click(event: Event, settings: OfflineConversionsSettings) -> dict[str, Json]:
     """A click that became a conversion, with what was bought and who it was."""
     conversion: dict[str, Any] = CLICK(event)
     for key, value in CLICK_IDS(event).items():
@@ -154,12 +154,12 @@ def click(event: Event, settings: OfflineConversionsSettings) -> dict[str, Any]:
     return conversion
 
 
-def call(event: Event, _settings: OfflineConversionsSettings) -> dict[str, Any]:
+def call(event: Event, _settings: OfflineConversionsSettings) -> dict[str, Json]:
     """A telephone call that became a conversion."""
     return CALL(event)
 
 
-def store_sale(event: Event, settings: OfflineConversionsSettings) -> dict[str, Any]:
+def store_sale(event: Event, settings: OfflineConversionsSettings) -> dict[str, Json]:
     """The three requests that a store sale takes: for a job, for the sales in it, and to run it."""
     sales, sale = SALES(event), SALE(event)
     custom = sales.get("custom_key")

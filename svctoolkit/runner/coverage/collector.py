@@ -95,7 +95,7 @@ class Collector:
         from svctoolkit.destinations import CATALOGUE
 
         for key, destination in suite.workspace.destinations.items():
-            if destination.type not in CATALOGUE:
+            if destination.type not in CATALOGUE or not CATALOGUE[destination.type].handlers:
                 continue
             self._groups["destinations"].count(key, False)
             for stage in STAGES if destination.transformation else STAGES[1:]:

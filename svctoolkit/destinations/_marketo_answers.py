@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svctoolkit.destinations import Delivery, Outcome
+from svctoolkit.destinations._outcomes import Delivery, Outcome
 from svctoolkit.mapping import as_object, text
 
 #: the token, a time-out, a fault of Marketo's own

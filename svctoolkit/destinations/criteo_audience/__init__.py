@@ -1,0 +1,32 @@
+"""Criteo Audience: lists of contacts for Criteo's advertising, by its Audience API.
+
+It takes audience lists of a warehouse only; those have no mapping here. Events are refused, as by the service.
+What Criteo answers is read, for payloads that come from elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from svctoolkit.destinations import Answer, DestinationType, Settings
+from svctoolkit.destinations._oauth_answers import judge_expired_token
+
+
+class CriteoSettings(Settings, frozen=True, kw_only=True):
+    audience_type: Literal["email", "madid", "identityLink", "gum"] = "email"
+
+
+destination = DestinationType(
+    "Criteo Audience",
+    CriteoSettings,
+    docs="https://developers.criteo.com/marketing-solutions/docs",
+    names=("criteo_audience",),
+    takes="audience lists",
+    answers=[
+        Answer("success", 200, {"data": {"type": "ContactlistAmendment", "attributes": {"nbValidIdentifiers": 1}}}),
+        Answer("bad key", 401, {"errors": [{"type": "authorization", "code": "authorization-token-invalid"}]}),
+        Answer("rate limit", 429, {"errors": [{"type": "quota", "code": "quota-exceeded"}]}),
+        Answer("invalid field", 400, {"errors": [{"type": "validation", "code": "audience-invalid"}]}),
+    ],
+)
+destination.judge(judge_expired_token)
