@@ -26,7 +26,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help="files or folders with events, stores of data planes (.db); - is NDJSON from stdin",
+        help="files or folders with events, URLs (s3://), globs, stores of data planes (.db); - is NDJSON from stdin",
     )
     sides = parser.add_argument_group("what they go through")
     sides.add_argument("--workspace", metavar="FILE", help="the workspace (default: workspace.yaml)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from glob import has_magic
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import Any, Protocol, TypeAlias
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.replay.formats import FORMATS, format_by_ending, format_of
+from svctoolkit.replay.records.arrow import Arrow, arrow_records, is_arrow
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import STDIN, InputFile, walk
 from svctoolkit.replay.records.json_text import decode
 from svctoolkit.replay.records.record import PIECE_RECORDS, Chunk, Piece, Record, Reject, begin, place
+from svctoolkit.replay.records.remote import Place, is_url, local_glob, remote_files
 
-#: Files or folders, events, a DataFrame, a data plane, or whatever gives events one by one.
+#: Files, folders, URLs or globs; events, a DataFrame, what has the Arrow stream protocol, a data plane, or whatever
+#: gives events one by one.
 Events: TypeAlias = "str | Path | Sequence[str | Path] | Iterable[Mapping[str, Any]] | Any"
 
 
@@ -43,19 +47,23 @@ def input_of(events: Events) -> Input:
         return Objects([events])
     if hasattr(events, "columns") and hasattr(events, "iloc"):
         return Frame(events)
+    if is_arrow(events):
+        return Arrow(events)
     if hasattr(events, "received"):  # a data plane, or what it has of one run
         return Objects(events.received)
     if isinstance(events, Sequence) and events and all(isinstance(path, str | Path) for path in events):
         return Files(events)
     if isinstance(events, Iterable):
         return Objects(events)
-    raise ConfigError(f"events are files, a list, a DataFrame or an iterable, not {type(events).__name__}")
+    raise ConfigError(f"events are files, a list, a DataFrame, Arrow or an iterable, not {type(events).__name__}")
 
 
 def records(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
     """The records in a chunk."""
     if chunk.format == "objects":
         return _objects(chunk, columns)
+    if chunk.format == "arrow":
+        return arrow_records(chunk, columns)
     if chunk.format == "rows":
         return _rows(chunk, columns)
     return FORMATS[chunk.format].records(chunk.name, chunk.piece, columns)
@@ -67,7 +75,7 @@ class Files:
     unit = "bytes"
 
     def __init__(self, paths: Iterable[str | Path]) -> None:
-        self._files = [file for path in paths for file in _files_at(Path(path))]
+        self._files = [file for path in paths for file in _files_at(path)]
         stdin = any(str(path) == STDIN for path, _ in self._files)
         self.total = None if stdin else sum(path.stat().st_size for path, _ in self._files)
 
@@ -89,7 +97,7 @@ class Files:
                     number += 1
             behind += path.stat().st_size if str(path) != STDIN else 0
 
-    def _pieces(self, path: Path, name: str) -> Iterator[tuple[Piece | Reject, int]]:
+    def _pieces(self, path: Place, name: str) -> Iterator[tuple[Piece | Reject, int]]:
         opened = InputFile(path, stream=FORMATS[name].stream)
         line = 1
         try:
@@ -102,23 +110,36 @@ class Files:
             opened.close()
 
 
-def _files_at(path: Path) -> list[tuple[Path, str]]:
+def _files_at(named: str | Path) -> list[tuple[Place, str]]:
+    if is_url(str(named)):
+        files = remote_files(str(named))
+        formats = [(file, format_by_ending(file.name)) for file in files]
+        if len(files) == 1:
+            format_of(files[0].name)  # says which formats there are
+        return [(file, name) for file, name in formats if name]
+    path = Path(named)
+    if has_magic(str(named)) and not path.exists():
+        return [(file, name) for file in local_glob(str(named)) if (name := format_by_ending(file.name))]
     if str(path) == STDIN:
         return [(path, "ndjson")]
     if path.is_dir():
-        files = [(file, name) for file in walk(path) if (name := format_by_ending(file.name))]
-        if not files:
+        known: list[tuple[Place, str]] = []
+        known += ((file, name) for file in walk(path) if (name := format_by_ending(file.name)))
+        if not known:
             raise ConfigError("there is no file of a known format in this folder", where=str(path))
-        return files
+        return known
     if not path.exists():
         raise ConfigError("there is no such file", where=str(path))
     return [(path, format_of(str(path)))]
 
 
-def _fingerprint(path: Path, name: str) -> list[Any]:
+def _fingerprint(path: Place, name: str) -> list[Any]:
     """What tells the content of a file from another."""
     identity = FORMATS[name].identity
-    return [identity(path)] if identity is not None else [path.stat().st_size, path.stat().st_mtime_ns]
+    if identity is not None and isinstance(path, Path):
+        return [identity(path)]
+    stat = path.stat()
+    return [stat.st_size, stat.st_mtime_ns]
 
 
 class Objects:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.formats._contract import Format
@@ -20,7 +21,7 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         raise needs("pyarrow", f"{file.name}: Parquet") from None
     row = 1
     try:
-        with pq.ParquetFile(file.path) as opened:
+        with pq.ParquetFile(file.path if isinstance(file.path, Path) else file.path.open("rb")) as opened:
             for batch in opened.iter_batches(batch_size=PIECE_RECORDS):
                 file.share = (row - 1 + batch.num_rows) / opened.metadata.num_rows
                 yield Piece(row, batch)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from svctoolkit.errors import StoreError
+from svctoolkit.errors import ConfigError, StoreError
 from svctoolkit.json_types import Json
 from svctoolkit.replay.formats._contract import Format
 from svctoolkit.replay.records.columns import Columns
@@ -31,6 +31,8 @@ def identity(path: Path) -> Json:
 def split(file: InputFile) -> Iterator[Piece | Reject]:
     """The requests with the events, as they are stored. What comes after the start is left for another replay."""
     behind = 0
+    if not isinstance(file.path, Path):
+        raise ConfigError("a data plane's store is read where it is: copy it here", where=file.name)
     try:
         with archive(file.path) as store:
             first, last, total = store.bounds()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.replay.records.remote import Place
 
 COMPRESSED = (".gz", ".zst")
 STDIN = "-"
@@ -27,7 +28,7 @@ class InputFile:
     `share` is how much of it is read, where that is not a stream: 0 to 1.
     """
 
-    def __init__(self, path: Path, *, stream: bool = True) -> None:
+    def __init__(self, path: Place, *, stream: bool = True) -> None:
         self.path, self.name, self.damage = path, str(path), ""
         self.share = 0.0
         self._raw: BinaryIO | None = None

@@ -1,0 +1,136 @@
+"""Where events live: URLs, globs, Arrow in all its forms."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay import replay
+from tests.replay.shops import ndjson, orders, shop
+
+ROWS = [{"type": "track", "event": "Order", "userId": f"u{n}", "messageId": f"m{n}", "properties": {"revenue": n}}
+        for n in range(5000)]  # fmt: skip
+
+
+def ids(events: Any, **options: Any) -> list[str]:
+    frame = replay(events, shop(), **options).frame()
+    return list(frame[frame.stage == "dest_transform"].event_id)
+
+
+@pytest.fixture
+def bucket() -> Any:
+    """A file system in memory, which fsspec knows as `memory://`."""
+    files = fsspec.filesystem("memory")
+    yield files
+    files.rm("/", recursive=True)
+
+
+def test_urls_are_files_folders_and_globs(bucket: Any, tmp_path: Path) -> None:
+    """Compressed, as Parquet, alone, below a folder or by a glob; a place says the URL."""
+    lines = [f"{json.dumps(event)}\n".encode() for event in orders(6)]
+    bucket.pipe("/events/a/1.ndjson", b"".join(lines[:2]))
+    bucket.pipe("/events/a/2.ndjson.gz", gzip.compress(b"".join(lines[2:4])))
+    bucket.pipe("/events/b/3.json.gz", gzip.compress(b"".join(lines[4:])))
+    bucket.pipe("/events/read.me", b"no events")
+    pq.write_table(pa.Table.from_pylist(ROWS[:3]), tmp_path / "x.parquet")
+    bucket.pipe("/rows.parquet", (tmp_path / "x.parquet").read_bytes())
+
+    assert ids("memory://events/a/1.ndjson") == ["m0", "m1"]
+    assert ids("memory://events/a/*.ndjson*") == ["m0", "m1", "m2", "m3"]
+    assert ids(["memory://events", "memory://rows.parquet"]) == ["m0", "m1", "m2", "m3", "m4", "m5", "m0", "m1", "m2"]
+    assert ids("memory://events", workers=2) == [f"m{n}" for n in range(6)]
+    assert replay("memory://events/a/1.ndjson", shop()).frame().place[0].startswith("memory://")
+    out = tmp_path / "out"
+    replay("memory://events", shop(), out=out)
+    assert replay("memory://events", shop(), out=out, resume=True).events == 6
+    bucket.pipe("/events/a/1.ndjson", b"".join(lines[:1]))
+    with pytest.raises(ConfigError, match="the input is not what it was"):
+        replay("memory://events", shop(), out=out, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("memory://nowhere.ndjson", "memory://nowhere.ndjson: there is no such file"),
+        ("what://x/y.ndjson", "what://x/y.ndjson"),
+        ("nowhere/*.ndjson", "no file fits"),
+        ("ftp://ann:s3cr3t@127.0.0.1:1/a.ndjson", "cannot be reached"),
+    ],
+)
+def test_what_is_not_there_is_told_without_secrets(url: str, said: str) -> None:
+    """Before the first event, with the URL as it may be shown."""
+    with pytest.raises(ConfigError, match=said) as caught:
+        replay(url, shop())
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_globs_of_this_machine(tmp_path: Path) -> None:
+    """`**` is any number of folders; what has no known ending is left out."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    ndjson(tmp_path / "a" / "1.ndjson", orders(1))
+    ndjson(tmp_path / "a" / "b" / "2.ndjson", orders(2))
+    (tmp_path / "a" / "x.txt").write_text("x")
+
+    assert ids(f"{tmp_path}/**/*") == ["m0", "m0", "m1"]
+
+
+def polars_frame(table: pa.Table) -> Any:
+    """What a DataFrame of Polars is to us: columns, iteration over columns, and the stream of Arrow."""
+
+    class Frame:
+        columns = table.column_names
+
+        def __iter__(self) -> Any:
+            return iter(table.columns)
+
+        def __len__(self) -> int:
+            return table.num_rows
+
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            return table.__arrow_c_stream__(requested_schema)
+
+    return Frame()
+
+
+def duckdb_relation(table: pa.Table) -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.register("events", table)
+    return connection.sql("select * from events")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda table: table,
+        lambda table: table.to_batches()[0],
+        lambda table: pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=700)),
+        lambda table: ds.dataset(table),
+        polars_frame,
+        duckdb_relation,
+        lambda table: table.to_pandas(),
+    ],
+    ids=["table", "batch", "reader", "dataset", "polars", "duckdb", "pandas"],
+)
+def test_arrow_in_all_its_forms(form: Callable[[pa.Table], Any]) -> None:
+    """Every row is an event, in its order, with the types that it has."""
+    result = replay(form(pa.Table.from_pylist(ROWS)), shop())
+    frame = result.frame()
+    outputs = frame[frame.stage == "dest_transform"].output
+
+    assert (result.events, result.rejected) == (5000, 0)
+    assert list(frame.event_id.drop_duplicates()) == [f"m{n}" for n in range(5000)]
+    assert json.loads(outputs.iloc[7])["body"]["JSON"]["properties"] == {"revenue": 7}
+    assert isinstance(frame, pd.DataFrame)
