@@ -254,7 +254,7 @@ def test_a_type_without_a_mapping_says_why() -> None:
     assert reasons["WEBHOOK"] == ""
     assert reasons["GTM"] == "Google Tag Manager has device mode only: the client's SDK sends to it"
     assert reasons["BINGADS_AUDIENCE"] == "BingAds Audience takes no events, only audiencelist"
-    assert "streaming or message-queue" in reasons["KAFKA"]
+    assert "streaming or message-queue" in reasons["KINESIS"]
     mapped = {name for name in CATALOGUE.names() if CATALOGUE[name].handlers}
     assert {name for name, reason in reasons.items() if not reason} == mapped
     for name in ("GTM", "BINGADS_AUDIENCE"):
@@ -344,14 +344,25 @@ def test_the_settings_of_a_type_agree_with_its_definition(
         assert known.required
 
 
-#: variables without which the service refuses every event, although its form does not demand them
+#: variables without which the service or the destination refuses every event, although the form does not demand them
 DEMANDED = {
+    "ADOBE_ANALYTICS.trackingServerSecureUrl",
     "ALGOLIA.apiKey",
     "ALGOLIA.applicationId",
     "DRIP.apiKey",
+    "EVENTBRIDGE.detailType",
+    "EVENTBRIDGE.region",
+    "FIREHOSE.region",
+    "GA360.trackingID",
+    "GOOGLESHEETS.sheetId",
+    "GOOGLESHEETS.sheetName",
     "NINETAILED.environment",
     "NINETAILED.organisationId",
     "OMETRIA.apiKey",
+    "OPTIMIZELY_FULLSTACK.accountId",
+    "OPTIMIZELY_FULLSTACK.campaignId",
+    "OPTIMIZELY_FULLSTACK.dataFileUrl",
+    "OPTIMIZELY_FULLSTACK.experimentId",
     "PARDOT.businessUnitId",
     "PARDOT.campaignId",
     "PROFITWELL.privateApiKey",
