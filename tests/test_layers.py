@@ -79,14 +79,14 @@ ROOMS = {
     "replay": "records formats inputs tally review engine requests results reports options api",
     "pipeline": "warehouses route outside stages run rules fates together leaves lineage api",
     "server": (
-        "demo_workspace web test_api store worker ingest inspect admin scripts application serving plane announcement "
-        "foreground"
+        "demo_workspace web test_api store worker ingest inspect console admin scripts application serving plane "
+        "announcement foreground"
     ),
     "transformations": (
         "_display _contract callables _types _channel _frames _layers _requests _process _probe _worker _forking "
         "standard _program _pool _load worker"
     ),
-    "runner": "expect suite coverage planes attempts report record run",
+    "runner": "expect suite coverage planes attempts report record run over_http",
 }
 
 FILES = [f for f in sorted(PACKAGE.rglob("*.py")) if f != PACKAGE / "__init__.py"]  # the front door may name anything

@@ -111,6 +111,7 @@ def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit import server
     from svctoolkit.cli import _terminal
+    from svctoolkit.runner.over_http import operations as runner_operations
 
     if args.workspace is None and args.live:
         raise UsageError("--live needs --workspace FILE: the demonstration workspace has no real destinations")
@@ -121,6 +122,7 @@ def _run(args: argparse.Namespace) -> int:
         port=args.port,
         store=args.store,
         adjust=lambda workspace: _adjust(workspace, args),
+        additions=[runner_operations],
         announce=lambda plane: _terminal.out(server.banner(plane, token)),
     )
     return Exit.OK

@@ -206,6 +206,12 @@ class Recorder:
             else:
                 self._scripts.pop((destination, run), None)
 
+    def script_of(self, destination: str, run: str = "") -> tuple[Answer, ...]:
+        """What `script` said for just this destination and run, without what is used up."""
+        with self._changed:
+            script = self._scripts.get((destination, run))
+            return script.remaining() if script else ()
+
     def clear(self) -> None:
         """Forget all requests and their count. The answers stay as told."""
         with self._changed:
@@ -292,6 +298,9 @@ class _Script:
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self._answers, self._uses = deque(answers), 0
+
+    def remaining(self) -> tuple[Answer, ...]:
+        return tuple(self._answers)
 
     def next(self) -> Answer | None:
         """The next one; None where all are used up."""

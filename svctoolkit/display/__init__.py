@@ -12,17 +12,20 @@ from svctoolkit.display._blocks import code, facts, message, pill, table
 from svctoolkit.display._diff import diff, diff_text
 from svctoolkit.display._excerpt import Excerpt
 from svctoolkit.display._exchange import exchange
-from svctoolkit.display._html import Html, Kind, box, bundle, columns, html, more, page, quantity, section
+from svctoolkit.display._html import Html, Kind, box, bundle, columns, fragment, html, more, page, quantity, section
 from svctoolkit.display._lights import Leaf, Lights
-from svctoolkit.display._strip import Step, status, strip
+from svctoolkit.display._strip import Status, Step, status, strip
+from svctoolkit.display._style import STYLE
 from svctoolkit.display._tree import tree
 
 __all__ = [
+    "STYLE",
     "Excerpt",
     "Html",
     "Kind",
     "Leaf",
     "Lights",
+    "Status",
     "Step",
     "box",
     "bundle",
@@ -32,6 +35,7 @@ __all__ = [
     "diff_text",
     "exchange",
     "facts",
+    "fragment",
     "html",
     "message",
     "more",

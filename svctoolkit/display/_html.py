@@ -30,12 +30,17 @@ def join(blocks: Iterable[object]) -> Html:
 
 def page(*blocks: object) -> Html:
     """The parts below each other, with the style: what a notebook output or a `widgets.HTML` shows."""
-    return Html(f'<style>{STYLE}</style><div class="svc">{join(blocks)}</div>')
+    return Html(f"<style>{STYLE}</style>{fragment(*blocks)}")
 
 
-def section(title: object, *blocks: object) -> Html:
-    """Parts below a small heading."""
-    return Html(f'<section><h4 class="title">{html(title)}</h4>{join(blocks)}</section>')
+def fragment(*blocks: object) -> Html:
+    """The parts below each other for a web page that has the style already: `STYLE`, in a file of its own."""
+    return Html(f'<div class="svc">{join(blocks)}</div>')
+
+
+def section(title: object, *blocks: object, level: int = 4) -> Html:
+    """Parts below a small heading of this level."""
+    return Html(f'<section><h{level} class="title">{html(title)}</h{level}>{join(blocks)}</section>')
 
 
 def columns(*blocks: object) -> Html:

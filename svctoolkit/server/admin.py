@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from datetime import datetime
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Annotated, Any, Literal
@@ -14,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from svctoolkit.errors import RequestError, ToolkitError, UnknownName
+from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.web.json import refuse
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_object
@@ -86,14 +88,22 @@ class Control:
 
 
 class Reloader:
-    """Reads a workspace file again when it changes. A file with mistakes is not used; `problem` says why.
+    """Reads a workspace file again when it changes. A file with mistakes is not used; `problem` says why. `at` is when
+    it was last read again; empty if it has not changed.
 
     `adjust` changes what was read before it is used.
     """
 
-    def __init__(self, file: Path, control: Control, adjust: Callable[[Workspace], object]) -> None:
-        self.problem = ""
-        self._file, self._control, self._adjust = file, control, adjust
+    def __init__(
+        self,
+        file: Path,
+        control: Control,
+        adjust: Callable[[Workspace], object],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.problem = self.at = ""
+        self.file, self._clock = file, clock
+        self._control, self._adjust = control, adjust
         self._last_stamp = self._stamp()
         self._stopped = Event()
         self._thread = Thread(target=self._run, name="svctoolkit workspace", daemon=True)
@@ -112,20 +122,20 @@ class Reloader:
 
     def _load(self) -> None:
         try:
-            workspace = Workspace.load(self._file)
+            workspace = Workspace.load(self.file)
             self._adjust(workspace)
             self._control.replace(workspace)
         except ToolkitError as error:
             self.problem = str(error)
             _LOG.error("the workspace stays as it was, because its file cannot be used:\n%s", error)
         else:
-            self.problem = ""
-            _LOG.info("the workspace file %s was read again", self._file)
+            self.problem, self.at = "", iso(self._clock())
+            _LOG.info("the workspace file %s was read again", self.file)
 
     def _stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Another one whenever the file changes, or one of its tracking plans, or a folder that those are in."""
         plans = [file for item in self._control.tracking_plans for file in item.project.files]
-        return tuple(_stamp_of(path) for path in (self._file, *plans, *sorted({file.parent for file in plans})))
+        return tuple(_stamp_of(path) for path in (self.file, *plans, *sorted({file.parent for file in plans})))
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 
 from svctoolkit.server.announcement import banner
+from svctoolkit.server.application import Addition
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.server.serving import check_sandbox
 from svctoolkit.workspace import Workspace
@@ -21,14 +22,14 @@ def serve(
     store: Path | str | None = None,
     timeout: float = 300.0,
     adjust: Callable[[Workspace], object] = lambda _: None,
+    additions: Sequence[Addition] = (),
     announce: Callable[[DataPlane], object] = lambda plane: print(banner(plane)),
 ) -> None:
     """Serve a data plane, the Test API included, until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
 
     A workspace file is read again when it changes; `adjust` may change what was read. `announce` is called with the
     data plane as soon as connections are taken; port 0 is a free one. `store` is the file that events are kept in, by
-    default they are kept in memory.
-    A test of the Test API that has no result after `timeout` seconds is answered 504.
+    default they are kept in memory. `additions`: see `DataPlane`. A test of the Test API that has no result after `timeout` seconds is answered 504.
 
     Served on an address that other machines can reach, inspection needs credentials, and live delivery refuses private
     targets unless `workspace.delivery.allow` lists them. Raises `ConfigError` when the address or the store cannot be
@@ -36,7 +37,9 @@ def serve(
     users' code (`limits.trust` of the workspace, `transformations.trust_code()`). Raises `InvalidWorkspace` for a bad
     file.
     """
-    with DataPlane(workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust) as plane:
+    with DataPlane(
+        workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, additions=additions
+    ) as plane:
         if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()
         run_until_stopped(lambda: announce(plane))

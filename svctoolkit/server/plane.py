@@ -23,11 +23,12 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Warehouses
 from svctoolkit.server import serving
 from svctoolkit.server.admin import Control, Reloader
-from svctoolkit.server.application import application
+from svctoolkit.server.application import Addition, application
 from svctoolkit.server.ingest.routes import new_id as _new_id
 from svctoolkit.server.inspect import arrivals
 from svctoolkit.server.inspect.arrivals import Totals
 from svctoolkit.server.inspect.metrics import Metrics
+from svctoolkit.server.inspect.overview import Reload
 from svctoolkit.server.inspect.views import View
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.retention import Retention
@@ -69,7 +70,8 @@ class DataPlane(View):
     and `data_plane` say at the moment. `timeout`: see `app`. `clock` and `new_id` make times and ids. With `pass_by`
     time stands still between attempts until `drain`, which tells it by how many seconds `clock` goes on. `adjust` may
     change a workspace before it is used, also each time that the file was read again. With `coverage`, `lines()` tells
-    which lines of the users' code have run.
+    which lines of the users' code have run. `additions` give more operations to serve, such as those of suites
+    (`svctoolkit.runner.over_http`).
 
     Raises `ConfigError` when the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -93,6 +95,7 @@ class DataPlane(View):
         new_id: Callable[[], str] = _new_id,
         pass_by: Callable[[float], None] | None = None,
         coverage: bool = False,
+        additions: Sequence[Addition] = (),
         adjust: Callable[[Workspace], object] = lambda _: None,
     ) -> None:
         file = Path(workspace) if isinstance(workspace, Path | str) else None
@@ -141,12 +144,14 @@ class DataPlane(View):
             self._pipeline,
             self._metrics,
             self._control,
+            reload=self._reload,
+            additions=additions,
             new_id=new_id,
             loopback=self.loopback,
             token=self.token,
             timeout=timeout,
         )
-        self._reloader = Reloader(file, self._control, adjust) if file else None
+        self._reloader = Reloader(file, self._control, adjust, engine.clock) if file else None
         self._ended = asyncio.Event()
         self._server: Any = None
         self._loop = Loop(self._main, self._end)
@@ -157,6 +162,10 @@ class DataPlane(View):
     def port(self) -> int:
         """The port it listens at; 0 without a socket."""
         return int(self._socket.getsockname()[1]) if self._socket else 0
+
+    def _reload(self) -> Reload:
+        reloader = self._reloader
+        return Reload(str(reloader.file), reloader.at, reloader.problem) if reloader else Reload()
 
     def lines(self) -> dict[str, dict[int, int]]:
         """How often each line of the users' code has run, by file; empty without `coverage`."""

@@ -1,9 +1,12 @@
-"""What the recorder answers, by HTTP: faults for a destination, of one run or of all; and a run that begins anew."""
+"""Tests over HTTP: faults of a destination (of one run or of all), a run that begins anew, time that passes, events."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -14,13 +17,20 @@ from starlette.responses import Response
 from svctoolkit.delivery import Answer, Recorder
 from svctoolkit.errors import RequestError, UnknownName
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server.web.json import refuse
+from svctoolkit.server.store.enrich import iso
+from svctoolkit.server.store.records import EVENTS, Filter, Records
+from svctoolkit.server.web.in_process import call
+from svctoolkit.server.web.json import encode, refuse
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
-from svctoolkit.server.web.requests import read_object
+from svctoolkit.server.web.requests import RUN_HEADER, read_object
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
 
 T = TypeVar("T")
+_MOST_SECONDS = 366 * 86400.0
+_LAST = datetime(3000, 1, 1, tzinfo=UTC)  # dates end some thousand years later
+_MADE_ANEW = ("messageId", "sentAt", "originalTimestamp", "timestamp", "receivedAt", "request_ip", "rudderId")
+_SECONDS = 60.0  # for the retries of the time that passes
 
 Status = Annotated[int, Meta(ge=100, le=599, description="An HTTP status.")]
 
@@ -66,6 +76,37 @@ class Scripted(Struct, frozen=True):
     answers: int
 
 
+class Advance(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far time goes on at once."""
+
+    advance: Annotated[float, Meta(ge=0, le=_MOST_SECONDS, description="Seconds.")]
+
+
+class Time(Struct, frozen=True):
+    """What time it is in the data plane."""
+
+    now: str
+
+
+class Sending(Struct, frozen=True, forbid_unknown_fields=True):
+    """Events to send as a source."""
+
+    source: Annotated[str, Meta(description="Key or id of the source; with `seq` by default the same.")] = ""
+    batch: Annotated[list[dict[str, Any]], Meta(max_length=1000, description="The events, in order.")] = []
+    seq: Annotated[
+        Annotated[int, Meta(ge=1, le=2**53)] | None,
+        Meta(description="Instead of `batch`: send this event again, as a new one with an id and times of its own."),
+    ] = None
+    run: Annotated[str | None, Meta(description="With `seq` by default the same.")] = None
+
+
+class Sent(Struct, frozen=True):
+    """What the source's client would have been answered."""
+
+    status: int
+    body: str
+
+
 class Reset(Struct, frozen=True, forbid_unknown_fields=True):
     """What begins anew."""
 
@@ -102,10 +143,46 @@ class Scripts:
         self._pipeline.recorder.reset(run)
         if not run:
             self._pipeline.warehouses.clear()
-        return json_response({"forgotten": self._engine.forget(run or None)})
+        return json_response({"forgotten": await asyncio.to_thread(self._engine.forget, run or None)})
 
-    def operations(self, destination: str) -> list[Operation]:
-        """The operations; `destination` is an id for their examples."""
+    async def advance(self, request: Request) -> Response:
+        seconds = (await _read(request, Advance)).advance
+        if self._engine.clock() > _LAST - timedelta(seconds=seconds):
+            refuse(f"time goes no further than to the year {_LAST.year}")
+        if not await asyncio.to_thread(self._engine.advance, seconds, _SECONDS):
+            why = self._engine.pending.describe(None)
+            raise RequestError(409, {"message": f"the retries of {seconds:g} s are not over: {why}"})
+        return json_response({"now": iso(self._engine.clock())})
+
+    async def send(self, request: Request) -> Response:
+        sending = await _read(request, Sending)
+        if sending.seq is not None and sending.batch:
+            refuse("the body may have seq or batch, not both")
+        if sending.seq is not None:
+            sending = await asyncio.to_thread(self._again, sending, sending.seq)
+        if not sending.batch:
+            refuse("the body says nothing to send: it may have a batch, or the seq of an event")
+        try:
+            key = self._engine.workspace.source(sending.source).write_key
+        except UnknownName as error:
+            raise RequestError(404, {"message": str(error)}) from error
+        login = base64.b64encode(f"{key}:".encode()).decode()
+        headers = {"authorization": f"Basic {login}", "content-type": "application/json"}
+        headers |= {RUN_HEADER: _header(sending.run)} if sending.run else {}
+        answer = await call(request.app, "POST", "/v1/batch", headers, encode({"batch": sending.batch}))
+        return json_response({"status": answer.status, "body": answer.text})
+
+    def _again(self, sending: Sending, seq: int) -> Sending:
+        """The event that came, secrets and all, without what the client and the data plane made for it alone."""
+        records = Records(self._engine.store, EVENTS, Filter(seq=seq)).page(0, 1)
+        if not records:
+            raise RequestError(404, {"message": f"nothing is kept of an event {seq}"})
+        event = {name: value for name, value in self._engine.events[seq].items() if name not in _MADE_ANEW}
+        run = records[0].run if sending.run is None else sending.run
+        return Sending(sending.source or records[0].source, [event], None, run)
+
+    def operations(self, source: str, destination: str) -> list[Operation]:
+        """The operations; `source` and `destination` are ids for their examples."""
         refusals = {
             400: ResponseDoc("The body is wrong.", (Refusal,)),
             401: ResponseDoc("Credentials are absent or wrong.", (Refusal,)),
@@ -146,6 +223,37 @@ class Scripts:
                 example=lambda: {"run": "checkout-7"},
                 responses={200: ResponseDoc("How many events are forgotten.", (Forgotten,)), **refusals},
             ),
+            Operation(
+                method="POST",
+                path="/admin/clock",
+                id="advanceClock",
+                summary="Let time pass",
+                description="So many seconds at once, as if one had waited: retries that are due are made, and the "
+                "times of what comes later go on.",
+                handle=self._protected(self.advance),
+                body=Advance,
+                example=lambda: {"advance": 60},
+                responses={
+                    200: ResponseDoc("What time it is now.", (Time,)),
+                    409: ResponseDoc("What is due takes too long.", (Refusal,)),
+                    **refusals,
+                },
+            ),
+            Operation(
+                method="POST",
+                path="/admin/send",
+                id="sendAs",
+                summary="Send events as a source",
+                description="As its client would, but without its write key: to send an event again, or another one.",
+                handle=self._protected(self.send),
+                body=Sending,
+                example=lambda: {"source": source, "batch": [{"type": "track", "event": "Signed Up", "userId": "u1"}]},
+                responses={
+                    200: ResponseDoc("What the client would have been answered.", (Sent,)),
+                    404: ResponseDoc("There is no such source, or no such event.", (Refusal,)),
+                    **refusals,
+                },
+            ),
         ]
 
 
@@ -156,6 +264,13 @@ async def _read(request: Request, kind: type[T]) -> T:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         refuse(f"the body is wrong: {error}")
+
+
+def _header(run: str) -> str:
+    """The name of a run as a header takes it."""
+    if not (run.isascii() and run.isprintable()):
+        refuse("the name of a run that events are sent for has printable ASCII characters only")
+    return run
 
 
 def _answer(written: int | RecorderAnswer) -> Answer:

@@ -25,6 +25,7 @@ _NODE = (
     "rudder-sdk-js",
     "@segment/analytics-next",
     "playwright-core",
+    "axe-core",
 )
 
 

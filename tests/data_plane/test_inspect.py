@@ -142,6 +142,13 @@ def test_paging(busy: DataPlane) -> None:
     [
         ("/inspect/nothing", 404, "there is no kind 'nothing'"),
         ("/inspect/events?limt=5", 400, "there is no filter 'limt'"),
+        ("/inspect/events?MEANINGS=1", 400, "there is no filter 'MEANINGS'"),
+        ("/inspect/events?order=newest", 400, "order must be asc or desc"),
+        ("/inspect/counts?source=web", 400, "there is no parameter 'source'"),
+        ("/inspect/stream?rum=1", 400, "there is no parameter 'rum'. Did you mean 'run'?"),
+        ("/inspect/arrivals?user_id=1", 400, "there is no parameter 'user_id'"),
+        ("/inspect/arrivals?before=x", 400, "before must be a whole number"),
+        ("/inspect/arrivals/12345", 404, "nothing is kept of an event 12345"),
         ("/inspect/events?limit=-5", 400, "limit must be a whole number"),
         ("/inspect/events?since=yesterday", 400, "since must be an ISO 8601 time"),
         ("/inspect/wait?recieved=5", 400, "there is no condition 'recieved'"),
@@ -191,15 +198,18 @@ def test_the_live_stream(workspace: Workspace) -> None:
         plane.send({**EVENT, "messageId": "m1"}, source="web", run="r1")
         plane.send({"type": "track"}, source="web", run="r1")
         seen: dict[str, Any] = {}
-        while not {"received", "rejected", "delivery", "fate"} <= seen.keys():
+        fates: list[str] = []
+        while not {"received", "rejected", "delivery", "fate"} <= seen.keys() or fates.count("delivered") < 2:
             line = next(lines)
             if line.startswith("event: "):
                 seen[line[7:]] = json.loads(next(lines)[6:])
+                fates += [seen["fate"]["status"]] if line == "event: fate" else []
 
     assert seen["received"]["messageId"] == "m1"
     assert seen["rejected"]["reason"] == "request neither has anonymousId nor userId"
     assert {change["run"] for change in seen.values()} == {"r1"}
-    assert seen["fate"]["status"] == "delivered"
+    assert fates == ["pending", "pending", "delivered", "delivered"]
+    assert all(change["at"].startswith("20") for change in seen.values())
 
 
 def test_frames(busy: DataPlane) -> None:
@@ -362,15 +372,19 @@ def test_changes_are_enough_for_a_list(workspace: Workspace) -> None:
     """A change says what the event is and what became of it, with the attempts so far: nothing must be asked again."""
     changes: list[tuple[str, dict[str, Any]]] = []
     with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0)) as plane:
-        plane.watch(lambda kind, found: changes.extend((kind, change) for change in found))
+        plane.watch(lambda kind, found: changes.extend((kind, dict(change)) for change in found))
         plane.script("crm", Answer(500))
         plane.send({**EVENT, "messageId": "m1"}, source="web", run="r")
         plane.drain()
 
     of_crm = [change for kind, change in changes if kind == "fate" and change["destination"] == "crm"]
+    times = [change.pop("at") for change in of_crm]
     common = {"seq": 1, "destination": "crm", "run": "r", "type": "track", "name": "E", "user": "u1"}
     reason = {"by": "send_to_destination", "reason": "the destination answered 500"}
+    assert times[0] is None
+    assert times[1] <= times[2]
     assert of_crm == [
+        {**common, "by": "", "reason": "", "status": "pending", "attempts": 0},
         {**common, **reason, "status": "pending", "attempts": 1},
         {**common, **reason, "status": "dead", "attempts": 2},
     ]

@@ -27,6 +27,16 @@ def text(lineage: Lineage) -> str:
     return "\n".join(lines)
 
 
+def tables(lineage: Lineage) -> tuple[Html, Html]:
+    """Where each field of the payloads comes from, and where each field of the event went, without lights."""
+    rows = [[o.payload, o.field, _short(o.value), source_text(o)] for o in lineage.fields]
+    went = [[d.path, _short(d.value), destination_text(d)] for d in lineage.event]
+    return (
+        display.table(["payload", "field", "value", "comes from"], rows),
+        display.more("Where each field of the event went", display.table(["event", "value", "where it went"], went)),
+    )
+
+
 def page(lineage: Lineage) -> Html:
     """The fields of the payloads beside those of the event; what belongs together lights up."""
     lights = LineageLights(lineage)

@@ -56,9 +56,10 @@ def hollow_claims(scenario: Scenario, step: Step) -> Places:
         yield from _dead_ends(scenario, step)
 
 
-def member_problems(name: str, expected: Json) -> Places:
-    """Members of an expectation that no result of this name has."""
-    yield from _members(name, expected, ())
+def member_problems(name: str, expected: Json, keys: Collection[str] = ()) -> Places:
+    """Members of an expectation that no result of this name has; `keys` are those of destinations."""
+    if name in MEMBERS:
+        yield from _members(name, expected, keys)
 
 
 def _members(name: str, expected: Any, keys: Collection[str], path: Place = ()) -> Places:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from svctoolkit import __version__
@@ -36,7 +36,6 @@ class SourceConfig:
             Route("/sourceConfig/", self.source_config),
             Route("/v1/projects/{key}/settings", self.settings),
             Route("/health", self.health),
-            Route("/", self.root),
             Route("/version", self.version),
             Route("/robots.txt", self.robots),
         ]
@@ -88,12 +87,6 @@ class SourceConfig:
         except GatewayRefusal as refusal:
             return refusal.response()
         return json_response({"integrations": {"Segment.io": {"apiKey": key}}})
-
-    async def root(self, request: Request) -> Response:
-        """People get to the documentation; programs are told how the data plane is, as the gateway does it."""
-        if "text/html" in request.headers.get("accept", ""):
-            return RedirectResponse("/docs", 302)
-        return await self.health(request)
 
     async def health(self, _request: Request) -> Response:
         return json_response(

@@ -1,4 +1,4 @@
-"""The newest of what came in: a question cheap enough to be asked several times a second."""
+"""What came in, in one line each. The newest of it is cheap enough to be asked for several times a second."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from svctoolkit.server.inspect.exchange import time_of
-from svctoolkit.server.store.records import Selection, fates_of, newest_events, newest_refusals
+from svctoolkit.server.store import arrivals as _stored
+from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.worker import Engine
-
-REJECTED = "rejected"
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """One line about an event that came in: `fates` has a status by destination. `refused` says why it was not taken.
 
-    `user` is the user id, or the anonymous id. Secrets are masked.
+    `user` is the user id, or the anonymous id; `violations` is how often it breaks its tracking plan. Secrets are
+    masked.
     """
 
     seq: int
@@ -28,6 +28,8 @@ class Arrival:
     user: str
     refused: str
     fates: Mapping[str, str]
+    run: str = ""
+    violations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +58,16 @@ def totals(engine: Engine) -> Totals:
 
 
 def newest(engine: Engine, chosen: Selection, limit: int) -> list[Arrival]:
-    """At most `limit` of the newest arrivals, newest first; `status` of the selection may be `rejected`, too."""
+    """At most `limit` of the newest arrivals, newest first; with `after` of the selection those that came next."""
     store = engine.store
     store.flush()
-    rows = [] if chosen.status == REJECTED else newest_events(store, chosen, limit)
-    if not (chosen.type or chosen.destination or chosen.status not in ("", REJECTED)):
-        rows += newest_refusals(store, chosen, limit)
-    lines = sorted(rows, reverse=True)[:limit]
-    fates = fates_of(store, [line.seq for line in lines])
+    lines = _stored.arrivals(store, chosen, limit)
+    seqs = [line.seq for line in lines]
+    fates, violations = _stored.fates_of(store, seqs), _stored.violations_of(store, seqs)
     masker = engine.masker()
     arrivals: list[Arrival] = []
     for line in lines:
-        source, kind, name, user, refused = map(masker.mask, line[2:])
-        arrivals.append(Arrival(line.seq, time_of(line.at), source, kind, name, user, refused, fates.get(line.seq, {})))
+        source, kind, name, user, refused, run = map(masker.mask, line[2:])
+        of_event = fates.get(line.seq, {}), run, violations.get(line.seq, 0)
+        arrivals.append(Arrival(line.seq, time_of(line.at), source, kind, name, user, refused, *of_event))
     return arrivals

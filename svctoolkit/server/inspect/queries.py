@@ -45,19 +45,29 @@ FILTERS: Mapping[str, str] = {
     "user": "User id or anonymous id.",
     "status": "The fate, or the HTTP status.",
     "message_id": "The event's `messageId`.",
-    "violations": "`any` or `none`: whether an event breaks its tracking plan.",
     "violation": "The type of a violation, such as `Required-Missing`.",
 }
 
 
-def page(engine: Engine, kind: str, chosen: Filter, after: int, limit: int) -> list[JsonRecord]:
-    """Records of one kind whose `number` is greater than `after`, secrets masked."""
+def page(
+    engine: Engine,
+    kind: str,
+    chosen: Filter,
+    after: int,
+    limit: int,
+    before: int | None = None,
+    *,
+    newest_first: bool = False,
+) -> list[JsonRecord]:
+    """Records of one kind whose `number` is greater than `after` and less than `before`, secrets masked."""
     record_kind, as_json = KINDS[kind]
     if kind == "dead":
         if chosen.status not in (None, "dead"):
             return []
         chosen = replace(chosen, status="dead")
-    records, masker = Records(engine.store, record_kind, chosen).page(after, limit), engine.masker()
+    stored = Records(engine.store, record_kind, chosen)
+    bounds = (after, limit) if before is None else (after, limit, before)
+    records, masker = stored.page(*bounds, newest_first=newest_first), engine.masker()
     if kind == "deliveries":
         return [mask_http(masker.mask(as_json(engine, record))) for record in records]
     return [masker.mask(as_json(engine, record)) for record in records]

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from svctoolkit.errors import RequestError
+from svctoolkit.errors import RequestError, did_you_mean
 from svctoolkit.server.inspect.metrics import MEDIA_TYPE, Metrics
+from svctoolkit.server.inspect.parameters import (
+    INTEGER,
+    MAX_NUMBER,
+    MAX_PAGE,
+    flag,
+    moment,
+    number,
+    only,
+    seconds,
+    settle,
+    text_parameter,
+)
 from svctoolkit.server.inspect.queries import FILTERS, KINDS, counts, page
 from svctoolkit.server.inspect.stream import ChangeStream
 from svctoolkit.server.store.records import Filter
@@ -22,14 +32,13 @@ from svctoolkit.server.web.operation import Handler, Operation, Parameter, Respo
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
 
-_MAX_PAGE = 1000
 _MAX_WAIT = 300.0
-_MAX_NUMBER = 2**53
-_INTEGER = {"type": "integer", "minimum": 0, "maximum": _MAX_NUMBER}
 
 
 class Page(Struct, frozen=True):
-    """Records, oldest first. `next` is the `after` of the page that follows, or null at the end."""
+    """Records in the order that was asked for. `next` is the `after` (newest first: the `before`) of the page that
+    follows, or null at the end.
+    """
 
     items: list[dict[str, Any]]
     next: int | None
@@ -89,23 +98,31 @@ class Inspect:
         if kind not in KINDS:
             raise RequestError(404, {"message": f"there is no kind {kind[:50]!r}; the kinds are {', '.join(KINDS)}"})
         query = dict(request.query_params)
-        after, limit = _number(query, "after", 0), _number(query, "limit", 100, least=1, most=_MAX_PAGE)
-        chosen = _filter(query)
-        await self._settle()
-        items = await asyncio.to_thread(page, self._engine, kind, chosen, after, limit)
-        return json_response({"items": items, "next": items[-1]["number"] if len(items) == limit else None})
+        after, limit = number(query, "after", 0), number(query, "limit", 100, least=1, most=MAX_PAGE)
+        before = number(query, "before", MAX_NUMBER)
+        order = query.pop("order", "asc")
+        if order not in ("asc", "desc"):
+            refuse(f"order must be asc or desc, not {order[:50]!r}")
+        chosen = filter_of(query, "after", "before", "order", "limit")
+        await settle(self._engine)
+        items = await asyncio.to_thread(
+            page, self._engine, kind, chosen, after, limit, before, newest_first=order == "desc"
+        )
+        return json_response({"items": items, "next": items[-1]["number"] if len(items) >= limit else None})
 
     async def count(self, request: Request) -> Response:
-        chosen = _filter(dict(request.query_params))
-        await self._settle()
-        return json_response(await asyncio.to_thread(counts, self._engine, chosen.run))
+        query = dict(request.query_params)
+        run = query.pop("run", None)
+        only(query, "run")
+        await settle(self._engine)
+        return json_response(await asyncio.to_thread(counts, self._engine, run))
 
     async def wait(self, request: Request) -> Response:
         """Answers when the named counts are reached; without any, when nothing is under way."""
         query = dict(request.query_params)
-        timeout = min(_seconds(query), _MAX_WAIT)
+        timeout = min(seconds(query.pop("timeout", "10")), _MAX_WAIT)
         run = query.pop("run", None)
-        least = {name: _number(query, name, 0) for name in [*query] if name in Counts.__struct_fields__[:-1]}
+        least = {name: number(query, name, 0) for name in [*query] if name in Counts.__struct_fields__[:-1]}
         if query:
             refuse(f"there is no condition {next(iter(query))[:50]!r}; conditions are counts, run and timeout")
 
@@ -113,14 +130,14 @@ class Inspect:
             if not least:
                 return self._engine.pending.is_idle(run)
             now = counts(self._engine, run)
-            return all(now[name] >= number for name, number in least.items())
+            return all(now[name] >= least_number for name, least_number in least.items())
 
         self._engine.wake()
         with self._engine.hurry(run):
             reached = await self._engine.bell.wait_async(met, timeout)
         if reached:
             return json_response(counts(self._engine, run))
-        what = " and ".join(f"{name} >= {number}" for name, number in least.items()) or "nothing under way"
+        what = " and ".join(f"{name} >= {least_number}" for name, least_number in least.items()) or "nothing under way"
         message = f"not so after {timeout:g} s: {what}; {self._engine.pending.describe(run)}"
         return json_response({"message": message, "counts": counts(self._engine, run)}, 409)
 
@@ -128,8 +145,11 @@ class Inspect:
         """Server-sent events: `received`, `rejected`, `delivery`, `fate`, `violation`, each with a JSON object."""
         query = dict(request.query_params)
         query.setdefault("after", request.headers.get("last-event-id", ""))
-        after = _number(query, "after", 0) if query["after"] else None
-        return ChangeStream(self._engine, query.get("run"), after)
+        after = number(query, "after", 0) if query["after"] else None
+        query.pop("after", None)
+        run = query.pop("run", None)
+        only(query, "run", "after")
+        return ChangeStream(self._engine, run, after)
 
     async def index(self, request: Request) -> Response:
         """What can be looked at, and where: links for programs, the documentation for people."""
@@ -140,29 +160,21 @@ class Inspect:
     async def metrics(self, _request: Request) -> Response:
         return Response(self._metrics.text(), headers={"Content-Type": MEDIA_TYPE})
 
-    async def _settle(self) -> None:
-        """Let what was accepted before get into the tables."""
-        await self._engine.bell.wait_async(self._engine.pending.all_routed, 5.0)
-        await asyncio.wrap_future(self._engine.store.start_flush())
-
     def operations(self) -> list[Operation]:
         bad = {400: ResponseDoc("A parameter is wrong.", (Refusal,)), 401: _UNAUTHORISED}
         kind = Parameter("kind", "path", "The kind of record.", {"enum": list(KINDS)}, "events")
-        run = _text("run", "Only what belongs to this run.")
-        filters = (
-            *(_text(name, text) for name, text in FILTERS.items()),
-            _text("since", "ISO 8601 time: nothing before it.", "date-time"),
-            _text("until", "ISO 8601 time: nothing from then on.", "date-time"),
-        )
+        run = text_parameter("run", "Only what belongs to this run.")
         conditions = tuple(
-            Parameter(name, "query", f"Wait until `{name}` is at least this.", _INTEGER)
+            Parameter(name, "query", f"Wait until `{name}` is at least this.", INTEGER)
             for name in Counts.__struct_fields__[:-1]
         )
         paging = (
-            Parameter("after", "query", "The `next` of the page before.", _INTEGER),
-            Parameter("limit", "query", "Records on a page.", {"type": "integer", "minimum": 1, "maximum": _MAX_PAGE}),
+            Parameter("after", "query", "Only what has a greater number; the `next` of the page before.", INTEGER),
+            Parameter("before", "query", "Only what has a smaller number; `next`, with the newest first.", INTEGER),
+            Parameter("order", "query", "`asc`: oldest first; `desc`: newest first.", {"enum": ["asc", "desc"]}),
+            Parameter("limit", "query", "Records on a page.", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
         )
-        seconds = Parameter("timeout", "query", f"Seconds, at most {_MAX_WAIT:g}.", {"type": "number", "minimum": 0})
+        timeout = Parameter("timeout", "query", f"Seconds, at most {_MAX_WAIT:g}.", {"type": "number", "minimum": 0})
         return [
             self._operation(
                 "counts", "counts", "Count", "How many events, deliveries and refusals there are.", self.count,
@@ -170,7 +182,7 @@ class Inspect:
             ),
             self._operation(
                 "wait", "wait", "Wait", "Answers when the conditions hold; without any, when nothing is under way.",
-                self.wait, (run, seconds, *conditions),
+                self.wait, (run, timeout, *conditions),
                 {200: ResponseDoc("They hold.", (Counts,)), **bad, 409: ResponseDoc("They do not hold.", (Waited,))},
             ),
             self._operation(
@@ -178,8 +190,8 @@ class Inspect:
                 (run, _AFTER), {200: ResponseDoc("Goes on until the client leaves."), 401: _UNAUTHORISED},
             ),
             self._operation(
-                "{kind}", "list", "List records", "One page of records, oldest first, with the filters that fit.",
-                self.records, (kind, *filters, *paging),
+                "{kind}", "list", "List records", "A page of records, oldest first by default, with filters.",
+                self.records, (kind, *FILTER_PARAMETERS, *paging),
                 {200: ResponseDoc("A page.", (Page,)), **bad, 404: ResponseDoc("No such kind.", (Refusal,))},
             ),
             self._metrics_operation(),
@@ -224,6 +236,12 @@ class Inspect:
         )
 
 
+FILTER_PARAMETERS = (
+    *(text_parameter(name, text) for name, text in FILTERS.items()),
+    Parameter("violations", "query", "Whether an event breaks its tracking plan.", {"enum": ["any", "none"]}),
+    text_parameter("since", "ISO 8601 time: nothing before it.", "date-time"),
+    text_parameter("until", "ISO 8601 time: nothing from then on.", "date-time"),
+)
 _STREAM = (
     "Server-sent events: received, rejected, delivery, fate, violation, each with a JSON object and a number as `id`. "
     "A reader that is too far behind gets an event `missed` with the number of changes that are gone: `after` is the "
@@ -233,47 +251,18 @@ _AFTER = Parameter(
     "after",
     "query",
     "Start behind this number; also as the header `Last-Event-ID`. By default, with what comes.",
-    _INTEGER,
+    INTEGER,
 )
 _UNAUTHORISED = ResponseDoc("Credentials are wrong, or absent where they are needed.", (Refusal,))
 
 
-def _text(name: str, description: str, format: str = "") -> Parameter:
-    return Parameter(name, "query", description, {"type": "string", **({"format": format} if format else {})})
-
-
-def _filter(query: dict[str, str]) -> Filter:
-    members: dict[str, Any] = {name: value for name, value in query.items() if name not in ("after", "limit")}
-    for name, value in members.items():
-        if name in ("since", "until"):
-            members[name] = _seconds_of(name, value)
-        elif name == "violations":
-            if value not in ("any", "none"):
-                refuse(f"violations must be any or none, not {value[:50]!r}")
-            members[name] = value == "any"
-        elif name not in FILTERS:
-            names = ", ".join((*FILTERS, "since", "until"))
-            refuse(f"there is no filter {name[:50]!r}; the filters are {names}")
-    return Filter(**members)
-
-
-def _seconds_of(name: str, text: str) -> float:
-    try:
-        return datetime.fromisoformat(text).astimezone().timestamp()
-    except (ValueError, OverflowError):
-        refuse(f"{name} must be an ISO 8601 time, not {text[:50]!r}")
-
-
-def _number(query: dict[str, str], name: str, default: int, *, least: int = 0, most: int = _MAX_NUMBER) -> int:
-    text = query.pop(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) <= 16 and least <= int(text) <= most):
-        refuse(f"{name} must be a whole number from {least} to {most}, not {text[:50]!r}")
-    return int(text)
-
-
-def _seconds(query: dict[str, str]) -> float:
-    text = query.pop("timeout", "10")
-    try:
-        return float(msgspec.convert(text, Annotated[float, Meta(ge=0)], strict=False))
-    except msgspec.ValidationError:
-        refuse(f"timeout must be seconds, not {text[:50]!r}")
+def filter_of(query: dict[str, str], *others: str) -> Filter:
+    """Which records a query asks for. `others` are known parameters beside the filters. Raises `RequestError` (400)."""
+    times = {name: moment(query, name) for name in ("since", "until")}
+    violations = flag(query, "violations")
+    names = (*FILTERS, *times, "violations", *others)
+    for name in query:
+        if name not in FILTERS:
+            refuse(f"there is no filter {name[:50]!r}.{did_you_mean(name, names)} The filters are {', '.join(names)}")
+    members: dict[str, Any] = {**query, **times}
+    return Filter(**members, violations=violations)

@@ -9,6 +9,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.server.inspect import arrivals, queries, records
 from svctoolkit.server.inspect.arrivals import Arrival
 from svctoolkit.server.inspect.records import Breach, Delivery, Fate, Received, Rejected
+from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.store.records import (
     DELIVERIES,
     EVENTS,
@@ -18,7 +19,6 @@ from svctoolkit.server.store.records import (
     Filter,
     Kind,
     Records,
-    Selection,
     fate_counts,
 )
 from svctoolkit.server.worker import Engine

@@ -1,15 +1,15 @@
-"""What a store is asked by people: records by kind and filter, counts, the newest of what came in."""
+"""What a store is asked by people: records by kind and filter, counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from svctoolkit.server.store.database import Store
-from svctoolkit.server.store.schema import TABLES, DeliveryRow, EventRow, FateRow, RejectedRow, Row, ViolationRow, marks
+from svctoolkit.server.store.schema import TABLES, DeliveryRow, EventRow, FateRow, RejectedRow, Row, ViolationRow
 
-_WITHIN = 5000  # events that a selection of the newest looks at: a bound for what one question can cost
+_MOST = 2**63 - 1
 
 
 class EventRecord(NamedTuple):
@@ -162,15 +162,26 @@ class Records(Generic[R]):
     def at(self, index: int) -> R | None:
         """The record at a place, counted from the end if it is negative; None behind the last."""
         backwards = index < 0
-        order = f"{self._kind.order} desc".replace(", ", " desc, ") if backwards else self._kind.order
+        order = self._newest_first if backwards else self._kind.order
         records = self._select(order, 1, -index - 1 if backwards else index)
         return records[0] if records else None
 
-    def page(self, after: int, limit: int) -> list[R]:
-        """At most `limit` records with a number greater than `after`."""
+    def page(self, after: int, limit: int, before: int = _MOST, *, newest_first: bool = False) -> list[R]:
+        """About `limit` records with numbers between `after` and `before`. Those of one number stay together."""
         number = self._kind.column(self._kind.number)
-        sql = f"{self._sql} where {number} > ? and {self._where} order by {self._kind.order} limit ?"
-        return [self._kind.record(*row) for row in self._store.read(sql, [after, *self._values, limit])]
+        order = self._newest_first if newest_first else self._kind.order
+        sql = f"{self._sql} where {number} > ? and {number} < ? and {self._where} order by {order} limit ?"
+        records = [self._kind.record(*row) for row in self._store.read(sql, [after, before, *self._values, limit])]
+        if len(records) == limit and "," in order:
+            last = getattr(records[-1], self._kind.number)
+            together = f"{self._sql} where {number} = ? and {self._where} order by {order}"
+            whole = [self._kind.record(*row) for row in self._store.read(together, [last, *self._values])]
+            records = [record for record in records if getattr(record, self._kind.number) != last] + whole
+        return records
+
+    @property
+    def _newest_first(self) -> str:
+        return f"{self._kind.order} desc".replace(", ", " desc, ")
 
     def all(self, at_once: int) -> Iterator[R]:
         """Every record, read a few at a time."""
@@ -249,74 +260,3 @@ def carried_ids(store: Store, number: int) -> list[str]:
     """The message ids of the events of a delivery that carries several, in their order."""
     sql = "select e.id from carried c join events e using (seq) where c.number = ? order by c.place"
     return [message_id for (message_id,) in store.read(sql, (number,))]
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which of the newest: each member that is not empty must fit. `text` is part of a name, a user or a message id.
-
-    `status` is a fate (at `destination`, if that is given).
-    """
-
-    run: str | None = None
-    source: str = ""
-    type: str = ""
-    destination: str = ""
-    status: str = ""
-    text: str = ""
-
-
-class Arrival(NamedTuple):
-    """What came in, in one line: an event, or a refusal with the reason in `refused`."""
-
-    seq: int
-    at: float
-    source: str
-    type: str
-    name: str
-    user: str
-    refused: str
-
-
-def newest_events(store: Store, chosen: Selection, limit: int) -> list[Arrival]:
-    """The newest events, newest first, among the last 5,000."""
-    conditions, values = _same(chosen, "run", "source", "type")
-    conditions.insert(0, f"seq > (select max(seq) from events) - {_WITHIN}")
-    if chosen.text:
-        conditions.append("instr(lower(name || char(10) || user || char(10) || anonymous || char(10) || id), lower(?))")
-        values.append(chosen.text)
-    if chosen.destination or chosen.status:
-        fits, of_fate = _same(replace(chosen, run=None), "destination", "status")
-        conditions.append(f"exists (select 1 from fates f where f.seq = events.seq and {' and '.join(fits)})")
-        values += of_fate
-    columns = "seq, at, source, type, name, coalesce(nullif(user, ''), anonymous), ''"
-    sql = f"select {columns} from events where {' and '.join(conditions)} order by seq desc limit ?"
-    return [Arrival(*row) for row in store.read(sql, [*values, limit])]
-
-
-def newest_refusals(store: Store, chosen: Selection, limit: int) -> list[Arrival]:
-    """The newest refusals, newest first."""
-    conditions, values = _same(chosen, "run", "source")
-    if chosen.text:
-        conditions.append("instr(lower(reason), lower(?))")
-        values.append(chosen.text)
-    columns = "seq, at, source, '', '', '', status || ' ' || reason"
-    where = " and ".join(conditions) or "1"
-    sql = f"select {columns} from rejected where {where} order by seq desc limit ?"
-    return [Arrival(*row) for row in store.read(sql, [*values, limit])]
-
-
-def _same(chosen: Selection, *columns: str) -> tuple[list[str], list[Any]]:
-    """A condition for each of the columns that something is chosen of, and the values."""
-    values = {column: getattr(chosen, column) for column in columns}
-    chosen_columns = {column: value for column, value in values.items() if value or (column == "run" and value == "")}
-    return [f"{column} = ?" for column in chosen_columns], [*chosen_columns.values()]
-
-
-def fates_of(store: Store, seqs: Sequence[int]) -> dict[int, dict[str, str]]:
-    """Status by destination of each of these events."""
-    fates: dict[int, dict[str, str]] = {}
-    sql = f"select seq, destination, status from fates where seq in ({marks(seqs)}) order by seq, destination"
-    for seq, destination, status in store.read(sql, seqs):
-        fates.setdefault(seq, {})[destination] = status
-    return fates

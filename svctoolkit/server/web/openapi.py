@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Json]:
     references = dict(zip(ordered, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        path = paths.setdefault(operation.path.replace(":path}", "}"), {})
+        path = paths.setdefault(re.sub(r":[a-z]+}", "}", operation.path), {})
         path[operation.method.lower()] = _operation(operation, references)
     return {
         "openapi": "3.1.0",

@@ -176,6 +176,7 @@ class Engine:
         They are told of first: who waits until nothing is under way finds them counted.
         """
         self.journal.receive(routes.events, routes.settled, routes.checks, routes.violations)
+        self.journal.queue(routes.tasks)
         self.pending.route(len(blocks), routes.tasks)
         self._deliveries.add(routes.tasks)
         if self.pending.hurried():

@@ -74,6 +74,11 @@ class Feed:
         """The number of the last change."""
         return self._next - 1
 
+    @property
+    def watched(self) -> bool:
+        """Whether anybody looks on right now."""
+        return bool(self.readers or self._listeners)
+
     def tell(self, kind: str, rows: Sequence[Json], describe: Describe) -> None:
         """Add changes. `describe` makes JSON of a row when somebody wants to see it; it must have a `run`."""
         if not rows:

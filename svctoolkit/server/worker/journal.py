@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, NamedTuple
 
+from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.store.schema import CheckRow, DeliveryRow, EventRow, FateRow, RejectedRow, ViolationRow
 from svctoolkit.server.worker.feed import Feed
 from svctoolkit.server.worker.task import Task
@@ -32,6 +34,17 @@ class SettledFate(NamedTuple):
     user: str
 
 
+class QueuedEvent(NamedTuple):
+    """An event that is on its way to a destination, and was not tried there yet."""
+
+    seq: int
+    destination: str
+    run: str
+    type: str
+    name: str
+    user: str
+
+
 class EventViolation(NamedTuple):
     """A breach of a tracking plan with what its event is known by."""
 
@@ -51,6 +64,7 @@ class SentDelivery(NamedTuple):
     attempt: int
     part: int
     status: int
+    at: float
     type: str
     name: str
     user: str
@@ -94,6 +108,16 @@ class Journal:
         self.feed.tell("violation", violations, _violation_change)
         self._settle(fates)
 
+    def queue(self, tasks: Mapping[str, Sequence[Task]]) -> None:
+        """Events go to these destinations. Nobody needs to know but who looks on right now."""
+        if self.feed.watched:
+            queued = (
+                QueuedEvent(task.seq, key, task.run, task.type, task.name, task.user)
+                for key, of_destination in tasks.items()
+                for task in of_destination
+            )
+            self.feed.tell("fate", list(queued), _queued_change)
+
     def reject(self, row: RejectedRow) -> None:
         self._count("rejected", [(row.source, str(row.status))])
         self.feed.tell("rejected", [row._replace(body=b"")], _refusal_change)
@@ -101,7 +125,7 @@ class Journal:
     def deliver(self, deliveries: Sequence[SentDelivery], fates: Sequence[SettledFate]) -> None:
         """Attempts are over: these requests were made, and this became of the events."""
         self._count("deliveries", ((row.destination, str(row.status)) for row in deliveries))
-        self.feed.tell("delivery", deliveries, SentDelivery._asdict)
+        self.feed.tell("delivery", deliveries, _delivery_change)
         self._settle(fates)
 
     def _settle(self, fates: Sequence[SettledFate]) -> None:
@@ -115,7 +139,11 @@ class Journal:
 
 
 def delivery_change(row: DeliveryRow, task: Task) -> SentDelivery:
-    return SentDelivery(*row[:7], task.type, task.name, task.user)
+    return SentDelivery(*row[:8], task.type, task.name, task.user)
+
+
+def _time(at: float) -> str:
+    return iso(datetime.fromtimestamp(at, UTC))
 
 
 def _event_change(row: EventRow) -> dict[str, Any]:
@@ -129,6 +157,7 @@ def _event_change(row: EventRow) -> dict[str, Any]:
         "type": row.type,
         "name": row.name,
         "repeats": row.repeats,
+        "at": _time(row.at),
     }
 
 
@@ -151,10 +180,18 @@ def _violation_change(item: EventViolation) -> dict[str, Any]:
 
 def _refusal_change(row: RejectedRow) -> dict[str, Any]:
     names = ("seq", "source", "run", "status", "reason", "position")
-    return {name: getattr(row, name) for name in names}
+    return {name: getattr(row, name) for name in names} | {"at": _time(row.at)}
+
+
+def _delivery_change(row: SentDelivery) -> dict[str, Any]:
+    return row._asdict() | {"at": _time(row.at)}
+
+
+def _queued_change(item: QueuedEvent) -> dict[str, Any]:
+    return item._asdict() | {"status": "pending", "by": "", "reason": "", "attempts": 0, "at": None}
 
 
 def _fate_change(item: SettledFate) -> dict[str, Any]:
     names = ("seq", "destination", "run", "status", "by", "reason", "attempts")
-    members = {name: getattr(item.fate, name) for name in names}
+    members = {name: getattr(item.fate, name) for name in names} | {"at": _time(item.fate.at)}
     return members | {"type": item.type, "name": item.name, "user": item.user}

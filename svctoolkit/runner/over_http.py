@@ -1,0 +1,241 @@
+"""Suites by HTTP: an expectation of a run that is waited for, and an event as a scenario.
+
+A data plane serves these operations with `DataPlane(workspace, additions=[operations])`; `svctoolkit serve` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from time import monotonic
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from svctoolkit.errors import RequestError, UnknownName, did_you_mean
+from svctoolkit.json_types import Json
+from svctoolkit.runner.attempts.causes import causes, unexpected_failures
+from svctoolkit.runner.attempts.shape import shape_results
+from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.expect.expectation import problems
+from svctoolkit.runner.expect.matchers import MISSING
+from svctoolkit.runner.planes.fates import run_results, violation_records
+from svctoolkit.runner.record import writer
+from svctoolkit.runner.suite.checks import ANY
+from svctoolkit.runner.suite.claims import member_problems
+from svctoolkit.server.inspect.views import View
+from svctoolkit.server.web.guard import Guard
+from svctoolkit.server.web.json import refuse
+from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
+from svctoolkit.server.web.requests import read_object
+from svctoolkit.server.web.responses import Refusal, json_response
+from svctoolkit.server.worker import Engine
+
+_MOST_SECONDS = 300.0
+_NAMES = ("delivered", "dropped", "failed", "attempts", "user_transform", "dest_transform", "violations")
+
+
+class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
+    """What must come of the events of a run."""
+
+    expect: Annotated[
+        dict[str, Any],
+        Meta(
+            description="As in a suite: delivered, dropped, failed, attempts, user_transform, dest_transform, "
+            "violations. Nothing may fail unless `failed` says so."
+        ),
+    ]
+    run: Annotated[str, Meta(description="Whose events; without it, all that came.")] = ""
+    destination: Annotated[str, Meta(description="Key or id: look at this destination only.")] = ""
+    received: Annotated[
+        int, Meta(ge=0, le=2**53, description="Wait until at least so many events of the run have come.")
+    ] = 1
+    timeout: Annotated[float, Meta(ge=0, le=_MOST_SECONDS, description="Seconds.")] = 10.0
+
+
+class DifferenceRecord(Struct, frozen=True):
+    """One thing that is not as expected: the path of the value, and all of it in a line."""
+
+    path: list[str | int]
+    expected: str
+    got: str
+    message: str
+
+
+class Verdict(Struct, frozen=True):
+    """What came of an expectation; `causes` say why events have not arrived, where some have not."""
+
+    verdict: Literal["passed", "failed"]
+    message: str
+    run: str
+    differences: list[DifferenceRecord]
+    causes: list[str]
+
+
+def operations(engine: Engine, guard: Guard) -> list[Operation]:
+    """The operations, for a data plane."""
+    service = _Service(engine)
+    unauthorised = {401: ResponseDoc("Credentials are wrong, or absent where they are needed.", (Refusal,))}
+    seq = Parameter("seq", "query", "The number of an event.", {"type": "integer", "minimum": 1, "maximum": 2**53}, 1)
+    return [
+        Operation(
+            method="POST",
+            path="/inspect/expect",
+            id="expect",
+            summary="Expect something of a run",
+            description="Waits until it is so, and answers then; or, when the time is over, with what is different. "
+            "Before something is compared, `received` events must have come and nothing of the run be under way.",
+            handle=guard.local(service.expect),
+            body=Expectation,
+            example=lambda: {"run": "checkout-7", "expect": {"delivered": []}, "received": 0},
+            responses={
+                200: ResponseDoc("It is so.", (Verdict,)),
+                400: ResponseDoc("The body is wrong, or the expectation can never hold.", (Refusal,)),
+                404: ResponseDoc("There is no such destination.", (Refusal,)),
+                409: ResponseDoc("It is not so.", (Verdict,)),
+                413: ResponseDoc("The body is too large.", (Refusal,)),
+                415: ResponseDoc("The body is no JSON.", (Refusal,)),
+                **unauthorised,
+            },
+        ),
+        Operation(
+            method="GET",
+            path="/inspect/scenario",
+            id="scenario",
+            summary="An event as a scenario",
+            description="A suite with one scenario, as `svctoolkit record` writes it: the event runs once more beside "
+            "the data plane, and what came of it is what the scenario expects. Personal data is replaced.",
+            handle=guard.local(service.scenario),
+            parameters=(seq,),
+            responses={
+                200: ResponseDoc("The suite, as YAML."),
+                400: ResponseDoc("The event cannot be written as a scenario.", (Refusal,)),
+                404: ResponseDoc("The event is not kept (any more).", (Refusal,)),
+                **unauthorised,
+            },
+        ),
+    ]
+
+
+class _Service:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def expect(self, request: Request) -> Response:
+        raw, _ = await read_object(request)
+        try:
+            wanted = msgspec.convert(raw, Expectation)
+        except msgspec.ValidationError as error:
+            refuse(f"the body is wrong: {error}")
+        _check(wanted.expect, self._engine.workspace.destinations)
+        keys = self._keys(wanted.destination)
+        verdict = await self._wait(wanted, keys)
+        return json_response(msgspec.to_builtins(verdict), 200 if verdict.verdict == "passed" else 409)
+
+    def _keys(self, destination: str) -> list[str]:
+        workspace = self._engine.workspace
+        try:
+            return [workspace.destination(destination).key] if destination else []
+        except UnknownName as error:
+            raise RequestError(404, {"message": str(error)}) from error
+
+    async def _wait(self, wanted: Expectation, keys: list[str]) -> Verdict:
+        """Compare after every change, while nothing is under way and until it is as expected or the time is over."""
+        engine, deadline, seen = self._engine, monotonic() + wanted.timeout, -1
+        run = wanted.run or None
+
+        def something_new() -> bool:
+            return engine.pending.is_idle(run) and engine.journal.feed.number != seen
+
+        engine.wake()
+        with engine.hurry(run):
+            while True:
+                settled = await engine.bell.wait_async(something_new, max(0.0, deadline - monotonic()))
+                seen = engine.journal.feed.number
+                if settled:
+                    received, verdict = await asyncio.to_thread(_compare, engine, wanted, keys)
+                    if verdict.verdict == "passed" and received >= wanted.received:
+                        return verdict
+                elif engine.bell.closed or monotonic() >= deadline:
+                    break
+        received, verdict = await asyncio.to_thread(_compare, engine, wanted, keys)
+        if not engine.pending.is_idle(run):
+            return _too_early(wanted, f"after {wanted.timeout:g} s: {engine.pending.describe(run)}", verdict)
+        if received < wanted.received:
+            return _too_early(wanted, f"after {wanted.timeout:g} s: {received} of {wanted.received} events", verdict)
+        return verdict
+
+    async def scenario(self, request: Request) -> Response:
+        text = request.query_params.get("seq", "")
+        if set(request.query_params) != {"seq"} or not (text.isascii() and text.isdigit() and 0 < len(text) < 17):
+            refuse("the only parameter is seq, the number of an event")
+        suite = await asyncio.to_thread(self._suite, int(text))
+        return Response(suite, media_type="application/yaml")
+
+    def _suite(self, seq: int) -> str:
+        engine = self._engine
+        view = View(engine)
+        record = next((item for item in view.about(seq)["events"]), None)
+        if record is None:
+            raise RequestError(404, {"message": f"nothing is kept of an event {seq}"})
+        workspace = engine.workspace.in_mode("record")
+        event = writer.ReceivedEvent(record["event"], record["source"])
+        suite = writer.record_suite([event], workspace)
+        return writer.dump(suite, "workspace.yaml")
+
+
+def _check(expected: Mapping[str, Json], destinations: Collection[str]) -> None:
+    """Raises `RequestError` (400) for an expectation that nothing could meet, or that says nothing."""
+    if not expected:
+        refuse(f"expect says nothing; it may have {', '.join(_NAMES)}")
+    for name, value in expected.items():
+        if name not in _NAMES:
+            refuse(f"nothing is called {name[:50]!r}.{did_you_mean(name, _NAMES)} There is {', '.join(_NAMES)}")
+        for path, problem in (*problems(value), *member_problems(name, value, destinations)):
+            refuse(f"expect.{'.'.join(map(str, (name, *path)))}: {problem}")
+
+
+def _compare(engine: Engine, wanted: Expectation, keys: Sequence[str]) -> tuple[int, Verdict]:
+    """How many events have come, and how what became of them compares."""
+    view = View(engine, wanted.run or None)
+    places = keys or _destinations(engine, view, wanted.expect)
+    everywhere = run_results(view, places)
+    results = shape_results(everywhere, wanted.expect)
+    if "violations" in wanted.expect:
+        results["violations"] = violation_records(view)
+    hide = engine.masker().mask
+    found = [difference.shorten(hide) for difference in _differences(wanted.expect, everywhere, results)]
+    records = [DifferenceRecord([*d.path], d.expected, d.got, str(d)) for d in found]
+    why = [hide(str(cause)) for cause in causes(everywhere)] if found else []
+    message = "; ".join(record.message for record in records)
+    return len(view.received), Verdict("failed" if found else "passed", message, wanted.run, records, why)
+
+
+def _destinations(engine: Engine, view: View, expected: Mapping[str, Any]) -> list[str]:
+    """Where events of the run went, and what the expectation names; all destinations where nothing went anywhere."""
+    known = engine.workspace.destinations
+    named = {key for value in expected.values() if isinstance(value, Mapping) for key in value if key in known}
+    reached = {destination for destination, _ in view.fate_counts()}
+    return [key for key in known if key in reached | named] if reached else [*known]
+
+
+def _differences(
+    expected: Mapping[str, Any], everywhere: Mapping[str, Any], results: Mapping[str, Any]
+) -> Iterator[Difference]:
+    yield from unexpected_failures(everywhere, expected)
+    comparison = Comparison()
+    for name, value in expected.items():
+        if not (name == "failed" and value == ANY):
+            yield from comparison.member(name).differences(value, results.get(name, MISSING))
+
+
+def _too_early(wanted: Expectation, text: str, verdict: Verdict) -> Verdict:
+    """What was compared is not all that was waited for."""
+    first = DifferenceRecord(["received"], f"{wanted.received} events, and nothing under way", text, text)
+    return Verdict("failed", text, wanted.run, [first, *verdict.differences], verdict.causes)
+
+
+__all__ = ["Expectation", "Verdict", "operations"]

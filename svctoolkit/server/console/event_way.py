@@ -1,0 +1,155 @@
+"""The whole way of one event, as HTML without styles of its own. Everything is escaped, and secrets are masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from svctoolkit import display
+from svctoolkit.delivery import HttpRequest
+from svctoolkit.display import Html, Step, pill
+from svctoolkit.json_types import Json
+from svctoolkit.server.inspect._display import fate as fate_pill
+from svctoolkit.server.inspect.exchange import request_of
+
+_STAGES = ("user_transform", "dest_transform", "send_to_destination")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: Json
+
+
+def event_way(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
+    """What `/inspect/arrivals/{seq}` gives, for people."""
+    html = display.fragment(
+        *(_refusal(item) for item in about["rejected"]),
+        *(_received(item) for item in about["events"]),
+        *_violations(about["violations"]),
+        *(_fate(item, about) for item in about["fates"]),
+    )
+    # A dozen boxes of one name are no landmarks to jump to.
+    return Html(html.replace('<section class="box"', '<section class="box" role="group"'))
+
+
+def _refusal(item: Mapping[str, Any]) -> Html:
+    place = "" if item["position"] is None else f" (event {item['position']} of its batch)"
+    return display.section(
+        "Refused",
+        display.message(f"{item['status']}: {item['reason']}{place}", "error"),
+        display.facts(_present(source=item["source"], run=item["run"], at=item["at"])),
+        display.tree(item["body"], "body"),
+        level=3,
+    )
+
+
+def _received(item: Mapping[str, Any]) -> Html:
+    event = item["event"]
+    repeats = f"event {item['repeats']}, which came before" if item["repeats"] else ""
+    facts = _present(source=item["source"], run=item["run"], received=item["at"], repeats=repeats)
+    title = " ".join(str(part) for part in (event.get("type"), event.get("event") or event.get("name")) if part)
+    return display.section("Received", display.facts(facts), display.tree(event, title, open_depth=1), level=3)
+
+
+def _violations(items: Sequence[Mapping[str, Any]]) -> Iterator[Html]:
+    if items:
+        rows = [[pill(v["violation"], "error"), v["path"], v["message"], f"{v['plan']} v{v['version']}", v["place"]]
+                for v in items]  # fmt: skip
+        dropped = display.message("the plan drops this event", "warning") if any(v["dropped"] for v in items) else ""
+        table = display.table(["violation", "path", "what", "plan", "rule"], rows)
+        yield display.section("Violations of the tracking plan", dropped, table, level=3)
+
+
+def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any]]]) -> Html:
+    """One destination: the stages, what each changed, and the requests."""
+    event = about["events"][0]["event"] if about["events"] else {}
+    requests = [item for item in about["deliveries"] if item["destination"] == fate["destination"]]
+    facts = _present(by=fate["by"], reason=fate["reason"], attempts=fate["attempts"] or "", outcome=fate["outcome"])
+    payloads = [item["payload"] for item in requests if item["attempt"] == requests[0]["attempt"]]
+    return display.section(
+        Html(f"{display.html(fate['destination'])} {fate_pill(fate['status'])}"),
+        display.strip(_steps(fate, requests)),
+        display.facts({name: value if isinstance(value, Html) else str(value) for name, value in facts.items()}),
+        _next_attempt(fate),
+        *_changes(event, fate, payloads),
+        *(_request(item, event) for item in requests),
+        level=3,
+    )
+
+
+def _steps(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> Iterator[Step]:
+    stopped_at = fate["by"] if fate["status"] in ("failed", "dropped", "filtered", "unmapped", "dead") else ""
+    words: dict[str, display.Status] = {"dropped": "dropped", "filtered": "none", "unmapped": "unmapped"}
+    waiting = fate["status"] == "pending" and not requests
+    over = fate["status"] == "filtered" and stopped_at not in _STAGES
+    for stage in _STAGES:
+        note = ""
+        word: display.Status = "aborted" if over else "none" if waiting else "ok"
+        if stage == "user_transform" and fate.get("transformed") is None and word == "ok":
+            word, note = "none", "no transformation"
+        if stage == stopped_at:
+            word, over = words.get(fate["status"], "failed"), True
+        if stage == "send_to_destination" and requests:
+            statuses = ", ".join(str(item["status"]) for item in requests)
+            word, note = ("ok" if fate["status"] == "delivered" else "failed"), statuses
+        yield Step(stage, word, None, note)
+
+
+def _next_attempt(fate: Mapping[str, Any]) -> Html:
+    """When the next attempt comes; the page counts down to it."""
+    if fate["status"] != "pending" or fate.get("retry_in") is None:
+        return Html("")
+    at = datetime.fromisoformat(fate["at"]) + timedelta(seconds=fate["retry_in"])
+    time = f'<time datetime="{at.isoformat()}" data-until>{at.strftime("%H:%M:%S")} UTC</time>'
+    return display.message(Html(f"the next attempt comes at {time}"), "info")
+
+
+def _changes(
+    event: Mapping[str, Any], fate: Mapping[str, Any], payloads: Sequence[Mapping[str, Any]]
+) -> Iterator[Html]:
+    """What the user transformation changed, and what the mapping made of it."""
+    transformed = fate.get("transformed")
+    before: Json = dict(event)
+    for number, after in enumerate(transformed or (), 1):
+        title = "user_transform changed" if len(transformed or ()) == 1 else f"user_transform made {number}"
+        same = display.message("the transformation changed nothing", "info")
+        body = same if after == before else display.diff(before, after, left="received", right="transformed")
+        yield display.more(title, body, is_open=after != before)
+    if transformed:
+        before = transformed[0]
+    for payload in payloads[:1]:
+        body = payload.get("body", {})
+        made = next((value for value in body.values() if value), {}) if isinstance(body, Mapping) else body
+        diff = display.diff(before, made, left="event", right="body of the payload")
+        yield display.more("dest_transform made of it", diff)
+        yield display.more("payload", display.tree(payload, "payload", open_depth=2))
+
+
+def _request(item: Mapping[str, Any], event: Mapping[str, Any]) -> Html:
+    count = len(item["events"])
+    batch = f", with {count - 1} other events" if count > 1 else ""
+    error = display.message(item["error"], "error") if item["error"] else ""
+    title = Html(
+        f"request {display.html(item['number'])}: attempt {display.html(item['attempt'])}, "
+        f"{pill(item['status'], 'ok' if 200 <= item['status'] < 300 else 'error')} "
+        f"{display.html(item['at'])}, {item['milliseconds']:.1f} ms{display.html(batch)}"
+    )
+    others = [id for id in item["events"] if id != event.get("messageId")]
+    carried = display.facts({"also carries": ", ".join(others[:50])}) if others else ""
+    answer = None if item["error"] else _Answer(item["status"], item["headers"], item["response"])
+    return display.more(title, error, carried, display.exchange(_http(item["request"]), answer))
+
+
+def _http(request: Mapping[str, Any]) -> HttpRequest:
+    try:
+        return request_of(request)
+    except ValueError:  # a masked body in base64
+        return HttpRequest(request["method"], request["url"], request["headers"], b"")
+
+
+def _present(**facts: Json) -> dict[str, Json]:
+    return {name: value for name, value in facts.items() if value not in ("", None)}

@@ -1,0 +1,107 @@
+"""The page at `/`, what it is made of, and the fragments that it shows."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.errors import RequestError
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.server.console.event_way import event_way
+from svctoolkit.server.inspect.parameters import MAX_NUMBER, settle
+from svctoolkit.server.inspect.queries import about
+from svctoolkit.server.store.records import EVENTS, Filter, Records
+from svctoolkit.server.web.guard import Guard
+from svctoolkit.server.web.operation import Handler
+from svctoolkit.server.worker import Engine
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_TYPES = {".js": "text/javascript", ".css": "text/css"}
+
+
+class Console:
+    """The routes of the page. It is public as the documentation is; what it shows comes from guarded operations."""
+
+    def __init__(self, engine: Engine, pipeline: Pipeline, guard: Guard, health: Handler) -> None:
+        self._engine, self._pipeline, self._guard, self._health = engine, pipeline, guard, health
+
+    def routes(self) -> list[Route]:
+        guarded = self._guard.local
+        return [
+            Route("/", self.root),
+            Route("/console/events/{seq:int}", guarded(self.event)),
+            Route("/console/events/{seq:int}/lineage/{destination:path}", guarded(self.lineage)),
+            Route("/console/{name}", self.asset),
+        ]
+
+    async def root(self, request: Request) -> Response:
+        """The page for people; programs are told how the data plane is, as the gateway does it."""
+        if "text/html" not in request.headers.get("accept", ""):
+            return await self._health(request)
+        return Response(_static("index.html"), media_type="text/html", headers={**_HEADERS, "Vary": "Accept"})
+
+    async def asset(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name == "display.css":
+            return Response(display.STYLE, media_type="text/css", headers=_HEADERS)
+        ending = name[name.rfind(".") :]
+        if ending not in _TYPES or name not in _names():
+            raise RequestError(404, {"message": f"the page has no part {name[:50]!r}"})
+        return Response(_static(name), media_type=_TYPES[ending], headers=_HEADERS)
+
+    async def event(self, request: Request) -> Response:
+        """The whole way of an event."""
+        seq = _seq(request)
+        await settle(self._engine)
+        found = await asyncio.to_thread(about, self._engine, seq)
+        if not (found["events"] or found["rejected"]):
+            raise RequestError(404, {"message": f"nothing is kept of an event {seq}"})
+        return _fragment(await asyncio.to_thread(event_way, found))
+
+    async def lineage(self, request: Request) -> Response:
+        """Where the fields of an event's payloads at a destination come from. Measured when somebody asks."""
+        seq, destination = _seq(request), request.path_params["destination"]
+        return _fragment(await asyncio.to_thread(self._measure, seq, destination))
+
+    def _measure(self, seq: int, destination: str) -> Html:
+        from svctoolkit.results.lineage._display import tables
+
+        records = Records(self._engine.store, EVENTS, Filter(seq=seq)).page(0, 1)
+        if not records:
+            raise RequestError(404, {"message": f"nothing is kept of an event {seq}"})
+        event, source = self._engine.events[seq], records[0].source
+        return display.fragment(*tables(self._pipeline.lineage(destination, event, source=source)))
+
+
+def _seq(request: Request) -> int:
+    return min(int(request.path_params["seq"]), MAX_NUMBER)
+
+
+def _fragment(html: Html) -> Response:
+    return Response(html.encode("utf-8", "replace"), media_type="text/html", headers=_HEADERS)
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(file.name for file in (files(__package__) / "static").iterdir())
+
+
+@cache
+def _static(name: str) -> str:
+    return (files(__package__) / "static" / name).read_text("utf-8")

@@ -1,0 +1,116 @@
+// Destinations with counters, faults and switches; transformations with their last errors.
+import { get, post } from "./api.js";
+import { addressWith, chosen } from "./address.js";
+import { fatePill } from "./list.js";
+
+function element(name, text, members = {}) {
+  const made = Object.assign(document.createElement(name), members);
+  made.append(...(Array.isArray(text) ? text : [text]));
+  return made;
+}
+
+const link = (changes, children) => element("a", children, { href: addressWith(changes, "run" in chosen() ? { run: chosen().run } : {}) });
+
+const FAULTS = new Map([
+  ["as by default", undefined], ["500", { status: 500 }], ["503", { status: 503 }], ["400", { status: 400 }], ["401", { status: 401 }],
+  ["429, Retry-After 2", { status: 429, headers: { "Retry-After": 2 } }], ["closed connection", { close: true }],
+  ["cut answer", { truncate: true }], ["refuses the first of a batch", { failed: [0] }],
+]);
+
+function describe(answer) {
+  const words = [answer.close ? "closes the connection" : answer.truncate ? "cuts the answer" : answer.failed.length ? `refuses ${answer.failed} of a batch` : String(answer.status)];
+  if (answer.delay) words.push(`after ${answer.delay} s`);
+  if (answer.times) words.push(`${answer.times} times`);
+  if (answer.headers["Retry-After"]) words.push(`Retry-After ${answer.headers["Retry-After"]}`);
+  return words.join(", ");
+}
+
+export class Destinations {
+  constructor(place, say) { this.place = place; this.say = say; }
+
+  async load() {
+    const run = chosen().run;
+    const { items } = await get(`inspect/destinations${run === undefined ? "" : `?run=${encodeURIComponent(run)}`}`);
+    this.items = items;
+    return items;
+  }
+
+  show() {
+    if (this.place.hidden || this.place.contains(document.activeElement) && document.activeElement.matches("input, select")) return;
+    const shape = JSON.stringify(this.items);
+    if (shape === this.last) return;
+    this.last = shape;
+    const focused = document.activeElement?.dataset?.key;
+    this.place.replaceChildren(element("h2", "Destinations"), element("ul", this.items.map((item) => this.card(item)), { className: "cards" }));
+    if (focused) this.place.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  card(item) {
+    const counts = Object.entries(item.fates).map(([status, number]) => link({ destination: item.key, status }, [fatePill(String(number), status)]));
+    const toggle = element("button", item.enabled ? "Disable" : "Enable", { type: "button" });
+    toggle.dataset.key = `${item.key} switch`;
+    toggle.addEventListener("click", () => this.change(`admin/destinations/${encodeURIComponent(item.key)}`, { enabled: !item.enabled }, `${item.key} is ${item.enabled ? "disabled" : "enabled"}`));
+    const about = [item.type, item.sources.length ? `from ${item.sources.join(", ")}` : "no source", item.transformation ? `through ${item.transformation}` : ""];
+    return element("li", [
+      element("h3", [`${item.name} `, element("span", item.enabled ? "enabled" : "disabled", { className: `pill ${item.enabled ? "delivered" : "dropped"}` })]),
+      element("p", about.filter(Boolean).join(" · "), { className: "dim" }),
+      element("p", counts.length ? counts : "no events yet"),
+      element("p", [toggle, " ", this.replay(item)]),
+      item.answers === null ? element("p", "requests go out: no faults in this delivery mode", { className: "dim" }) : this.faults(item),
+    ]);
+  }
+
+  replay(item) {
+    const made = element("button", "Try dead events again", { type: "button", disabled: !item.fates.dead });
+    made.dataset.key = `${item.key} replay`;
+    made.addEventListener("click", async () => {
+      try {
+        const { replayed } = await post("admin/replay", { destination: item.key, run: chosen().run ?? "" });
+        this.say(`${replayed} events are tried again at ${item.key}`);
+      } catch (error) { this.say(error.message); }
+    });
+    return made;
+  }
+
+  faults(item) {
+    const form = element("form", []);
+    const choice = element("select", [...FAULTS.keys()].map((name) => element("option", name)));
+    const delay = element("input", [], { type: "number", min: 0, max: 3600, step: "any", placeholder: "0" });
+    const times = element("input", [], { type: "number", min: 1, step: 1, placeholder: "always" });
+    const now = item.answers.length ? item.answers.map(describe).join("; then ") : "as by default";
+    const set = element("button", "Set", { type: "button" });
+    choice.dataset.key = `${item.key} fault`;
+    set.dataset.key = `${item.key} set`;
+    set.addEventListener("click", () => {
+      const answer = FAULTS.get(choice.value), members = { ...answer };
+      if (+delay.value) members.delay = +delay.value;
+      if (+times.value) members.times = +times.value;
+      const nothing = answer === undefined && !+delay.value;
+      this.last = "";
+      this.change(`admin/recorder/${encodeURIComponent(item.key)}`, { answers: nothing ? [] : [members], run: chosen().run ?? "" }, `${item.key} answers: ${choice.value}`);
+    });
+    form.addEventListener("submit", (event) => { event.preventDefault(); set.click(); });
+    form.append(element("label", ["Answers ", choice]), element("label", ["seconds ", delay]), element("label", ["times ", times]), set);
+    return element("div", [element("p", `answers now: ${now}`), form]);
+  }
+
+  async change(path, body, done) {
+    try {
+      await post(path, body);
+      this.say(done);
+      await this.load();
+      this.show();
+    } catch (error) { this.say(error.message); }
+  }
+}
+
+export async function showTransformations(place) {
+  const { items } = await get("inspect/transformations");
+  const cards = items.map((item) => element("li", [
+    element("h3", item.name),
+    element("p", [item.language, item.file, item.destinations.length ? `at ${item.destinations.join(", ")}` : "used nowhere"].filter(Boolean).join(" · "), { className: "dim" }),
+    element("p", item.errors ? [element("span", `✗ ${item.errors} failed`, { className: "pill failed" })] : [element("span", "✓ no errors", { className: "pill delivered" })]),
+    ...(item.last ? [element("pre", item.last.reason, { tabIndex: 0 }), element("p", [link({ seq: item.last.seq }, `event ${item.last.seq}, at ${item.last.destination}, ${item.last.at}`)])] : []),
+  ]));
+  place.replaceChildren(element("h2", "Transformations"), cards.length ? element("ul", cards, { className: "cards" }) : element("p", "this workspace has none"));
+}

@@ -1,0 +1,99 @@
+// The lines that are known: the newest of them as they come, older ones page by page. All in a bounded map by number.
+import { get } from "./api.js";
+import { chosen, query } from "./address.js";
+
+const KEEP = 5000, PAGE = 200;
+
+export class Rows {
+  constructor(changed) {
+    this.changed = changed;
+    this.bySeq = new Map();
+    this.reset();
+  }
+
+  reset() {
+    this.bySeq.clear();
+    this.version = (this.version ?? 0) + 1;
+    this.filters = chosen();
+    this.more = true;        // older ones are stored
+    this.attached = true;    // the newest are here, so what comes belongs on top
+    this.busy = false;
+    this.list = [];
+  }
+
+  /** Read the newest again. What was there and is not chosen any more goes. */
+  async load() {
+    this.reset();
+    await this.page("");
+  }
+
+  async older() {
+    if (!this.more || this.busy || !this.list.length) return;
+    await this.page(`before=${this.list.at(-1).seq}`);
+  }
+
+  /** The page above, where the newest were let go; joined to the newest when there are no more. */
+  async newer() {
+    if (this.attached || this.busy) return;
+    await this.page(`after=${this.list[0]?.seq ?? 0}`);
+  }
+
+  async page(bound) {
+    const version = this.version;
+    this.busy = true;
+    try {
+      const page = await get(`inspect/arrivals?${query(new URLSearchParams(`limit=${PAGE}&${bound}`))}`);
+      if (version !== this.version) return;
+      for (const row of page.items) this.bySeq.set(row.seq, { ...row, at: Date.parse(row.at), fates: { ...row.fates, ...this.bySeq.get(row.seq)?.fates } });
+      if (bound.startsWith("after")) this.attached = page.items.length < PAGE;
+      else this.more = page.older !== null;
+      this.trim(!bound.startsWith("before"));
+    } finally {
+      if (version === this.version) this.busy = false;
+      this.changed();
+    }
+  }
+
+  /** Keep `KEEP` lines: let the oldest go, or the newest where somebody reads far below. */
+  trim(top) {
+    if (this.bySeq.size <= KEEP * 1.1) return;
+    const seqs = [...this.bySeq.keys()].sort((a, b) => a - b);
+    const gone = top ? seqs.slice(0, seqs.length - KEEP) : seqs.slice(KEEP);
+    for (const seq of gone) this.bySeq.delete(seq);
+    if (top) this.more = true; else this.attached = false;
+  }
+
+  take(kind, data) {
+    const row = this.bySeq.get(data.seq);
+    if (kind === "received" && this.attached) {
+      const user = data.userId || data.anonymousId;
+      this.bySeq.set(data.seq, { fates: {}, violations: 0, ...row, seq: data.seq, at: Date.parse(data.at), source: data.source, run: data.run,
+        type: data.type, name: data.name, user, id: data.messageId, refused: "" });
+    } else if (kind === "rejected" && this.attached) {
+      this.bySeq.set(data.seq, { seq: data.seq, at: Date.parse(data.at), source: data.source, run: data.run, type: "", name: "", user: "",
+        refused: `${data.status} ${data.reason}`, fates: {}, violations: 0 });
+    } else if (kind === "fate" && row) row.fates[data.destination] = data.status;
+    else if (kind === "violation" && row) row.violations += 1;
+    if (this.bySeq.size > KEEP * 1.2) this.trim(true);
+  }
+
+  /** The lines that fit, newest first. */
+  sort() {
+    const fits = predicate(this.filters);
+    this.list = [...this.bySeq.values()].filter(fits).sort((a, b) => b.seq - a.seq);
+    return this.list;
+  }
+}
+
+/** Whether a line that has just come fits, as the data plane would say. */
+function predicate(f) {
+  const text = (f.text ?? "").toLowerCase(), since = f.since ? +new Date(f.since) : -Infinity, until = f.until ? +new Date(f.until) : Infinity;
+  return (row) => {
+    if ("run" in f && row.run !== f.run || f.source && row.source !== f.source || row.at < since || row.at >= until) return false;
+    if (row.refused) return !(f.type || f.name || f.user || f.destination || f.violations) && (!f.status || f.status === "rejected") && row.refused.toLowerCase().includes(text);
+    if (f.status === "rejected" || f.type && row.type !== f.type || f.name && row.name !== f.name || f.user && row.user !== f.user) return false;
+    if (f.violations && (f.violations === "any") !== row.violations > 0) return false;
+    if (text && row.id !== undefined && !`${row.name}\n${row.user}\n${row.id}`.toLowerCase().includes(text)) return false;
+    return !(f.destination || f.status) || Object.entries(row.fates).some(([d, s]) => (!f.destination || d === f.destination) && (!f.status || s === f.status));
+  };
+}

@@ -1,0 +1,233 @@
+"""The operations of a list that one looks at while events come in, and of what stands beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from svctoolkit.errors import RequestError
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.server.inspect.arrivals import Arrival, newest
+from svctoolkit.server.inspect.overview import (
+    Reload,
+    destination_states,
+    run_states,
+    transformation_states,
+    workspace_state,
+)
+from svctoolkit.server.inspect.parameters import (
+    INTEGER,
+    MAX_NUMBER,
+    MAX_PAGE,
+    flag,
+    moment,
+    number,
+    only,
+    settle,
+    text_parameter,
+)
+from svctoolkit.server.inspect.queries import about
+from svctoolkit.server.store.arrivals import Selection
+from svctoolkit.server.store.enrich import iso
+from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
+from svctoolkit.server.web.responses import Refusal, json_response
+from svctoolkit.server.worker import Engine
+
+_TEXTS: Mapping[str, str] = {
+    "run": "Only what belongs to this run; empty: to none.",
+    "source": "Key of a source.",
+    "type": "Event type.",
+    "name": "Name of a track, page or screen event.",
+    "user": "User id or anonymous id.",
+    "destination": "Key of a destination that it goes to.",
+    "status": "A fate (at `destination`, if that is given), or `rejected`.",
+    "text": "Part of a name, a user or a message id, in any case.",
+}
+
+
+class Arrivals(Struct, frozen=True):
+    """What came in, newest first, each with its fates by destination, and the reason where it was refused.
+
+    `older` is the `before` of the page that follows, or null at the end; `newer` the `after` of what comes next.
+    """
+
+    items: list[dict[str, Any]]
+    older: int | None
+    newer: int | None
+
+
+class EventWay(Struct, frozen=True):
+    """One event or refusal, and everything that became of it."""
+
+    events: list[dict[str, Any]]
+    rejected: list[dict[str, Any]]
+    fates: list[dict[str, Any]]
+    deliveries: list[dict[str, Any]]
+    violations: list[dict[str, Any]]
+
+
+class Items(Struct, frozen=True):
+    """A list."""
+
+    items: list[dict[str, Any]]
+
+
+class WorkspaceState(Struct, frozen=True):
+    """The workspace as it is now; `reload` says when its file was read again, and why not where it has mistakes;
+    `totals` are counts since the start."""
+
+    workspace: str
+    mode: str
+    delivery: str
+    now: str
+    reload: dict[str, str]
+    totals: dict[str, int]
+    sources: list[dict[str, Any]]
+
+
+class Overview:
+    """The operations. `reload` says what came of the last change of the workspace file."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        pipeline: Pipeline,
+        reload: Callable[[], Reload],
+        protected: Callable[[Handler], Handler],
+    ) -> None:
+        self._engine, self._pipeline, self._reload, self._protected = engine, pipeline, reload, protected
+
+    async def arrivals(self, request: Request) -> Response:
+        query = dict(request.query_params)
+        limit = number(query, "limit", 100, least=1, most=MAX_PAGE)
+        chosen = selection(query)
+        await settle(self._engine)
+        found = await asyncio.to_thread(newest, self._engine, chosen, limit)
+        older = found[-1].seq if len(found) == limit or (chosen.after is not None and found) else None
+        newer = found[0].seq if found else chosen.after
+        return json_response({"items": [line_of(arrival) for arrival in found], "older": older, "newer": newer})
+
+    async def event(self, request: Request) -> Response:
+        seq = request.path_params["seq"]
+        if seq > MAX_NUMBER:
+            seq = -1
+        await settle(self._engine)
+        found = await asyncio.to_thread(about, self._engine, seq)
+        if not (found["events"] or found["rejected"]):
+            raise RequestError(404, {"message": f"nothing is kept of an event {request.path_params['seq']}"})
+        return json_response(found)
+
+    async def destinations(self, request: Request) -> Response:
+        query = dict(request.query_params)
+        run = query.pop("run", None)
+        only(query, "run")
+        return await self._items(lambda: destination_states(self._engine, self._pipeline, run))
+
+    async def transformations(self, request: Request) -> Response:
+        only(dict(request.query_params))
+        return await self._items(lambda: transformation_states(self._engine))
+
+    async def runs(self, request: Request) -> Response:
+        only(dict(request.query_params))
+        return await self._items(lambda: run_states(self._engine))
+
+    async def _items(self, ask: Callable[[], Json]) -> Response:
+        await settle(self._engine)
+        return json_response({"items": await asyncio.to_thread(ask)})
+
+    async def workspace(self, request: Request) -> Response:
+        only(dict(request.query_params))
+        return json_response(workspace_state(self._engine, self._reload()))
+
+    def operations(self) -> list[Operation]:
+        unauthorised = {401: ResponseDoc("Credentials are wrong, or absent where they are needed.", (Refusal,))}
+        bad = {400: ResponseDoc("A parameter is wrong.", (Refusal,)), **unauthorised}
+        run = text_parameter("run", "Counts and answers of this run; without it, of all.")
+        seq = Parameter("seq", "path", "The number of an event.", {"type": "integer", "minimum": 0}, 1)
+        items = {200: ResponseDoc("The list.", (Items,)), **bad}
+        listed = (
+            ("destinations", "List destinations", _DESTINATIONS, self.destinations, (run,)),
+            ("transformations", "List transformations", _TRANSFORMATIONS, self.transformations, ()),
+            ("runs", "List runs", "The runs that events came for, newest first.", self.runs, ()),
+        )
+        return [
+            self._operation(
+                "arrivals", "What came in", "One line for each event and refusal, newest first, with its fates.",
+                self.arrivals, PARAMETERS, {200: ResponseDoc("A page.", (Arrivals,)), **bad},
+            ),
+            self._operation(
+                "arrivals/{seq:int}", "One event", "The event, and everything that became of it.", self.event, (seq,),
+                {200: ResponseDoc("All about it.", (EventWay,)), **unauthorised,
+                 404: ResponseDoc("It is not kept (any more).", (Refusal,))},
+            ),
+            *(self._operation(path, title, text, handle, parameters, items)
+              for path, title, text, handle, parameters in listed),
+            self._operation(
+                "workspace", "The workspace", "Its sources, its delivery mode, and whether a change was read.",
+                self.workspace, (), {200: ResponseDoc("How it is now.", (WorkspaceState,)), **bad},
+            ),
+        ]  # fmt: skip
+
+    def _operation(
+        self,
+        path: str,
+        summary: str,
+        description: str,
+        handle: Handler,
+        parameters: tuple[Parameter, ...],
+        responses: Mapping[int, ResponseDoc],
+    ) -> Operation:
+        id = "inspectEvent" if "{" in path else f"inspect{path.title()}"
+        return Operation(
+            method="GET", path=f"/inspect/{path}", id=id, summary=summary, description=description,
+            handle=self._protected(handle), parameters=parameters, responses=responses,
+        )  # fmt: skip
+
+
+_DESTINATIONS = "Each with its sources, the fates of its events, and what the recorder was told to answer next."
+_TRANSFORMATIONS = "Each with the destinations that use it, how often it failed, and its last error."
+FILTERS = (
+    *(text_parameter(name, text) for name, text in _TEXTS.items()),
+    text_parameter("since", "ISO 8601 time: nothing before it.", "date-time"),
+    text_parameter("until", "ISO 8601 time: nothing from then on.", "date-time"),
+    Parameter("violations", "query", "Whether it breaks its tracking plan.", {"enum": ["any", "none"]}),
+)
+PARAMETERS = (
+    *FILTERS,
+    Parameter("before", "query", "Only what came before this number: the `older` of a page.", INTEGER),
+    Parameter("after", "query", "Only what came after this number, the next first: the `newer` of a page.", INTEGER),
+    Parameter("limit", "query", "Lines on a page.", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}),
+)
+
+
+def selection(query: dict[str, str]) -> Selection:
+    """Which arrivals a query asks for. Raises `RequestError` (400)."""
+    bounds = {name: number(query, name, 0) if name in query else None for name in ("before", "after")}
+    times = {name: moment(query, name) for name in ("since", "until")}
+    violations = flag(query, "violations")
+    texts = {name: query.pop(name) for name in _TEXTS if name in query}
+    only(query, *(parameter.name for parameter in PARAMETERS))
+    members: dict[str, Any] = {**texts, **bounds, **times}
+    return Selection(**members, violations=violations, whole=True)
+
+
+def line_of(arrival: Arrival) -> dict[str, Json]:
+    """An arrival as JSON."""
+    return {
+        "seq": arrival.seq,
+        "at": iso(arrival.at),
+        "source": arrival.source,
+        "run": arrival.run,
+        "type": arrival.type,
+        "name": arrival.name,
+        "user": arrival.user,
+        "refused": arrival.refused,
+        "fates": dict(arrival.fates),
+        "violations": arrival.violations,
+    }

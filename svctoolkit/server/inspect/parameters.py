@@ -1,0 +1,71 @@
+"""What a query asks for: numbers, times, and names that are known."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from svctoolkit.errors import did_you_mean
+from svctoolkit.json_types import Json
+from svctoolkit.server.web.json import refuse
+from svctoolkit.server.web.operation import Parameter
+from svctoolkit.server.worker import Engine
+
+#: Records on a page.
+MAX_PAGE = 1000
+MAX_NUMBER = 2**53
+INTEGER = {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
+
+
+async def settle(engine: Engine) -> None:
+    """Let what was accepted before get into the tables."""
+    await engine.bell.wait_async(engine.pending.all_routed, 5.0)
+    await asyncio.wrap_future(engine.store.start_flush())
+
+
+def text_parameter(name: str, description: str, format: str = "") -> Parameter:
+    return Parameter(name, "query", description, {"type": "string", **({"format": format} if format else {})})
+
+
+def only(query: dict[str, str], *names: str) -> None:
+    """Refuse what is left in a query after what is known was taken out: `names` are known."""
+    for name in query:
+        known = f"The parameters are {', '.join(names)}" if names else "There are none here"
+        refuse(f"there is no parameter {name[:50]!r}.{did_you_mean(name, names)} {known}")
+
+
+def flag(query: dict[str, str], name: str) -> bool | None:
+    """`any` or `none` as true and false; None where the query does not say. Raises `RequestError` (400)."""
+    text = query.pop(name, None)
+    if text not in (None, "any", "none"):
+        refuse(f"{name} must be any or none, not {str(text)[:50]!r}")
+    return None if text is None else text == "any"
+
+
+def moment(query: dict[str, str], name: str) -> float | None:
+    """An ISO 8601 time as seconds since 1970. Raises `RequestError` (400)."""
+    text = query.pop(name, None)
+    try:
+        return None if text is None else datetime.fromisoformat(text).astimezone().timestamp()
+    except (ValueError, OverflowError):
+        refuse(f"{name} must be an ISO 8601 time, not {str(text)[:50]!r}")
+
+
+def number(query: dict[str, str], name: str, default: int, *, least: int = 0, most: int = MAX_NUMBER) -> int:
+    """A whole number. Raises `RequestError` (400)."""
+    text = query.pop(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) <= 16 and least <= int(text) <= most):
+        refuse(f"{name} must be a whole number from {least} to {most}, not {text[:50]!r}")
+    return int(text)
+
+
+def seconds(value: Json) -> float:
+    """Seconds of a time-out, from a text or a number. Raises `RequestError` (400)."""
+    try:
+        return float(msgspec.convert(value, Annotated[float, Meta(ge=0)], strict=False))
+    except msgspec.ValidationError:
+        refuse(f"timeout must be seconds, not {str(value)[:50]!r}")

@@ -1,0 +1,61 @@
+"""Who may look into a data plane, and who may change things."""
+
+from __future__ import annotations
+
+import hmac
+from ipaddress import ip_address
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from svctoolkit.errors import RequestError
+from svctoolkit.server.web import auth
+from svctoolkit.server.web.operation import Handler
+from svctoolkit.workspace import Workspace
+
+
+class Guard:
+    """Who may look, and who may change things.
+
+    A bearer token or the Basic credentials of a person open everything. Without them, one may look where only this
+    machine can connect: not through a web page, which would send its `Origin`, and not under a name that somebody
+    else's DNS points here.
+    """
+
+    def __init__(self, workspace: Workspace, token: str, loopback: bool) -> None:
+        self._workspace, self._token, self._loopback = workspace, token, loopback
+
+    def always(self, handle: Handler) -> Handler:
+        """Only with credentials."""
+
+        async def guard_first(request: Request) -> Response:
+            self._check(request)
+            return await handle(request)
+
+        return guard_first
+
+    def local(self, handle: Handler) -> Handler:
+        """With credentials, or on loopback."""
+
+        async def guard_first(request: Request) -> Response:
+            if "authorization" in request.headers or not self._loopback:
+                self._check(request)
+            elif "origin" in request.headers or not _names_loopback(request.url.hostname or ""):
+                message = "without credentials this is for programs on this machine only, at a loopback address"
+                raise RequestError(401, {"message": message})
+            return await handle(request)
+
+        return guard_first
+
+    def _check(self, request: Request) -> None:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token.encode()):
+            return
+        auth.person(request, self._workspace)
+
+
+def _names_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

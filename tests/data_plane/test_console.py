@@ -1,0 +1,327 @@
+"""The page of a data plane, in Chromium, with real clients sending."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer
+from svctoolkit.runner.over_http import operations
+from svctoolkit.server import Backoff, Retention
+from tests.data_plane import packages
+from tests.data_plane.packages import SCRIPTS
+
+pytestmark = pytest.mark.slow
+_AXE = "node_modules/axe-core/axe.min.js"
+
+
+def strict(event: dict[str, Any]) -> dict[str, Any]:
+    if event.get("userId") == "u13":
+        raise ValueError("nobody is called u13")
+    return {**event, "checked": True}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=packages.chromium(), args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def plane(workspace: Workspace) -> Iterator[DataPlane]:
+    workspace.transformation("strict", strict)
+    workspace.destination(
+        "crm", "WEBHOOK", config={"webhookUrl": "https://crm.example/in"}, transformation="strict", name="The CRM"
+    )
+    with DataPlane(workspace, additions=[operations], backoff=Backoff(attempts=3, first=60)) as made:
+        yield made
+
+
+class Visit:
+    """A page that is open: what went wrong on it, and what it asked others for."""
+
+    def __init__(
+        self, browser: Browser, plane: DataPlane, address: str = "", *, width: int = 1360, scheme: Any = "light"
+    ) -> None:
+        context = browser.new_context(viewport={"width": width, "height": 860}, color_scheme=scheme)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.page: Page = context.new_page()
+        self.wrong: list[str] = []
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on(
+            "console", lambda line: self.wrong.append(line.text) if line.type in ("error", "warning") else None
+        )
+        self.page.on("request", lambda request: self._check(request.url, plane.url))
+        self.session = context.new_cdp_session(self.page)
+        self.page.goto(f"{plane.url}/{address}#token={plane.token}")
+        expect(self.page.locator("#state")).to_have_text("live")
+
+    def _check(self, url: str, own: str) -> None:
+        if not url.startswith((own, "data:", "blob:")):
+            self.wrong.append(f"asks for {url}")
+
+    def said(self, text: str) -> None:
+        expect(self.page.locator("#said")).to_contain_text(text)
+
+    def accessible(self) -> list[str]:
+        """What axe finds. It comes in by the debugger, as the policy of the page lets no other script in."""
+        self.session.send("Runtime.evaluate", {"expression": (packages.node_clients() / _AXE).read_text()})
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        return [f"{item['id']}: {item['nodes'][0]['html']}" for item in found]
+
+
+def tracks(count: int, start: int = 0) -> list[dict[str, Any]]:
+    return [
+        {"type": "track", "event": "Order Completed", "userId": f"u{n}", "properties": {"n": n}}
+        for n in range(start, start + count)
+    ]
+
+
+def test_a_real_client_is_seen_live(browser: Browser, plane: DataPlane) -> None:
+    """Events of @rudderstack/rudder-sdk-node appear as they come, each with its fate; the counts say the same."""
+    visit = Visit(browser, plane)
+    expect(visit.page.locator("#empty")).to_contain_text("Nothing has come yet")
+    run = subprocess.run(
+        ["node", SCRIPTS / "rudder_node.mjs", plane.url, "web-key"],
+        env={**os.environ, "CLIENTS": str(packages.node_clients())}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert json.loads(run.stdout.splitlines()[-1])["errors"] == []
+    expect(visit.page.locator("#n-received")).to_have_text("55")
+    expect(visit.page.locator(".row").first.locator(".pill.delivered")).to_have_count(2)
+    assert visit.page.locator(".row").first.locator(".name").inner_text() == "Order Completed"
+    assert "#token" not in visit.page.url
+    assert visit.wrong == []
+
+
+def test_the_way_of_an_event_by_keyboard(browser: Browser, plane: DataPlane) -> None:
+    """Choose, look, send again, edit and send, copy: all without a mouse."""
+    plane.script("mail", Answer(503))
+    plane.send(tracks(3), source="web", run="checkout")
+    plane.wait(lambda: len(plane.deliveries) >= 2)
+    visit = Visit(browser, plane, "?run=checkout")
+    page = visit.page
+    expect(page.locator(".row")).to_have_count(3)
+    page.locator("#list").focus()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator("#detail h2")).to_have_text("track Order Completed")
+    expect(page.locator("#detail")).to_contain_text("user_transform changed")
+    expect(page.locator("#detail time[data-until]")).to_contain_text("in ")
+    assert "seq=2" in page.url
+    page.get_by_role("button", name="Lineage at crm").click()
+    expect(page.locator(".lineage table").first).to_contain_text("properties.n")
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    visit.said("copied as curl")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(f'curl {plane.url}/v1/batch -u "$WRITE_KEY:"')
+    page.keyboard.press("s")
+    visit.said("sent again: 200 ok")
+    page.keyboard.press("e")
+    page.locator("#editor-text").fill(json.dumps({"type": "page", "name": "Edited", "userId": "u7"}))
+    page.get_by_role("button", name="Send", exact=True).click()
+    visit.said("sent")
+    page.get_by_role("button", name="Copy as scenario").click()
+    visit.said("copied as suite scenario")
+    assert "name: track Order Completed" in page.evaluate("navigator.clipboard.readText()")
+    with page.expect_download() as download:
+        page.locator("#detail").get_by_role("button", name="HAR").click()
+
+    assert [received.name for received in plane.of_run("checkout").received][3:] == ["Order Completed", "Edited"]
+    assert json.loads(Path(download.value.path()).read_text())["log"]["version"] == "1.2"
+    assert visit.wrong == []
+
+
+def test_filters_stand_in_the_address(browser: Browser, plane: DataPlane) -> None:
+    """A filter is a link; the address opens the same list elsewhere; the browser goes back."""
+    plane.send([*tracks(5), {"type": "page", "name": "Home", "userId": "u1"}], source="web", run="a")
+    plane.send({"type": "identify", "userId": "u1"}, source="web", run="b")
+    plane.send({"type": "track"}, source="web", run="b")
+    plane.drain()
+    visit = Visit(browser, plane)
+    page, rows = visit.page, visit.page.locator(".row")
+    expect(rows).to_have_count(8)
+    page.get_by_label("Type").select_option("track")
+    expect(rows).to_have_count(5)
+    page.get_by_label("Search").fill("u4")
+    expect(rows).to_have_count(1)
+    elsewhere = Visit(browser, plane, page.url.partition("/?")[2] and f"?{page.url.partition('/?')[2]}")
+    expect(elsewhere.page.locator(".row")).to_have_count(1)
+    rows.first.click()
+    page.get_by_role("link", name="user: u4").click()
+    page.get_by_role("button", name="Clear").click()
+    expect(rows).to_have_count(8)
+    page.get_by_role("link", name="b (1)").click()
+    expect(rows).to_have_count(2)
+    expect(page.locator("#n-received")).to_have_text("1")
+    page.get_by_label("Fate").select_option("rejected")
+    expect(rows).to_have_count(1)
+    page.go_back()
+    expect(rows).to_have_count(8)
+    page.go_back()
+    expect(rows).to_have_count(1)
+
+    assert visit.wrong + elsewhere.wrong == []
+
+
+def test_faults_and_switches(browser: Browser, plane: DataPlane) -> None:
+    """Set on the page, they take effect at once; what fails, and why, stands there."""
+    visit = Visit(browser, plane, "?view=destinations")
+    card = visit.page.locator(".cards li", has_text="The CRM")
+    card.get_by_label("Answers").select_option("503")
+    card.get_by_role("button", name="Set").click()
+    visit.said("crm answers: 503")
+    expect(card).to_contain_text("answers now: 503")
+    plane.send(tracks(1, 13), source="web")
+    plane.send(tracks(1), source="web")
+    plane.wait(lambda: any(delivery.status == 503 for delivery in plane.deliveries))
+    expect(card.get_by_role("link", name="1 pending")).to_be_visible()
+    card.get_by_role("button", name="Disable").click()
+    expect(card).to_contain_text("disabled")
+    assert not plane.workspace.destinations["crm"].enabled
+    visit.page.get_by_role("link", name="Transformations").click()
+    expect(visit.page.locator("#transformations")).to_contain_text("nobody is called u13")
+    visit.page.get_by_role("link", name="event 1, at crm").click()
+    expect(visit.page.locator("#detail")).to_contain_text("nobody is called u13")
+    assert visit.wrong == []
+
+
+@pytest.fixture
+def full(workspace: Workspace) -> Iterator[DataPlane]:
+    with DataPlane(workspace, retention=Retention(events=200_000)) as made:
+        for start in range(0, 100_000, 1000):
+            made.send(tracks(1000, start), source="quiet")
+        yield made
+
+
+def test_a_hundred_thousand_stored_events_are_paged(browser: Browser, full: DataPlane) -> None:
+    """All the way down and up again, with a bounded number of lines in the page, and a filter that few fit."""
+    visit = Visit(browser, full)
+    page, bottom = visit.page, "list => { list.scrollTop = list.scrollHeight; }"
+    shown = "parseInt(document.getElementById('shown').textContent.replaceAll(',', ''))"
+    for _ in range(40):
+        page.locator("#list").evaluate(bottom)
+        page.wait_for_timeout(100)
+    oldest = page.locator(".row").last.locator(".user").inner_text()
+    lines = page.evaluate(shown)
+    page.locator("#new").click()
+    expect(page.locator(".row").first.locator(".user")).to_have_text("u99999")
+    page.get_by_label("Search").fill("u4242")
+    expect(page.locator(".row")).to_have_count(11)
+
+    assert int(oldest[1:]) < 96_000
+    assert lines <= 5700
+    assert page.locator("*").count() < 1500
+    assert visit.wrong == []
+
+
+def test_under_load_the_chosen_row_stays(browser: Browser, plane: DataPlane) -> None:
+    """At 300 events a second the row that one reads does not move, and the page asks for little of a core."""
+    stop = threading.Event()
+
+    def load() -> None:
+        began, sent = time.monotonic(), 0
+        while not stop.is_set():
+            due = int((time.monotonic() - began) * 300) - sent
+            plane.send(tracks(max(1, due), sent), source="web")
+            sent += max(1, due)
+            time.sleep(0.03)
+
+    sender = threading.Thread(target=load)
+    sender.start()
+    try:
+        visit = Visit(browser, plane)
+        expect(visit.page.locator(".row").nth(20)).to_be_visible()
+        visit.page.locator("#list").focus()
+        visit.page.keyboard.press("j")
+        visit.page.keyboard.press("j")
+        chosen = visit.page.locator("[aria-selected='true']")
+        before, name = chosen.bounding_box(), chosen.get_attribute("data-seq")
+        expect(visit.page.locator("#new")).to_have_text(
+            re.compile(r"^([5-9]\d\d|[\d,]{5,}) new events"), timeout=30_000
+        )
+        after = chosen.bounding_box()
+    finally:
+        stop.set()
+        sender.join()
+
+    assert (before, name) == (after, chosen.get_attribute("data-seq"))
+    assert visit.wrong == []
+
+
+def test_a_changed_file_is_told(browser: Browser, tmp_path: Path) -> None:
+    """That it was read again, and where it has mistakes, why it is not in use."""
+    file = tmp_path / "workspace.yaml"
+    file.write_text("sources: {web: {destinations: []}}")
+    with DataPlane(file) as plane:
+        visit = Visit(browser, plane)
+        expect(visit.page.locator("#filters [name=source] option")).to_have_count(2)
+        file.write_text("sources: {web: {destinations: []}, app: {destinations: []}}")
+        visit.said("was read again")
+        file.write_text("sources: [")
+        expect(visit.page.locator("#problem")).to_contain_text("cannot be used")
+
+    assert [line for line in visit.wrong if "ERR_" not in line] == []
+
+
+def test_without_the_token_one_looks_and_changes_nothing(browser: Browser, plane: DataPlane) -> None:
+    """On this machine the page shows everything; a change is refused, and the page says what to do."""
+    page = browser.new_page()
+    page.goto(f"{plane.url}/?view=destinations")
+    page.locator(".cards li", has_text="The CRM").get_by_role("button", name="Disable").click()
+    expect(page.locator("#said")).to_contain_text("not allowed: open this page with the address")
+
+    assert plane.workspace.destinations["crm"].enabled
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1360, 360])
+def test_everybody_can_use_it(browser: Browser, plane: DataPlane, width: int, scheme: str) -> None:
+    """axe finds nothing in any view, and nothing is wider than the window."""
+    plane.send([*tracks(3, 12), {"type": "page", "name": "<b>Home</b>", "userId": "u"}], source="web", run="a")
+    plane.send({"type": "track"}, source="web")
+    visit = Visit(browser, plane, width=width, scheme=scheme)
+    page, found = visit.page, dict[str, Any]()
+    expect(page.locator(".row")).to_have_count(5)
+    page.locator(".row").nth(2).click()
+    expect(page.locator("#detail .svc").first).to_be_visible()
+    page.locator("#detail details").evaluate_all("items => items.forEach(item => { item.open = true; })")
+    found["event"] = visit.accessible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    found["help"] = visit.accessible()
+    page.keyboard.press("Escape")
+    for view in ("Destinations", "Transformations"):
+        page.get_by_role("link", name=view).click()
+        expect(page.locator(f"#{view.lower()} .cards li").first).to_be_visible()
+        found[view] = visit.accessible()
+        found[f"{view} wide"] = [1] * page.evaluate("Number(document.documentElement.scrollWidth > innerWidth)")
+
+    assert {name: problems for name, problems in found.items() if problems} == {}
+    assert visit.wrong == []
+
+
+def test_the_parts_of_the_page_are_in_the_wheel(tmp_path: Path) -> None:
+    """Without them an installed `svctoolkit serve` would have no page."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    root = Path(__file__).parents[2]
+    wheel = next(WheelBuilder(str(root)).build(directory=str(tmp_path), versions=["standard"]))
+    folder = "svctoolkit/server/console/static"
+    own = {f"{folder}/{file.name}" for file in (root / folder).iterdir()}
+
+    assert own <= set(ZipFile(wheel).namelist())

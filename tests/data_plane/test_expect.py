@@ -1,0 +1,104 @@
+"""Expectations of a run over HTTP: as suites have them, waited for."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer
+from svctoolkit.runner.over_http import operations
+from svctoolkit.server import Backoff
+
+EVENT = {"type": "track", "event": "Order", "userId": "u1", "properties": {"total": 20}}
+
+
+@pytest.fixture
+def plane(workspace: Workspace) -> Iterator[DataPlane]:
+    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0), additions=[operations]) as made:
+        yield made
+
+
+def expect(plane: DataPlane, run: str, expected: Any, **more: Any) -> Any:
+    body = {"run": run, "expect": expected, "timeout": 5, **more}
+    return plane.ingest("POST", "/inspect/expect", body=json.dumps(body).encode())
+
+
+def test_what_is_so_passes(plane: DataPlane) -> None:
+    """By destination or at one, with matchers; another run's events are none of its business."""
+    plane.send(EVENT, source="web", run="a")
+    plane.send({**EVENT, "event": "Other"}, source="web", run="b")
+    crm = {"crm": [{"body": {"event": "Order", "properties": {"total": {"$gt": 10}}}}]}
+
+    assert expect(plane, "a", {"delivered": crm, "attempts": {"crm": 1, "mail": 1}}).status == 200
+    assert expect(plane, "b", {"delivered": {"method": "POST"}}, destination="mail").json["verdict"] == "passed"
+
+
+def test_what_is_not_so_is_told_as_suites_do(plane: DataPlane) -> None:
+    """409 with every difference, and the cause where events have not arrived."""
+    plane.script("crm", Answer(500))
+    plane.send(EVENT, source="web", run="a")
+    answer = expect(plane, "a", {"delivered": {"crm": [{"body": {"event": "Ordr"}}], "mail": []}}, timeout=0.2)
+
+    assert (answer.status, answer.json["verdict"]) == (409, "failed")
+    assert [d["path"] for d in answer.json["differences"]] == [["failed"], ["delivered", "crm"], ["delivered", "mail"]]
+    assert answer.json["causes"][0].startswith("crm: dead after 2 attempts in send_to_destination")
+
+
+def test_it_waits_for_what_comes_later(plane: DataPlane) -> None:
+    """The expectation is asked for first; the events come meanwhile."""
+    answers: list[Any] = []
+    wanted = {"delivered": {"crm": {"$length": 2}}}
+    asking = threading.Thread(target=lambda: answers.append(expect(plane, "a", wanted, timeout=30)))
+    asking.start()
+    for number in range(2):
+        plane.send({**EVENT, "messageId": str(number)}, source="web", run="a")
+    asking.join()
+
+    assert answers[0].status == 200, answers[0].text
+
+
+def test_nothing_came_is_no_success(plane: DataPlane) -> None:
+    """That nothing was delivered means something only where events came; `received: 0` says that none need to."""
+    early = expect(plane, "a", {"delivered": {"crm": []}}, timeout=0.1)
+
+    assert (early.status, early.json["differences"][0]["path"]) == (409, ["received"])
+    assert expect(plane, "a", {"delivered": {"crm": []}}, received=0).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"expect": {}}, "says nothing"),
+        ({"expect": {"delivred": []}}, "Did you mean 'delivered'"),
+        ({"expect": {"delivered": [{"bdy": 1}]}}, "there is no 'bdy' in a request"),
+        ({"expect": {"delivered": {"crm": [{"body": {"$regexx": 1}}]}}}, "no matcher is called"),
+        ({"expect": {"delivered": []}, "timout": 1}, "timout"),
+        ({"expect": {"delivered": []}, "timeout": 1e9}, "timeout"),
+        ({}, "expect"),
+    ],
+)
+def test_mistakes_are_told(plane: DataPlane, body: Any, says: str) -> None:
+    """With 400, before anything is waited for."""
+    answer = plane.ingest("POST", "/inspect/expect", body=json.dumps(body).encode())
+
+    assert answer.status == 400
+    assert says in answer.json["message"]
+
+
+def test_an_event_as_a_scenario(plane: DataPlane) -> None:
+    """As `record` writes it: the suite passes where it was made, and nobody's data stands in it."""
+    plane.send({**EVENT, "context": {"traits": {"email": "ada@shop.example"}}}, source="web")
+    plane.drain()
+    answer = plane.ingest("GET", "/inspect/scenario?seq=1")
+
+    assert answer.headers["content-type"].startswith("application/yaml")
+    assert "ada@" not in answer.text
+    assert len(plane.received) == 1
+    assert "name: track Order" in answer.text
+    assert plane.ingest("GET", "/inspect/scenario?seq=9").status == 404
+    assert plane.ingest("GET", "/inspect/scenario?seq=x").status == 400
