@@ -29,7 +29,8 @@ def serve(
 
     A workspace file is read again when it changes; `adjust` may change what was read. `announce` is called with the
     data plane as soon as connections are taken; port 0 is a free one. `store` is the file that events are kept in, by
-    default they are kept in memory. `additions`: see `DataPlane`. A test of the Test API that has no result after `timeout` seconds is answered 504.
+    default they are kept in memory. `additions`: see `DataPlane`.
+    A test of the Test API that has no result after `timeout` seconds is answered 504.
 
     Served on an address that other machines can reach, inspection needs credentials, and live delivery refuses private
     targets unless `workspace.delivery.allow` lists them. Raises `ConfigError` when the address or the store cannot be

@@ -12,7 +12,8 @@ from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.server import DataPlane
-from svctoolkit.server.store.arrivals import REJECTED, Totals
+from svctoolkit.server.inspect.arrivals import Totals
+from svctoolkit.server.store.arrivals import REJECTED
 from svctoolkit.widgets._base import controls
 from svctoolkit.widgets.live_events import _display
 from svctoolkit.widgets.live_events.state import SECONDS, Live, Sight
