@@ -217,10 +217,10 @@ def _consents(event: Event, settings: CampaignManagerSettings, request: str) -> 
 
 def _encryption(event: Event) -> dict[str, Json]:
     info = ENCRYPTION(event)
-    for key, known in (("encryptionSource", _SOURCES), ("encryptionEntityType", _ENTITY_TYPES)):
-        if info.get(key) not in known:
+    for key, allowed in (("encryptionSource", _SOURCES), ("encryptionEntityType", _ENTITY_TYPES)):
+        if info.get(key) not in allowed:
             raise MappingError(
-                f"properties.{key}: encrypted users need one of {', '.join(known)}", field=f"properties.{key}"
+                f"properties.{key}: encrypted users need one of {', '.join(allowed)}", field=f"properties.{key}"
             )
     if "encryptionEntityId" not in info:
         raise MappingError("properties.encryptionEntityId: encrypted users need it", field="properties")

@@ -99,7 +99,7 @@ def _send(event: Event, settings: FloodlightSettings, name: str) -> Payload:
         raise MappingError(f"event: conversionEvents has no event {name!r}", field="event")
     device = DEVICE(event)
     agent = device.pop("agent")
-    parts: dict[str, Json] = {
+    members: dict[str, Json] = {
         "src": settings.advertiser_id,
         "cat": activity.floodlight_activity_tag or settings.activity_tag,
         "type": activity.floodlight_group_tag or settings.group_tag,
@@ -108,7 +108,7 @@ def _send(event: Event, settings: FloodlightSettings, name: str) -> Payload:
         **dict(_flags(event)),
         **dict(_variables(event, activity)),
     }
-    address = ";".join(f"{key}={javascript_text(value)}" for key, value in parts.items() if value is not None)
+    address = ";".join(f"{key}={javascript_text(value)}" for key, value in members.items() if value is not None)
     endpoint = f"https://ad.doubleclick.net/ddm/activity/{address}"
     return Payload(endpoint=endpoint, method="GET", headers={"User-Agent": agent})
 

@@ -9,9 +9,9 @@ Decisions. Times that the mapping writes are in UTC; those that the service writ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -22,7 +22,7 @@ from svctoolkit.destinations.google_adwords_offline_conversions._batches import 
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import event_name, path, text
+from svctoolkit.mapping import as_object, event_name, objects, path, text
 
 _HOST = "https://googleads.googleapis.com/v23/customers"
 _METHODS = {"click": ":uploadClickConversions", "call": ":uploadCallConversions", "store": "/offlineUserDataJobs"}
@@ -60,6 +60,27 @@ class OfflineConversionsSettings(Settings, frozen=True, kw_only=True):
         """The names of conversions in Google Ads, by that of the event in lower case."""
         return {row.from_.strip().lower(): row.to for row in self.events_to_conversions_names_mapping if row.to}
 
+    @cached_property
+    def variable_rows(self) -> list[Rows]:
+        return [row for row in self.custom_variables if row.from_ and row.to]
+
+    @cached_property
+    def action_query(self) -> str:
+        """What asks Google for all conversion actions of the configuration."""
+        return _query("conversion_action", self.conversions.values())
+
+    @cached_property
+    def variable_query(self) -> str:
+        """What asks Google for all custom variables of the configuration."""
+        return _query("conversion_custom_variable", (row.to for row in self.variable_rows))
+
+
+def _query(resource: str, names: Iterable[str]) -> str:
+    escaped = (name.replace("\\", "\\\\").replace("'", "\\'") for name in dict.fromkeys(names))
+    fields = ", ".join(f"{resource}.{field}" for field in ("name", "resource_name", "owner_customer"))
+    listed = ", ".join(f"'{name}'" for name in escaped)
+    return f"SELECT {fields} FROM {resource} WHERE {resource}.name IN ({listed})"
+
 
 destination = DestinationType(
     "Google Ads Offline Conversions",
@@ -96,24 +117,25 @@ def send_conversions(event: Event, settings: OfflineConversionsSettings, context
     if not conversion:
         raise MappingError(f"event: eventsToConversionsNamesMapping has no event {name!r}", field="event")
     headers = _headers(settings, context)
+    resources = _Resources(settings, headers, context)
+    action, consent = resources.action(conversion), _consent(event)
     for kind in settings.kinds[key]:
         params = {"event": conversion, "customerId": settings.customer}
         if kind == "store":
             body = _tables.store_sale(event, settings)
             sale = body["addConversionPayload"]["operations"]["create"]
-            sale["consent"] = _consent(event)
-            sale["transaction_attribute"]["conversion_action"] = _action(conversion, settings, headers, context)
+            sale["consent"] = consent
+            sale["transaction_attribute"]["conversion_action"] = action
         else:
             upload = (_tables.click if kind == "click" else _tables.call)(event, settings)
-            upload["consent"] = _consent(event)
-            upload["conversionAction"] = _action(conversion, settings, headers, context)
-            if variables := _variables(event, settings, headers, context):
+            upload["consent"] = consent
+            upload["conversionAction"] = action
+            if variables := resources.variables(event):
                 upload["customVariables"] = variables
             body = {"conversions": [upload], "partialFailure": True}
             params |= _details(event, settings)
-        yield Payload(
-            endpoint=f"{_HOST}/{settings.customer}{_METHODS[kind]}", headers=headers, params=params, json=body
-        )
+        endpoint = f"{_HOST}/{settings.customer}{_METHODS[kind]}"
+        yield Payload(endpoint=endpoint, headers=headers, params=params, json=body)
 
 
 def _headers(settings: OfflineConversionsSettings, context: Context) -> dict[str, str]:
@@ -138,43 +160,34 @@ def _consent(event: Event) -> dict[str, str]:
     return {kind: chosen[kind] if chosen.get(kind) in _CONSENTS else "UNSPECIFIED" for kind in kinds}
 
 
-def _action(conversion: str, settings: OfflineConversionsSettings, headers: dict[str, str], context: Context) -> str:
-    names = list(dict.fromkeys(settings.conversions.values()))
-    known = _search("conversion_action", "conversionAction", names, settings, headers, context)
-    if conversion not in known:
-        raise MappingError(f"event: Google Ads has no conversion action {conversion!r}", field="event")
-    return known[conversion]
+class _Resources:
+    """The account's resources in Google Ads, which are looked up by their names."""
 
+    def __init__(self, settings: OfflineConversionsSettings, headers: Mapping[str, str], context: Context) -> None:
+        self._settings, self._headers, self._context = settings, headers, context
 
-def _variables(
-    event: Event, settings: OfflineConversionsSettings, headers: dict[str, str], context: Context
-) -> list[dict[str, str]]:
-    """The custom variables for which the event has a value."""
-    rows = [row for row in settings.custom_variables if row.from_ and row.to]
-    values = {row.to: path(row.from_)(event.properties) for row in rows}
-    if all(value is None or value == "" for value in values.values()):
-        return []
-    known = _search("conversion_custom_variable", "conversionCustomVariable", list(values), settings, headers, context)
-    return [
-        {"conversionCustomVariable": known[name], "value": text(value)}
-        for name, value in values.items()
-        if value is not None and value != "" and name in known
-    ]
+    def action(self, conversion: str) -> str:
+        """The conversion action of this name."""
+        actions = self._search("conversionAction", self._settings.action_query)
+        if conversion not in actions:
+            raise MappingError(f"event: Google Ads has no conversion action {conversion!r}", field="event")
+        return actions[conversion]
 
+    def variables(self, event: Event) -> list[dict[str, str]]:
+        """The custom variables for which the event has a value."""
+        values = {row.to: path(row.from_)(event.properties) for row in self._settings.variable_rows}
+        if all(value is None or value == "" for value in values.values()):
+            return []
+        resources = self._search("conversionCustomVariable", self._settings.variable_query)
+        return [
+            {"conversionCustomVariable": resources[name], "value": text(value)}
+            for name, value in values.items()
+            if value is not None and value != "" and name in resources
+        ]
 
-def _search(
-    resource: str,
-    member: str,
-    names: list[str],
-    settings: OfflineConversionsSettings,
-    headers: dict[str, str],
-    context: Context,
-) -> dict[str, str]:
-    """The resources of these names."""
-    listed = ", ".join("'{}'".format(name.replace("\\", "\\\\").replace("'", "\\'")) for name in names)
-    fields = ", ".join(f"{resource}.{field}" for field in ("name", "resource_name", "owner_customer"))
-    query = f"SELECT {fields} FROM {resource} WHERE {resource}.name IN ({listed})"
-    url = f"{_HOST}/{settings.customer}/googleAds:searchStream"
-    answer: Any = context.ask({"method": "POST", "url": url, "headers": headers, "body": {"query": query}})
-    results = [result for part in answer if isinstance(part, dict) for result in part.get("results") or ()]
-    return {result[member]["name"]: result[member]["resourceName"] for result in results if member in result}
+    def _search(self, member: str, query: str) -> dict[str, str]:
+        url = f"{_HOST}/{self._settings.customer}/googleAds:searchStream"
+        request = {"method": "POST", "url": url, "headers": self._headers, "body": {"query": query}}
+        pages = objects(self._context.ask(request))
+        resources = [as_object(result.get(member)) for page in pages for result in objects(page.get("results"))]
+        return {resource["name"]: resource["resourceName"] for resource in resources if resource}

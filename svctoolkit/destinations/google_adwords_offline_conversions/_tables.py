@@ -56,8 +56,8 @@ def google_time(value: Json) -> str:
 @converter
 def whole(value: Json) -> int | None:
     """The whole number that a text begins with."""
-    found = leading_number(value)
-    return None if found is None else int(found)
+    leading = leading_number(value)
+    return None if leading is None else int(leading)
 
 
 @converter
@@ -182,21 +182,20 @@ def store_sale(event: Event, settings: OfflineConversionsSettings) -> dict[str, 
 
 def _items(event: Event) -> list[dict[str, Json]]:
     products = event.properties.get("products")
-    found = (
-        [ITEM(product) for product in objects(products)]
-        if isinstance(products, list)
-        else [ONLY_ITEM(event.properties)]
-    )
-    return [item for item in found if item.get("productId") is not None]
+    if isinstance(products, list):
+        items = [ITEM(product) for product in objects(products)]
+    else:
+        items = [ONLY_ITEM(event.properties)]
+    return [item for item in items if item.get("productId") is not None]
 
 
 def _identifier(event: Event, settings: OfflineConversionsSettings) -> dict[str, Json]:
     """The e-mail address or the telephone number; empty where neither is known."""
-    known = (HASHED if settings.hash_user_identifier else PLAIN)(event)
+    person = (HASHED if settings.hash_user_identifier else PLAIN)(event)
     order = ("hashedEmail", "hashedPhoneNumber")
     for key in order if settings.default_user_identifier == "email" else reversed(order):
-        if key in known:
-            return {key: known[key]}
+        if key in person:
+            return {key: person[key]}
     return {}
 
 

@@ -238,8 +238,9 @@ def send(event: Event, settings: SingularSettings) -> Iterator[Payload]:
         if custom:
             params["e"] = custom
     products = event.properties.get("products")
-    for product in products if isinstance(products, list) else [None]:
-        yield Payload(endpoint=endpoint, method="GET", params={**params, **_purchase(as_object(product))})
+    purchases = [_purchase(as_object(product)) for product in products] if isinstance(products, list) else [{}]
+    for purchase in purchases:
+        yield Payload(endpoint=endpoint, method="GET", params={**params, **purchase})
 
 
 def _system_of(event: Event) -> tuple[System, str]:
@@ -249,17 +250,17 @@ def _system_of(event: Event) -> tuple[System, str]:
         raise MappingError("context.os.name: Singular needs the name of the system", field="context.os.name")
     kind, platform = _SYSTEMS.get(name.lower(), (None, None))
     if kind is None:
-        known = "Android, iOS and their like, PC, PlayStation, Xbox, Nintendo and MetaQuest"
-        raise MappingError(f"context.os.name: Singular knows {known}, not {name!r}", field="context.os.name")
+        systems = "Android, iOS and their like, PC, PlayStation, Xbox, Nintendo and MetaQuest"
+        raise MappingError(f"context.os.name: Singular knows {systems}, not {name!r}", field="context.os.name")
     return SYSTEMS[kind], platform or name
 
 
 def _purchase(product: Mapping[str, Any]) -> dict[str, Any]:
     """The product's ID, and what all pieces of it cost, where that can be said."""
-    found = PRODUCT(product)
+    purchase = PRODUCT(product)
     try:
-        found["amt"] = number.of(product["price"]) * number.of(product["quantity"])
-        found["is_revenue_event"] = True
+        purchase["amt"] = number.of(product["price"]) * number.of(product["quantity"])
+        purchase["is_revenue_event"] = True
     except (KeyError, ValueError):
         pass
-    return found
+    return purchase
