@@ -94,7 +94,7 @@ destination = DestinationType(
     "Campaign Manager 360",
     CampaignManagerSettings,
     docs="https://developers.google.com/doubleclick-advertisers/rest/v5/conversions/batchinsert",
-    names=("campaign_manager", "DCM"),
+    names=("campaign_manager",),
     quirks=[
         "An `encryptedUserId` asks for the encryption's details, but is not sent itself; candidates are.",
         "Conversions that share a request go to the profile of the first of them, whatever profile the others name.",
