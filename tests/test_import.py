@@ -16,7 +16,7 @@ from svctoolkit.plans import Settings
 from svctoolkit.project import import_workspace
 from svctoolkit.workspace import Workspace
 
-SECRETS = ("ga-s3cret", "am-s3cret", "hook-s3cret")
+SECRETS = ("ga-s3cret", "am-s3cret", "hook-s3cret", "crm-s3cret")
 CODE = 'import {low} from "text";\nexport function transformEvent(e, metadata) { e.event = low(e.event); return e; }\n'
 LIBRARY = "export function low(t) { return t ? t.toLowerCase() : t; }\n"
 
@@ -49,6 +49,7 @@ def configuration(**transformation: str) -> dict[str, Any]:
             }
         ],
         "libraries": [{"versionId": "libv1"}],
+        "credentials": {"c1": {"key": "crm", "value": SECRETS[3], "isSecret": True}},
     }
 
 
@@ -114,9 +115,30 @@ def test_secrets_of_an_export_stand_in_one_file_for_its_owner_only(tmp_path: Pat
     assert holding == {".env"}
     assert stat.S_IMODE((tmp_path / "shop" / ".env").stat().st_mode) == 0o600
     names = (tmp_path / "shop" / ".env.example").read_text().split()
-    assert names == ["ORDERS_HOOK_HEADERS_0_TO=", "GA4_API_SECRET=", "AMPLITUDE_API_KEY="]
+    assert names == ["ORDERS_HOOK_HEADERS_0_TO=", "GA4_API_SECRET=", "AMPLITUDE_API_KEY=", "CREDENTIALS_CRM="]
     assert ".env" in (tmp_path / "shop" / ".gitignore").read_text().split()
     assert not any(secret in report.text() for secret in SECRETS)
+
+
+@pytest.mark.parametrize(
+    ("version", "code", "says"),
+    [
+        ("0", "function transform(events) { return events; }", ""),
+        ("0", "export function transformEvent(event) { return event; }", "Unexpected token 'export'"),
+        ("1", "function transform(events) { return events; }", "Expected one of transformEvent,transformBatch. Found"),
+        ("1", "export function transformEvent(event) { return event; }", ""),
+    ],
+)
+def test_the_version_of_the_code_says_what_it_may_be(tmp_path: Path, version: str, code: str, says: str) -> None:
+    """`codeVersion` is imported, kept and written back: a script is no module, and a module no script."""
+    file = export(tmp_path, configuration(codeVersion=version, code=code), with_code=False)
+    import_workspace(file, tmp_path / "shop", environ={}, with_suites=False)
+
+    with pytest.warns(WorkspaceWarning):
+        workspace = Workspace.load(tmp_path / "shop" / "workspace.yaml", environ={})
+    error = workspace.transformation("tf1").run({"type": "track"}).error
+    assert workspace.transformation("tf1").code_version == version
+    assert (says in str(error)) if says else error is None
 
 
 def test_what_was_loaded_comes_back(tmp_path: Path) -> None:
@@ -130,6 +152,8 @@ def test_what_was_loaded_comes_back(tmp_path: Path) -> None:
         project = Workspace.load(tmp_path / "shop" / "workspace.yaml", environ={})
     assert project.destinations == exported.destinations
     assert project.sources == exported.sources
+    assert project.credentials == exported.credentials
+    assert set(project.credentials) == {"crm"}
     assert project.transformation("tf1").code == CODE
     assert project.transformation("tf1").version_id == "tfv1"
     assert project.libraries["text"].version_id == "libv1"

@@ -298,13 +298,16 @@ def workspaces(draw: st.DrawFn) -> Workspace:
     for key in draw(keys):
         code = draw(st.text(min_size=1, max_size=60))
         language = draw(st.sampled_from(["python", "javascript"]))
-        made.transformations[key] = Transformation(key, key, draw(no_reference), language, code=code)
+        version = draw(st.sampled_from(["", "0", "1"]))
+        made.transformations[key] = Transformation(
+            key, key, draw(no_reference), language, code=code, code_version=version
+        )
         made.libraries[key] = Library(key, language, code)
     for i, key in enumerate(draw(keys)):
         to = draw(st.none() | st.sampled_from(sorted(made.transformations) or [None]))
         config = draw(st.dictionaries(st.sampled_from(["consentManagement", "connectionMode"]), configs))
         made.destinations[key] = Destination(
-            key, draw(st.sampled_from([key, f"\0d{i}"])), draw(no_reference), "CANNY", draw(st.booleans()), config, to
+            key, draw(st.sampled_from([key, f"\0d{i}"])), draw(no_reference), "GTM", draw(st.booleans()), config, to
         )
     for i, key in enumerate(draw(keys)):
         to = draw(st.lists(st.sampled_from(sorted(made.destinations) or [""]), unique=True))

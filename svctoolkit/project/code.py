@@ -27,7 +27,10 @@ _SKIPPED = {"__pycache__", "node_modules", "venv"}
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Some code, and what it is known by: version id, id, name of the file. `import_name` is set for libraries."""
+    """Some code, and what it is known by: version id, id, name of the file. `import_name` is set for libraries.
+
+    `version` is the service's `codeVersion`, where it says one.
+    """
 
     names: frozenset[str]
     language: Language
@@ -35,6 +38,7 @@ class Code:
     place: str
     import_name: str = ""
     name: str = ""
+    version: str = ""
 
 
 def search(paths: Sequence[Path]) -> list[Code]:
@@ -101,7 +105,9 @@ def _exported(value: dict[str, Any], file: Path) -> Code | None:
     texts = frozenset(name for name in names if isinstance(name, str) and name)
     if not texts or not isinstance(import_name, str):
         return None
-    return Code(texts, kind, value["code"], str(file), import_name, str(value.get("name") or ""))
+    version = str(value.get("codeVersion", ""))
+    version = version if version in ("0", "1") and kind == "javascript" and not import_name else ""
+    return Code(texts, kind, value["code"], str(file), import_name, str(value.get("name") or ""), version)
 
 
 def fill(workspace: Workspace, codes: Sequence[Code]) -> list[str]:
@@ -121,6 +127,7 @@ def fill(workspace: Workspace, codes: Sequence[Code]) -> list[str]:
             )
             continue
         _set(item, code)
+        item.code_version = code.version or item.code_version
         if code.name and item.name == item.id:
             item.name = code.name
     missing += _fill_libraries(workspace, by_name)

@@ -47,13 +47,16 @@ def load(
     scope: str = "",
     coverage: bool = False,
     workers: Pool | None = None,
+    version: str = "",
 ) -> SandboxedTransformation:
     """The user's code, checked and ready to run; the first of a language starts a worker (about 200 ms).
 
     `name` is the file that errors show. `libraries` are found by the name that code imports, the service's own
     (`@rs/hash/v1`; see `standard`) are there for JavaScript. `fetch` and `geolocation`
     answer what code asks of the world. `scope` is whose code it is: no process ever serves two scopes. `coverage`
-    counts the lines that run. `workers` is the pool to use instead of the shared one.
+    counts the lines that run. `workers` is the pool to use instead of the shared one. `version` is the service's
+    `codeVersion` of JavaScript: "1" for a module that exports a function, "0" for a script with `transform(events)`;
+    without it the code tells.
 
     Raises `TransformationError` with `file:line:col` for code that cannot be loaded, or has not exactly one of
     `transformEvent` and `transformBatch`.
@@ -76,6 +79,7 @@ def load(
         limits=limits or Limits(),
         scope=scope,
         coverage=coverage,
+        version=version,
     )
     loaded = SandboxedTransformation(program, Requests(fetch, geolocation), workers or pool(language))
     with loaded.workers.worker(program) as worker:

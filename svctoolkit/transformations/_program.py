@@ -31,6 +31,7 @@ class Program:
         limits: Limits,
         scope: str,
         coverage: bool,
+        version: str,
     ) -> None:
         self.language, self.limits, self.scope = language, limits, scope
         self._libraries = list(libraries)
@@ -38,7 +39,7 @@ class Program:
         # V8 takes no blanks and quotes in the name of a script
         self._scripts = {re.sub(r"[\s'\"()]", "_", file): file for file in self._sources}
         message = {
-            "main": self._source(name),
+            "main": {**self._source(name), "version": version},
             "libraries": [{**self._source(lib.name), "import": at} for at, lib in libraries.items()],
             "credentials": dict(credentials),
             "coverage": coverage,

@@ -84,7 +84,7 @@ class UserCode:
         """Everything that makes a loaded transformation what it is: equal as long as nothing of it has changed."""
         workspace = self._workspace
         libraries = {key: (library.language, library.code) for key, library in workspace.libraries.items()}
-        code = transformation.function, transformation.language, transformation.code
+        code = transformation.function, transformation.language, transformation.code, transformation.code_version
         return code, libraries, dict(workspace.credentials), workspace.limits
 
     def _load(self, transformation: Transformation) -> SandboxedTransformation:
@@ -101,6 +101,7 @@ class UserCode:
             limits=self._workspace.limits,
             scope=self._workspace.scope,
             coverage=self._coverage,
+            version=transformation.code_version,
         )
 
     def _fetch(self, request: FetchRequest) -> FetchResponse:

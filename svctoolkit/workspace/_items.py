@@ -189,7 +189,8 @@ class Transformation:
     """The user's code: a Python function given in code, or text in `code` with its language.
 
     `file` is where the code was read from, relative to the workspace's folder. A reference to code that the service
-    keeps has a `version_id` and no code; its language may be unknown (None).
+    keeps has a `version_id` and no code; its language may be unknown (None). `code_version` is the service's for
+    JavaScript: "1" is a module, "0" a script with `transform(events)`; without it the code tells.
     """
 
     key: str
@@ -200,6 +201,7 @@ class Transformation:
     code: str = field(default="", repr=False)
     file: Path | None = None
     version_id: str = ""
+    code_version: str = ""
     workspace: Workspace | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -294,7 +294,7 @@ class _Builder:
     def _transformation(self, key: str, shape: TransformationShape) -> Transformation:
         language, code, file, version = self._code(shape, ("transformations", key))
         name = key if shape.name is None else shape.name
-        return Transformation(key, shape.id or key, name, language, None, code, file, version)
+        return Transformation(key, shape.id or key, name, language, None, code, file, version, shape.code_version or "")
 
     def _account(self, key: str, shape: AccountShape) -> Account:
         path = ("accounts", key)

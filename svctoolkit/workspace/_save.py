@@ -214,6 +214,8 @@ class _Writer:
             members["code"] = item.code
         if item.version_id:
             members["versionId"] = item.version_id
+        if isinstance(item, Transformation) and item.code_version:
+            members["codeVersion"] = item.code_version
         return members
 
     def _delivery(self, delivery: Delivery) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace, did_you_mean
+from svctoolkit.secrets import Secret
 from svctoolkit.workspace._checks import Flaw, flaws
 from svctoolkit.workspace._items import Connection, Destination, Language, Library, Source, Transformation
 from svctoolkit.yamlfile import Document
@@ -46,6 +47,7 @@ class _Code(_Shape):
     version_id: str | None = None
     language: str | None = None
     code: str | None = None
+    code_version: str | None = None
 
 
 class _Destination(_Shape, kw_only=True):
@@ -78,11 +80,17 @@ class _Connection(_Shape):
     processor_enabled: bool = True
 
 
+class _Credential(_Shape):
+    key: str
+    value: str
+
+
 class _Configuration(_Shape, kw_only=True):
     workspace_id: str | None = None
     sources: list[_Source]
     connections: dict[str, _Connection] | None = None
     libraries: list[_Code] | None = None
+    credentials: dict[str, _Credential] | None = None
 
 
 @cache
@@ -155,6 +163,8 @@ class _Reader:
                 self._source(source, i)
         for library in configuration.libraries or []:
             self._library(library)
+        for credential in (configuration.credentials or {}).values():
+            self.workspace.credentials[credential.key] = Secret(credential.value)
 
     def _source(self, source: _Source, i: int) -> None:
         name = source.name or source.id
@@ -215,6 +225,7 @@ class _Reader:
             id = version
         if id not in items:
             items[id] = Transformation(id, id, id, _language(shape), code=shape.code or "", version_id=version)
+            items[id].code_version = shape.code_version if shape.code_version in ("0", "1") else ""
         return id
 
     def _library(self, shape: _Code) -> None:

@@ -116,6 +116,7 @@ class TransformationShape(LibraryShape):
 
     id: Text | None = None
     name: str | None = None
+    code_version: Annotated[Literal["0", "1"], Meta(description="of JavaScript: 1 a module, 0 a script")] | None = None
 
 
 class BackoffShape(_Shape):

@@ -160,7 +160,8 @@ class Engine:
             for source, importable in [*((library, {}) for library in libraries), (message["main"], names)]:
                 self._files.append(source["file"])
                 file, script = source["file"], source["script"]
-                units.append(self._linker.link(source["code"], file, script, importable, coverage=coverage))
+                form = {"coverage": coverage, "version": source.get("version", "")}
+                units.append(self._linker.link(source["code"], file, script, importable, **form))
         except self._linker.UnknownImportError as unknown:
             at = [self._files[-1], unknown.line, unknown.column]
             return json.dumps({"unknown_import": unknown.module, "at": at}).encode()

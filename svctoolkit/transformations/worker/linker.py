@@ -229,24 +229,28 @@ def _count_statements(module: _Module) -> list[int]:
     return lines
 
 
-def link(code: str, file: str, script: str, libraries: Mapping[str, int], *, coverage: bool = False) -> dict[str, Any]:
+def link(
+    code: str, file: str, script: str, libraries: Mapping[str, int], *, coverage: bool = False, version: str = ""
+) -> dict[str, Any]:
     """A module as the glue compiles it. `libraries` gives each import name its place. Raises `UnknownImportError`.
 
-    `script` is the name of `file` as V8 can take it.
+    `script` is the name of `file` as V8 can take it. `version` is "1" for a module, "0" for a script (in which V8
+    refuses imports and exports), else the code tells.
 
     `lines` are the lines of the counted statements; `inserted` says where the script is longer than the module, as
     `[line, column, by how much]`.
     """
     module = _Module(code, file, libraries)
-    for node in module.root.children:
+    for node in module.root.children if version != "0" else ():
         if node.type == "import_statement":
             module.import_statement(node)
         elif node.type == "export_statement":
             module.export_statement(node)
     modular = bool(module.imports or module.exports or _EXPORT.search(module.edits.source))
+    modular = {"0": False, "1": True}.get(version, modular)
     lines = _count_statements(module) if coverage and not module.root.has_error else []
     changed, inserted = module.edits.apply()
-    if module.root.has_error:  # what could not be told apart would hide the real mistake from V8
+    if module.root.has_error and modular:  # what could not be told apart would hide the real mistake from V8
         changed = _EXPORT.sub(rb"\1      ", changed.encode()).decode()
     getters = ",".join(f'"{name}":()=>{local}' for name, local in module.exports.items())
     head = f"'use strict';__export({{{getters}}});" if modular else ""
