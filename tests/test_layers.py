@@ -82,6 +82,9 @@ ROOMS = {
         "demo_workspace web test_api store worker ingest inspect console admin scripts application serving plane "
         "announcement foreground"
     ),
+    "server.worker": (
+        "bell backoff timers task knobs checks feed journal pending calls lanes router deliveries engine"
+    ),
     "transformations": (
         "_display _contract callables _types _channel _frames _layers _requests _process _probe _worker _forking "
         "standard _program _pool _load worker"

@@ -12,7 +12,7 @@ from svctoolkit.delivery import Answer
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.pipeline.rules import HYBRID_EVENTS, exclusion
 from svctoolkit.server import Backoff
-from svctoolkit.server.worker import lane
+from svctoolkit.server.worker.lanes import lane
 from svctoolkit.workspace import Source
 
 EVENT = {"type": "track", "event": "E", "userId": "u1", "anonymousId": "a1", "messageId": "m1"}

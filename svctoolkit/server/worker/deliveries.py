@@ -16,14 +16,14 @@ from svctoolkit.plans import change_event
 from svctoolkit.server.store.blob import pack, unpack
 from svctoolkit.server.store.schema import DeliveryRow, FateRow, storable
 from svctoolkit.server.store.work import Events, SentRequest, Work
-from svctoolkit.server.worker.attempts import Attempts
 from svctoolkit.server.worker.bell import Bell
+from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.journal import Journal, SettledFate, delivery_change
 from svctoolkit.server.worker.knobs import Knobs
-from svctoolkit.server.worker.lane import Lane
+from svctoolkit.server.worker.lanes.lane import Lane
+from svctoolkit.server.worker.lanes.throttle import Limiter
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Step, Task, owner_of
-from svctoolkit.server.worker.throttle import Limiter
 from svctoolkit.server.worker.timers import Timers
 from svctoolkit.workspace import Calls, Workspace
 

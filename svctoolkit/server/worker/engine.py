@@ -18,8 +18,8 @@ from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.retention import Pruner
 from svctoolkit.server.store.schema import BlockRow, RejectedRow, storable
 from svctoolkit.server.store.work import Events, Work
-from svctoolkit.server.worker.attempts import Attempts
 from svctoolkit.server.worker.bell import Bell
+from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.deliveries import Deliveries
 from svctoolkit.server.worker.feed import Feed
 from svctoolkit.server.worker.journal import Journal

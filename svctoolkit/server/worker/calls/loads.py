@@ -9,7 +9,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route, Stages, run_many
 from svctoolkit.pipeline.fates import fate_of_results
 from svctoolkit.results import EventResult
-from svctoolkit.server.worker.preparation import transformed_events
+from svctoolkit.server.worker.calls.preparation import transformed_events
 from svctoolkit.server.worker.task import Exchange, Outcome, Step, Task
 
 _ALL_STAGES = Stages(send_to_destination=True)

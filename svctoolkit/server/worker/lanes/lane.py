@@ -11,11 +11,11 @@ from time import monotonic
 from typing import Any, Protocol
 
 from svctoolkit.server.worker.knobs import Knobs
-from svctoolkit.server.worker.overflow import Overflow
-from svctoolkit.server.worker.queue import Queue
-from svctoolkit.server.worker.results import Results
+from svctoolkit.server.worker.lanes.overflow import Overflow
+from svctoolkit.server.worker.lanes.queue import Queue
+from svctoolkit.server.worker.lanes.results import Results
+from svctoolkit.server.worker.lanes.throttle import Limiter
 from svctoolkit.server.worker.task import Outcome, Record, Result, Step, Task
-from svctoolkit.server.worker.throttle import Limiter
 from svctoolkit.server.worker.timers import Timers
 from svctoolkit.workspace import Calls
 

@@ -20,8 +20,8 @@ from svctoolkit.destinations import Context, JobOutcome, Reply, outcome_of_statu
 from svctoolkit.destinations import Outcome as RequestOutcome
 from svctoolkit.pipeline import Route
 from svctoolkit.pipeline.fates import NOTHING_SENT
+from svctoolkit.server.worker.calls.wire import Wire, reason_of
 from svctoolkit.server.worker.task import Exchange, Job, Outcome, Step, Task
-from svctoolkit.server.worker.wire import Wire, reason_of
 
 _RETRIED = ("retry", "throttle")
 #: The destination itself puts the request off: nothing but the age of the event counts.

@@ -10,11 +10,11 @@ from typing import Any
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route
-from svctoolkit.server.worker.call import Call
-from svctoolkit.server.worker.loads import load
-from svctoolkit.server.worker.preparation import prepare
+from svctoolkit.server.worker.calls.call import Call
+from svctoolkit.server.worker.calls.loads import load
+from svctoolkit.server.worker.calls.preparation import prepare
+from svctoolkit.server.worker.calls.wire import Wire
 from svctoolkit.server.worker.task import Outcome, Step, Task
-from svctoolkit.server.worker.wire import Wire
 
 _LOG = logging.getLogger("svctoolkit.delivery")
 
