@@ -202,6 +202,8 @@ RUNS: dict[str, list[list[str]]] = {
         ["replay", "events.ndjson", "--before", "workspace.yaml", "--after", "other.yaml", "--html", "compare.html",
          "--report", "junit=j.xml", "--report", "markdown=s.md", "--report", "github", "--fail-on", "any",
          "--write-accepted", "accepted.yaml", "--reason", "it is right"],
+        ["replay", "events.ndjson", "--workspace", "other.yaml", "--out", "out2"],
+        ["replay", "--outputs", "out", "out2", "--html", "outputs.html"],
     ],
     "plan": [
         ["plan", "infer", "events.ndjson", "-o", "inferred"],

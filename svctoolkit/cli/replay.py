@@ -32,6 +32,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sides.add_argument("--workspace", metavar="FILE", help="the workspace (default: workspace.yaml)")
     sides.add_argument("--before", metavar="REF", help="compare with this: a path, or a git revision of the workspace")
     sides.add_argument("--after", metavar="REF", help="with --before: the other side (default: the workspace)")
+    sides.add_argument("--outputs", action="store_true", help="compare two folders that --out has written: FILE FILE")
     sides.add_argument("--destination", action="append", metavar="ID", help="only this one; may be repeated")
     sides.add_argument("--source", metavar="ID", help="the source they come from: only what is connected to it")
     sides.add_argument("--stage", action="append", default=[], metavar="STAGE=on", help="switch a stage on or off")
@@ -142,6 +143,9 @@ def _result(args: argparse.Namespace) -> Replayed | Comparison:
         "workers": args.workers,
         "scheduler": args.scheduler,
     }
+    if args.outputs:
+        review = {name: options[name] for name in ("ignore", "tolerance", "accept")}
+        return replay.compare(*args.files, **review)
     if args.before is None:
         return replay.replay(args.files, Workspace.load(_workspace_file(args.workspace)), **options)
     return replay.compare(args.files, _side(args.before, args), _side(args.after, args), **options)
@@ -186,9 +190,11 @@ def _check(args: argparse.Namespace) -> None:
     """What is wrong with the options, before anything runs."""
     from svctoolkit.replay import REPORTS, Conditions
 
-    Conditions(args.fail_on, compares=args.before is not None)
+    Conditions(args.fail_on, compares=args.before is not None or args.outputs)
     compared = [name for name in ("ignore", "tolerance", "accept", "write_accepted") if getattr(args, name)]
-    if compared and args.before is None:
+    if args.outputs and (len(args.files) != 2 or args.before or args.out):
+        raise UsageError("--outputs takes two folders that --out has written, and nothing that would run")
+    if compared and args.before is None and not args.outputs:
         raise UsageError(f"--{compared[0].replace('_', '-')} is about differences: give --before too")
     if args.write_accepted and not args.reason.strip():
         raise UsageError("--write-accepted needs --reason: say why these differences are right")
@@ -254,6 +260,7 @@ command = Command(
         "svctoolkit replay events/ --before main --accept accepted.yaml --report junit=replay.xml --report github",
         "svctoolkit replay events.ndjson --before main --html changes.html --mask-personal",
         "svctoolkit replay events.db --source web --html delivered.html",
+        "svctoolkit replay --outputs replayed-1.4 replayed-1.5 --fail-on any",
         "svctoolkit replay orders.csv --column type==track --column event==Order --column userId=user_id",
     ),
     add_arguments=_add_arguments,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from svctoolkit.replay.engine.cluster import is_collection
 from svctoolkit.replay.engine.cluster import pool as cluster_pool
 from svctoolkit.replay.engine.cluster import run as run_collection
 from svctoolkit.replay.engine.engine import Job
+from svctoolkit.replay.engine.outputs import compare_outputs
 from svctoolkit.replay.engine.progress import Meter, listener
 from svctoolkit.replay.engine.sides import fingerprint, offline_transport, select
 from svctoolkit.replay.inputs import Events, Input, input_of
@@ -28,7 +29,8 @@ from svctoolkit.replay.results.warehouses import warehouse_of
 from svctoolkit.replay.review.accepted import is_over, load_accepted
 from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.folder import Folder
-from svctoolkit.replay.tally.rows import check_parquet
+from svctoolkit.replay.tally.rows import Columns as RowColumns
+from svctoolkit.replay.tally.rows import check_parquet, load_parquet
 from svctoolkit.warehouse import Diff, diff
 from svctoolkit.workspace import Workspace
 
@@ -51,15 +53,60 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
     return Replayed(**_run(events, (workspace,), complete(options)), _warehouses=partial(warehouse_of, workspace))
 
 
+# Any: a frame, where two outputs are compared
 @show_options
-def compare(events: Events, before: Workspace, after: Workspace, **options: Unpack[Options]) -> Comparison:
+def compare(
+    events: Events, before: Workspace | Any, after: Workspace | None = None, **options: Unpack[Options]
+) -> Comparison:
     """Run many events through two workspaces, and tell what comes out differently.
 
     Destinations are paired by key. Events with changes go through `before` once more: what differs there, too (a clock,
     a random number in user code) is no change, and is counted in `unstable`. Everything else is as in `replay`.
+
+    `compare(out1, out2)` tells what is different between two outputs: results of `replay`, folders that it has written
+    (by another version of the toolkit, in another place), or frames with `event_id`, `destination_id` and `output`,
+    such as payloads that were recorded in production. Events are paired by id. Nothing runs: what varies is different.
     """
+    if after is None:
+        return _compare_outputs(events, before, options)
     again = None if isinstance(events, Iterator) else partial(_diff, events, before, after, options)
     return Comparison(**_run(events, (before, after), complete(options)), _warehouses=again)
+
+
+# Any: what `compare` takes as an output
+def _compare_outputs(before: Any, after: Any, options: Options) -> Comparison:
+    for name in set(options) - {"ignore", "tolerance", "accept"}:
+        raise ConfigError(f"{name} is for events that run: with two outputs, there are ignore, tolerance and accept")
+    started = time.perf_counter()
+    tally, rows = compare_outputs(_columns(before), _columns(after), _review(complete(options)))
+    return Comparison(tally, True, time.perf_counter() - started, 1.0, None, [rows])
+
+
+def _columns(output: Any) -> Iterable[RowColumns]:
+    """The rows of an output, block by block."""
+    if isinstance(output, Replayed):
+        return output.blocks()
+    if isinstance(output, str | Path):
+        files = sorted(Path(output).glob("rows/part-*.parquet"))
+        if not files:
+            raise ConfigError("there are no rows of a replay in this folder", where=str(output))
+        return load_parquet(files)
+    if hasattr(output, "columns") and hasattr(output, "to_dict"):
+        return [{str(name): list(values) for name, values in output.to_dict("list").items()}]
+    raise ConfigError(
+        f"an output is the result of a replay, its folder, or a frame, not {type(output).__name__}; "
+        "to compare workspaces, give events and two of them"
+    )
+
+
+def _review(options: Options) -> Review:
+    """What nobody minds. Raises `ConfigError`."""
+    entries = load_accepted(options["accept"]) if options["accept"] is not None else []
+    ignore = options["ignore"]
+    paths = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+    return Review(
+        paths, options["tolerance"], [entry for entry in entries if not is_over(entry, datetime.now(UTC).date())]
+    )
 
 
 def _diff(events: Events, before: Workspace, after: Workspace, options: Options, destination: str) -> Diff:
@@ -122,8 +169,7 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     Columns(options["columns"])
     if len(sides) == 1 and (options["ignore"] or options["tolerance"] or options["accept"]):
         raise ConfigError("ignore, tolerance and accept are about differences: use them with compare")
-    accepted = load_accepted(options["accept"]) if options["accept"] is not None else []
-    Review(options["ignore"], options["tolerance"])
+    review = _review(options)
     return Job(
         sides=sides,
         destinations=select(sides, destinations, options["source"]),
@@ -136,9 +182,9 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
         rows="parquet" if options["out"] is not None else "columns" if options["rows"] else "",
         now=datetime.now(UTC).isoformat(),
         transport=options["transport"],
-        ignore=(options["ignore"],) if isinstance(options["ignore"], str) else tuple(options["ignore"]),
-        tolerance=dict(options["tolerance"]),
-        accepted=tuple(entry for entry in accepted if not is_over(entry, datetime.now(UTC).date())),
+        ignore=review.ignore,
+        tolerance=review.tolerance,
+        accepted=review.accepted,
     )
 
 

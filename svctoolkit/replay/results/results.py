@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -82,6 +82,14 @@ class _Result:
     def total(self, what: str) -> int:
         """How many events ended so, over all destinations."""
         return sum(counts.get(what, 0) for counts in self.counts.values())
+
+    def blocks(self) -> Iterable[Columns]:
+        """The rows, block by block, as columns of plain values. Raises `ConfigError` where they were not kept."""
+        if self._dask is not None:
+            raise ConfigError("these rows are on a Dask cluster: give their frame, result.frame()")
+        if self._folder is None and self.events and not self._rows:
+            raise ConfigError("the rows of this replay were not kept: leave `rows` on, or give `out`")
+        return self._folder.columns() if self._folder is not None else self._rows
 
     def _frame(self, kinds: Mapping[str, str]) -> pd.DataFrame:
         if self._dask is not None:

@@ -23,14 +23,14 @@ class Review:
         tolerance: Mapping[str, float] | None = None,
         accepted: Sequence[Accepted] = (),
     ) -> None:
-        self._ignore, self._tolerance, self._accepted = tuple(ignore), dict(tolerance or {}), tuple(accepted)
-        for path in (*self._ignore, *self._tolerance):
+        self.ignore, self.tolerance, self.accepted = tuple(ignore), dict(tolerance or {}), tuple(accepted)
+        for path in (*self.ignore, *self.tolerance):
             pattern_of(path)
         self._verdicts: dict[str, str] = {}
 
     def reduce(self, how: Difference) -> tuple[Difference, list[str]]:
         """The difference without what does not matter, and the patterns that say so."""
-        if how.kind != "changed" or not (self._ignore or self._tolerance):
+        if how.kind != "changed" or not (self.ignore or self.tolerance):
             return how, []
         reasons = [self._reason(change) for change in how.changes]
         changes = tuple(change for change, reason in zip(how.changes, reasons, strict=True) if not reason)
@@ -39,13 +39,13 @@ class Review:
 
     def accepts(self, group: Sequence[str], event: str) -> bool:
         """Whether an event's difference is accepted, by the key of its group and its name."""
-        return any(entry.takes(group, event) for entry in self._accepted)
+        return any(entry.takes(group, event) for entry in self.accepted)
 
     def _reason(self, change: Change) -> str:
         if change.path not in self._verdicts:
-            self._verdicts[change.path] = next((path for path in self._ignore if matches(path, change.path)), "")
+            self._verdicts[change.path] = next((path for path in self.ignore if matches(path, change.path)), "")
         if self._verdicts[change.path] or {json_type(change.before), json_type(change.after)} != {"number"}:
             return self._verdicts[change.path]
         by = abs(change.after - change.before)
         most = max(1, abs(change.before), abs(change.after))
-        return next((p for p, t in self._tolerance.items() if by <= t * most and matches(p, change.path)), "")
+        return next((p for p, t in self.tolerance.items() if by <= t * most and matches(p, change.path)), "")

@@ -1,0 +1,150 @@
+"""What is different, counted and written down: for two pipelines, and for two outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from svctoolkit import personal
+from svctoolkit.json_types import Json
+from svctoolkit.replay.records.record import Record
+from svctoolkit.replay.review.review import Review
+from svctoolkit.replay.tally.differences import Difference, Outcome, general, json_type, short
+from svctoolkit.replay.tally.rows import Columns
+from svctoolkit.replay.tally.tally import Example, Group, Sum
+from svctoolkit.results import ABSENT
+from svctoolkit.results.changes import Change
+from svctoolkit.results.failures import template_of
+from svctoolkit.secrets import Masker
+
+_SHOWN = 30  # changes of one example
+_Key: TypeAlias = tuple[str, str, str, str]  # kind, path, before, after
+_Listed: TypeAlias = list[tuple[str, str, str]]
+
+
+class Facts(NamedTuple):
+    """What rows say of a destination."""
+
+    destination_id: str
+    destination_name: str
+    destination: str
+
+
+class Book(Protocol):
+    """Where it is written: the sum and the rows, how values and texts may be shown, and what nobody minds."""
+
+    sum: Sum
+    rows: Columns
+    review: Review
+
+    def head(self, record: Record) -> dict[str, str]: ...
+    def words(self, text: str, *maskers: Masker) -> str: ...
+    def text(self, value: Json, *maskers: Masker) -> str: ...
+
+
+class Ledger:
+    """Counts, groups and rows of one destination, put into a book.
+
+    `maskers` hide secrets; `personal`: personal data are hidden, too.
+    """
+
+    def __init__(
+        self,
+        book: Book,
+        destination: str,
+        facts: Facts,
+        maskers: Sequence[Masker] = (),
+        *,
+        keeps_rows: bool,
+        personal: bool = False,
+    ) -> None:
+        self._book, self._destination, self._of = book, destination, facts
+        self._maskers, self._keeps_rows, self._personal = maskers, keeps_rows, personal
+
+    def add(self, records: Sequence[Record], outcomes: Iterable[tuple[Outcome, Outcome, Difference]]) -> None:
+        """Events, with what became of each on both sides and how that differs."""
+        for record, (before, after, how) in zip(records, outcomes, strict=True):
+            if before.status == after.status == "off":
+                continue
+            head = self._book.head(record)
+            how, patterns = self._book.review.reduce(how)
+            for path in patterns:
+                self._book.sum.ignore(self._destination, path)
+            changes = [self._hide(change) for change in how.changes]
+            kind = how.kind if how.kind == "same" else self._group(head, before, after, how, changes)
+            self._book.sum.count(self._destination, kind)
+            if self._keeps_rows:
+                self._row(head, before, after, kind, changes)
+
+    def _hide(self, change: Change) -> Change:
+        """A change without secrets and, on request, personal data."""
+        return Change(change.path, self._value(change, change.before), self._value(change, change.after))
+
+    def _value(self, change: Change, value: Any) -> Any:
+        if value is ABSENT:
+            return value
+        for masker in self._maskers:
+            value = masker.mask(value)
+        return personal.replace_at(change.path, value, personal.mask) if self._personal else value
+
+    def _group(
+        self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
+    ) -> str:
+        """Put the event into its groups; its kind, `accepted` where all of them are."""
+        listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
+        if how.kind != "changed":
+            texts = [self._words(before), self._words(after)]
+            old, new = (template_of(t) if side.reason else t for t, side in zip(texts, (before, after), strict=True))
+            return self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed)[0]
+        kinds: dict[_Key, str] = {}
+        for change, clear in zip(how.changes, changes, strict=True):
+            key = _key(change, clear, fixed=change.path in how.fixed)
+            if key not in kinds:
+                kinds[key], group = self._add(head, key, short(clear.before), short(clear.after), listed)
+                if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
+                    group.measure(clear.before, clear.after)
+        return "accepted" if set(kinds.values()) == {"accepted"} else "changed"
+
+    def _words(self, side: Outcome) -> str:
+        if side.status == "failed":
+            return self._book.words(side.reason, *self._maskers)
+        reason = self._book.words(side.reason, *self._maskers) if side.status == "filtered" else ""
+        return f"{side.status}: {reason}" if reason else side.status
+
+    def _add(
+        self, head: dict[str, str], key: _Key, before: str, after: str, listed: _Listed
+    ) -> tuple[str, Group | None]:
+        event = head["event_name"] or head["event_type"]
+        kind, *what = key
+        if self._book.review.accepts((self._destination, *key), event):
+            kind = "accepted"
+        group = self._book.sum.group(self._destination, kind, *what)
+        if group is not None:
+            group.add(event, Example(head["place"], head["event_id"], before, after, listed))
+        return kind, group
+
+    def _row(self, head: dict[str, str], before: Outcome, after: Outcome, kind: str, changes: Sequence[Change]) -> None:
+        columns = self._book.rows
+        for name, value in (head | self._of._asdict()).items():
+            columns[name].append(value)
+        columns["kind"].append(kind)
+        for name, side in (("before", before), ("after", after)):
+            columns[name].append(side.status)
+            error = self._book.words(side.reason, *self._maskers) if side.reason else None
+            columns[f"{name}_error"].append(error)
+        columns["changes"].append(self._book.text([_plain(c) for c in changes]) if changes else None)
+
+
+def _key(change: Change, clear: Change, *, fixed: bool) -> _Key:
+    """The group of a change; `clear` is the change as it may be shown."""
+    types = json_type(change.before), json_type(change.after)
+    if change.path in ("error", "reason", "fate"):
+        types = template_of(str(clear.before)), template_of(str(clear.after))
+    elif fixed:
+        types = f"varying {types[0]}", f"fixed {types[1]}"
+    return ("changed", general(change.path), *types)
+
+
+def _plain(change: Change) -> dict[str, Any]:
+    sides = {"before": change.before, "after": change.after}
+    return {"path": change.path, **{name: value for name, value in sides.items() if value is not ABSENT}}
