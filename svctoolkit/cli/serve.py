@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     knobs.add_argument("--keep", type=_count, metavar="EVENTS", help="how many events are kept")
     knobs.add_argument("--keep-for", type=_seconds, metavar="SECONDS", help="how long events are kept")
     knobs.add_argument("--lenient", action="store_true", help="set a bad event of a batch aside and take the rest")
+    parser.add_argument("--tls-cert", metavar="FILE", help="serve by https with this certificate (PEM)")
+    parser.add_argument("--tls-key", metavar="FILE", help="its key (PEM), where that is not in the same file")
+    parser.add_argument(
+        "--log", choices=("text", "json"), help="write every request, and what happens, to standard error"
+    )
     parser.add_argument("--live", action="store_true", help="send to the real destinations, whatever the file says")
 
 
@@ -110,11 +116,16 @@ def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit import server
-    from svctoolkit.cli import _terminal
+    from svctoolkit.cli import _log, _terminal
     from svctoolkit.runner.over_http import operations as runner_operations
 
     if args.workspace is None and args.live:
         raise UsageError("--live needs --workspace FILE: the demonstration workspace has no real destinations")
+    if args.tls_key and not args.tls_cert:
+        raise UsageError("--tls-key needs --tls-cert FILE: a key alone is of no use")
+    if args.log:
+        _log.start(sys.stderr, args.log)
+    tls = server.Tls(Path(args.tls_cert), Path(args.tls_key) if args.tls_key else None) if args.tls_cert else None
     workspace, token = server.demo() if args.workspace is None else (Path(args.workspace), "")
     server.serve(
         workspace,
@@ -123,6 +134,7 @@ def _run(args: argparse.Namespace) -> int:
         store=args.store,
         adjust=lambda workspace: _adjust(workspace, args),
         additions=[runner_operations],
+        tls=tls,
         announce=lambda plane: _terminal.out(server.banner(plane, token)),
     )
     return Exit.OK
@@ -138,6 +150,8 @@ command = Command(
         The workspace file is read again when it changes; what options say stays. Back-off, width, window, limits and
         what is kept stand in it under `delivery` and `dataPlane`. Events are kept in memory, or in --store FILE.
 
+        A browser shows events as they arrive at the address that is printed, token and all.
+
         Without --workspace it serves a demonstration workspace and prints a token made for this run. Requests to
         destinations are recorded and do not leave this machine, unless the file or --live says so.
     """,
@@ -145,6 +159,7 @@ command = Command(
         "svctoolkit serve",
         "svctoolkit serve --workspace workspace.yaml --port 9000",
         "svctoolkit serve --workspace workspace.yaml --live",
+        "svctoolkit serve --workspace workspace.yaml --tls-cert cert.pem --tls-key key.pem --log json",
         "svctoolkit serve --workspace workspace.yaml --profile production --store events.db",
     ),
     add_arguments=_add_arguments,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from svctoolkit.server.inspect.views import View as View
     from svctoolkit.server.plane import DataPlane as DataPlane
     from svctoolkit.server.serving import Running as Running
+    from svctoolkit.server.serving import Tls as Tls
     from svctoolkit.server.serving import running as running
     from svctoolkit.server.store.retention import Retention as Retention
     from svctoolkit.server.test_api.app import app as app
@@ -45,6 +46,7 @@ _HOME = {
     "Rejected": "inspect.records",
     "Retention": "store.retention",
     "Running": "serving",
+    "Tls": "serving",
     "View": "inspect.views",
     "app": "test_api.app",
     "ask": "test_api.event_tests",

@@ -16,7 +16,9 @@ def banner(plane: DataPlane, token: str = "") -> str:
     only place that shows a token.
     """
     url, workspace = plane.url, plane.workspace
-    lines = [f"The workspace {workspace.name!r} is served at {url}", f"  documentation  {url}/docs"]
+    lines = [f"The workspace {workspace.name!r} is served at {url}"]
+    lines.append(f"  page           {url}/#token={plane.token}")
+    lines.append(f"  documentation  {url}/docs")
     lines.append(f"  events         {url}/v1/batch, with the write key of a source")
     lines.append(f"  inspection     {url}/inspect/counts" + ("" if plane.loopback else ", with the bearer token"))
     lines.append(f"  bearer token   {plane.token}  (also for /admin)")

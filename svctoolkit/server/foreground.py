@@ -10,7 +10,7 @@ from threading import Event, current_thread, main_thread
 from svctoolkit.server.announcement import banner
 from svctoolkit.server.application import Addition
 from svctoolkit.server.plane import DataPlane
-from svctoolkit.server.serving import check_sandbox
+from svctoolkit.server.serving import Tls, check_sandbox
 from svctoolkit.workspace import Workspace
 
 
@@ -23,13 +23,14 @@ def serve(
     timeout: float = 300.0,
     adjust: Callable[[Workspace], object] = lambda _: None,
     additions: Sequence[Addition] = (),
+    tls: Tls | None = None,
     announce: Callable[[DataPlane], object] = lambda plane: print(banner(plane)),
 ) -> None:
     """Serve a data plane, the Test API included, until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
 
     A workspace file is read again when it changes; `adjust` may change what was read. `announce` is called with the
     data plane as soon as connections are taken; port 0 is a free one. `store` is the file that events are kept in, by
-    default they are kept in memory. `additions`: see `DataPlane`.
+    default they are kept in memory. `additions` and `tls`: see `DataPlane`.
     A test of the Test API that has no result after `timeout` seconds is answered 504.
 
     Served on an address that other machines can reach, inspection needs credentials, and live delivery refuses private
@@ -39,7 +40,7 @@ def serve(
     file.
     """
     with DataPlane(
-        workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, additions=additions
+        workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, additions=additions, tls=tls
     ) as plane:
         if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()

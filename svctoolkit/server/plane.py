@@ -30,6 +30,7 @@ from svctoolkit.server.inspect.arrivals import Totals
 from svctoolkit.server.inspect.metrics import Metrics
 from svctoolkit.server.inspect.overview import Reload
 from svctoolkit.server.inspect.views import View
+from svctoolkit.server.serving import Tls
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.retention import Retention
 from svctoolkit.server.web.answer import Answer
@@ -71,7 +72,7 @@ class DataPlane(View):
     time stands still between attempts until `drain`, which tells it by how many seconds `clock` goes on. `adjust` may
     change a workspace before it is used, also each time that the file was read again. With `coverage`, `lines()` tells
     which lines of the users' code have run. `additions` give more operations to serve, such as those of suites
-    (`svctoolkit.runner.over_http`).
+    (`svctoolkit.runner.over_http`). With `tls` it is served by https.
 
     Raises `ConfigError` when the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -96,14 +97,18 @@ class DataPlane(View):
         pass_by: Callable[[float], None] | None = None,
         coverage: bool = False,
         additions: Sequence[Addition] = (),
+        tls: Tls | None = None,
         adjust: Callable[[Workspace], object] = lambda _: None,
     ) -> None:
         file = Path(workspace) if isinstance(workspace, Path | str) else None
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace.load(workspace)
         adjust(self.workspace)
         self.token = secrets.token_urlsafe(24)
+        if tls:
+            tls.check()
+        self._tls = tls
         self._socket = serving.listening_at(host, port) if listen else None
-        self.url = serving.url_of(self._socket) if self._socket else ""
+        self.url = serving.url_of(self._socket, "https" if tls else "http") if self._socket else ""
         self.loopback = self._socket is None or serving.is_loopback(self._socket)
         context = Context(clock=clock, new_id=new_id)
         self._pipeline = Pipeline(
@@ -334,7 +339,7 @@ class DataPlane(View):
         if self._socket is None:
             await self._ended.wait()
             return
-        self._server = serving.uvicorn_server(self.asgi)
+        self._server = serving.uvicorn_server(self.asgi, self._tls)
         if self._ended.is_set():
             return
         await self._server.serve(sockets=[self._socket])

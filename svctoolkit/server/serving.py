@@ -6,7 +6,10 @@ import errno
 import ipaddress
 import os
 import socket
+import ssl
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -101,12 +104,35 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def url_of(bound: socket.socket) -> str:
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """The files (PEM) of a certificate, with those that it stands on, and of its key; that may be in the same file."""
+
+    certificate: Path
+    key: Path | None = None
+
+    def check(self) -> None:
+        """Raises `ConfigError` where they cannot be used."""
+        try:
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+                self.certificate, self.key, _no_password
+            )
+        except (OSError, ValueError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            files = " and ".join(str(file) for file in (self.certificate, self.key) if file)
+            raise ConfigError(f"cannot serve with the certificate of {files}: {reason}") from error
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password, and nobody could be asked for it: take one without")
+
+
+def url_of(bound: socket.socket, scheme: str = "http") -> str:
     host, port = bound.getsockname()[:2]
     address = ipaddress.ip_address(host)
     if address.is_unspecified:  # every address of this machine; a client needs one
-        return f"http://localhost:{port}"
-    return f"http://[{host}]:{port}" if address.version == 6 else f"http://{host}:{port}"
+        return f"{scheme}://localhost:{port}"
+    return f"{scheme}://[{host}]:{port}" if address.version == 6 else f"{scheme}://{host}:{port}"
 
 
 def is_loopback(bound: socket.socket) -> bool:
@@ -132,7 +158,7 @@ def _server(pipeline: Pipeline, timeout: float) -> uvicorn.Server:
     return uvicorn_server(app(pipeline.workspace, pipeline=pipeline, timeout=timeout))
 
 
-def uvicorn_server(made: ASGIApp) -> uvicorn.Server:
+def uvicorn_server(made: ASGIApp, tls: Tls | None = None) -> uvicorn.Server:
     """A server for an application, with the settings that every server here has."""
     import uvicorn  # 0.1 s, and an application in process does without
 
@@ -148,5 +174,7 @@ def uvicorn_server(made: ASGIApp) -> uvicorn.Server:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_GRACE,
+        ssl_certfile=tls.certificate if tls else None,
+        ssl_keyfile=tls.key if tls else None,
     )
     return uvicorn.Server(config)
