@@ -26,6 +26,7 @@ _NODE = (
     "@segment/analytics-next",
     "playwright-core",
     "axe-core",
+    "@playwright/test",
 )
 
 
