@@ -31,6 +31,7 @@ from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import Columns as RowColumns
 from svctoolkit.replay.tally.rows import check_parquet, load_parquet
+from svctoolkit.replay.tally.spill import Rows
 from svctoolkit.warehouse import Diff, diff
 from svctoolkit.workspace import Workspace
 
@@ -78,8 +79,10 @@ def _compare_outputs(before: Any, after: Any, options: Options) -> Comparison:
     for name in set(options) - {"ignore", "tolerance", "accept"}:
         raise ConfigError(f"{name} is for events that run: with two outputs, there are ignore, tolerance and accept")
     started = time.perf_counter()
-    tally, rows = compare_outputs(_columns(before), _columns(after), _review(complete(options)))
-    return Comparison(tally, True, time.perf_counter() - started, 1.0, None, [rows])
+    tally, columns = compare_outputs(_columns(before), _columns(after), _review(complete(options)))
+    rows = Rows()
+    rows.add(columns)
+    return Comparison(tally, True, time.perf_counter() - started, 1.0, None, rows)
 
 
 def _columns(output: Any) -> Iterable[RowColumns]:

@@ -30,7 +30,8 @@ class Options(TypedDict, total=False):
     - `batch`: how many events the user's code gets in one call. Its module keeps its state within a call
     - `sample`: the share of events to run, with the first of each shape in each chunk on top
     - `mask_personal`: hides names, addresses, e-mail addresses and the like in everything that comes out
-    - `rows`: false keeps the numbers only
+    - `rows`: false keeps the numbers only. Some ten thousand rows are in memory, the others in a temporary folder until
+      the result is gone
     - `out`: a folder for the rows as Parquet, instead of memory. With `resume` a replay in it goes on where it ended
     - `ignore`: paths of payloads that are not compared: `body.JSON.context.library`, `**.timestamp` (`*` is one step);
       `tolerance`: path -> how much a number may be another, beside the larger of both (or 1). `accept`: a file with

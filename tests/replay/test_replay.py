@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import Progress, replay
+from svctoolkit.replay.tally.spill import Rows
 from svctoolkit.results import frame
 from tests.replay.shops import killing_once, ndjson, order, orders, revenue_as_text, shop
 
@@ -271,3 +274,20 @@ def test_wrong_options_are_told(options: dict[str, Any], said: str) -> None:
     """What cannot be done is an error before the first event."""
     with pytest.raises(ConfigError, match=said):
         replay(orders(1), shop(), **options)
+
+
+def test_rows_are_bounded_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without a folder of its own a long run has few rows in memory; the frame is the same, and no file stays."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    events = orders(4500)  # three chunks
+    whole = replay(events, shop(), out=tmp_path / "out").frame()
+    monkeypatch.setattr(Rows.__init__, "__defaults__", (5000,))
+    result = replay(events, shop())
+    folders = [*tmp_path.glob("svctoolkit-rows-*")]
+
+    assert result._rows.in_memory == 5000
+    assert [len([*folder.iterdir()]) for folder in folders] == [1]
+    pd.testing.assert_frame_equal(result.frame(), whole)
+    del result
+    gc.collect()
+    assert not folders[0].exists()

@@ -20,7 +20,7 @@ from svctoolkit.replay.engine.sides import serialize
 from svctoolkit.replay.inputs import Input
 from svctoolkit.replay.records.record import Chunk, Reject
 from svctoolkit.replay.tally.folder import Folder
-from svctoolkit.replay.tally.rows import Columns
+from svctoolkit.replay.tally.spill import Rows
 from svctoolkit.replay.tally.tally import Sum, Tally
 
 _RESTARTS = 3  # of a pool whose workers were killed
@@ -31,7 +31,7 @@ class Run:
     """What came of a job. `complete` is false when it was interrupted."""
 
     tally: Tally
-    rows: list[Columns] = field(default_factory=list)
+    rows: Rows = field(default_factory=Rows)
     complete: bool = True
 
 
@@ -79,7 +79,7 @@ class _Keeper:
         self._waiting: dict[int, tuple[Tally, Any]] = {}
         self._next = 0
         self._rejects: list[Reject] = []
-        self.rows: list[Columns] = []
+        self.rows = Rows()
 
     def add(self, tally: Tally, rows: Any, position: int) -> None:
         if self._folder is not None:
@@ -105,7 +105,7 @@ class _Keeper:
     def _put(self, tally: Tally, rows: Any) -> None:
         self._sum.add(tally)
         if rows is not None:
-            self.rows.append(rows)
+            self.rows.add(rows)
 
     def finish(self) -> Tally:
         """The sum of what there is; an interrupted run may have gaps."""

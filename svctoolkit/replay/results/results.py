@@ -16,6 +16,7 @@ from svctoolkit.replay.review.terms import Breach, Conditions
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
+from svctoolkit.replay.tally.spill import Rows
 from svctoolkit.replay.tally.tally import Tally, plain
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class _Result:
     elapsed: float
     sample: float
     out: Path | None
-    _rows: list[Columns] = field(default_factory=list)
+    _rows: Rows = field(default_factory=Rows)
     _folder: Folder | None = None
     _dask: Any = None
     _warehouses: Any = None

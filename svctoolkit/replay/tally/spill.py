@@ -1,0 +1,67 @@
+"""Rows of a run that nobody has given a folder: a bounded number in memory, the rest in a temporary folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+from weakref import finalize
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, check_parquet, load_parquet, parquet
+
+#: Rows that stay in memory; they have some kilobytes each.
+MOST_ROWS = 50_000
+
+
+class Rows:
+    """Blocks of rows, in the order in which they were added. The folder goes with this object.
+
+    Without pyarrow, or where the disk takes no more, they stay in memory.
+    """
+
+    def __init__(self, most: int = MOST_ROWS) -> None:
+        self._most, self._count = most, 0
+        self._blocks: list[Columns | Path] = []
+        self._folder: Path | None = None
+        self._spills = True
+
+    def add(self, columns: Columns) -> None:
+        """Add a block."""
+        size = len(columns["place"])
+        if self._spills and self._count + size > self._most:
+            file = self._write(columns)
+            if file is not None:
+                self._blocks.append(file)
+                return
+        self._count += size
+        self._blocks.append(columns)
+
+    def __bool__(self) -> bool:
+        return bool(self._blocks)
+
+    def __iter__(self) -> Iterator[Columns]:
+        for block in self._blocks:
+            if isinstance(block, Path):
+                yield from load_parquet([block])
+            else:
+                yield block
+
+    @property
+    def in_memory(self) -> int:
+        """How many rows are."""
+        return self._count
+
+    def _write(self, columns: Columns) -> Path | None:
+        try:
+            check_parquet()
+            if self._folder is None:
+                self._folder = Path(mkdtemp(prefix="svctoolkit-rows-"))
+                finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            file = self._folder / f"part-{len(self._blocks):06d}.parquet"
+            file.write_bytes(parquet(columns, COMPARISON if "kind" in columns else REPLAY))
+        except (ConfigError, OSError):
+            self._spills = False
+            return None
+        return file
