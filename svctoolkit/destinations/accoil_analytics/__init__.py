@@ -24,6 +24,7 @@ destination = DestinationType(
     AccoilAnalyticsSettings,
     docs="https://developers.accoil.com/accoil-api/api-reference/",
     quirks=[
+        "A key that begins with stg_ is one of Accoil's staging server.",
         "Properties of track, page and screen events are not sent.",
         "The traits of the context are sent where an identify event has none of its own.",
     ],
@@ -71,12 +72,12 @@ def _traits(traits: Any) -> dict[str, Any]:
 
 
 def _send(event: Event, settings: AccoilAnalyticsSettings, who: Table, more: Mapping[str, Any]) -> Payload:
-    identity = who(event)
+    identity, key = who(event), settings.api_key.reveal()
     for field, value in identity.items():
         if value == "":
             raise MappingError(f"{field}: Accoil needs one, and the event has an empty one", field=field)
     return Payload(
-        endpoint="https://in.accoil.com/segment",
-        headers={"Authorization": basic_auth(settings.api_key.reveal()), "Content-Type": "application/json"},
+        endpoint=f"https://{'instaging' if key.startswith('stg_') else 'in'}.accoil.com/segment",
+        headers={"Authorization": basic_auth(key), "Content-Type": "application/json"},
         json={"type": event.type, **identity, **more},
     )

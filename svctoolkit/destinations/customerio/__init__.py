@@ -127,10 +127,11 @@ def send_person(event: Event, settings: CustomerioSettings) -> Payload:
             "needs a value at userId or traits.email: who is the person?", field="userId or traits.email"
         )
     attributes = unfold_address(event.traits)
+    if event.raw.get("traits"):  # the ID of a row joins the event's own traits alone
+        attributes |= warehouse_id(event)
     for name in _NOT_ATTRIBUTES:
         attributes.pop(name, None)
     attributes |= {
-        **(warehouse_id(event) if event.raw.get("traits") else {}),  # it joins the event's own traits alone
         **as_object(event.raw.get("user_properties")),
         **_seconds("created_at", value_of(event, CREATED)),
         **_seconds("_timestamp", value_of(event, TIME)),

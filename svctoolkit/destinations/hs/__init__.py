@@ -2,9 +2,10 @@
 
 identify creates or updates a contact. HubSpot says by look-ups which properties it has, whether `lookupField` is unique
 (the contact is then upserted by it), and else which contact has its value. Events of a reverse ETL
-(`context.mappedToDestination`) create or update an object of the kind that their external ID names. track sends the
-event that the configuration maps the name to. `apiVersion` chooses the API; legacy configurations send all contacts
-with an e-mail address to its batch, and all events to the tracking pixel.
+(`context.mappedToDestination`) create or update an object of the kind that their external ID names; the service's
+router, which maps several of them at a time, upserts those whose property is unique. track sends the event that the
+configuration maps the name to. `apiVersion` chooses the API; legacy configurations send all contacts with an e-mail
+address to its batch, and all events to the tracking pixel.
 https://developers.hubspot.com/docs/api-reference/crm-contacts-v3/guide
 
 Decisions. An identifier that is no text is refused. Associations between objects (`doAssociation`) were never observed,
@@ -34,7 +35,7 @@ from svctoolkit.destinations.hs._contacts import (
 from svctoolkit.destinations.hs._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, event_name, objects
+from svctoolkit.mapping import as_object, event_name, objects, text
 from svctoolkit.secrets import Secret
 
 _API = "https://api.hubapi.com"
@@ -149,8 +150,7 @@ def _contact(event: Event, properties: Mapping[str, Any], account: _Account) -> 
     if field == "email" or not value:
         field, value = "email", email_of(event)
     if field == account.settings.lookup_field and account.is_unique(field):
-        upserted = {"id": value, "idProperty": field, "properties": properties, "objectWriteTraceId": "1"}
-        return account.batch("contacts", "upsert", upserted)
+        return account.upsert("contacts", field, value, properties)
     found = next((entry.get("id") for entry in account.search("contacts", field, value)), None)
     if found is None:
         return account.batch("contacts", "create", {"properties": properties})
@@ -161,8 +161,8 @@ def _mapped_object(event: Event, account: _Account) -> Payload:
     """The object with the identifier of a reverse ETL, with its traits as they are; days are midnights in UTC."""
     kind, field, value = _mapped_id(event)
     properties = midnights(as_object(event.raw.get("traits")), account.property_types())
-    if not account.is_legacy:
-        account.is_unique(field, kind)
+    if not account.is_legacy and account.is_unique(field, kind) and account.in_batch and value is not None:
+        return account.upsert(kind, field, value, properties)
     objects = account.search(kind, field, value)
     found = next((entry.get("id") for entry in objects if _is_it(entry, field, value)), None)
     if value is not None and (found is None or account.is_legacy):
@@ -194,7 +194,7 @@ class _Account:
 
     def __init__(self, settings: HubSpotSettings, context: Context) -> None:
         self.settings, self._context = settings, context
-        self.is_legacy = settings.api_version == "legacyApi"
+        self.is_legacy, self.in_batch = settings.api_version == "legacyApi", context.in_batch
         self.headers = {"Content-Type": "application/json"}
         self._key = ""
         if settings.authorization_type == "newPrivateAppApi":
@@ -236,6 +236,11 @@ class _Account:
         }
         answer = as_object(self.ask("POST", f"/crm/v3/objects/{kind}/search", body))
         return [as_object(entry) for entry in answer.get("results") or ()]
+
+    def upsert(self, kind: str, field: str, value: Any, properties: Mapping[str, Any]) -> Payload:
+        """The object that has the value of a unique property, created or updated."""
+        entry = {"id": text(value), "idProperty": field, "properties": properties, "objectWriteTraceId": "1"}
+        return self.batch(kind, "upsert", entry)
 
     def batch(self, kind: str, action: str, entry: Mapping[str, Any]) -> Payload:
         return self.send(f"/crm/v3/objects/{kind}/batch/{action}", json={"inputs": [entry]})

@@ -9,7 +9,18 @@ from typing import Any
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import FIRST_NAME, LAST_NAME, Table, as_object, first, json_text, moment, text, trait
+from svctoolkit.mapping import (
+    FIRST_NAME,
+    LAST_NAME,
+    Table,
+    as_object,
+    first,
+    json_text,
+    moment,
+    number_or_nothing,
+    text,
+    trait,
+)
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 
@@ -73,8 +84,15 @@ def known(event: Event, contact: dict[str, Json], types: Mapping[str, str]) -> d
     for name, value in traits_of(event).items():
         key = "_".join(name.lower().replace(".", "_").split())
         if key in types and not contact.get(name):
+            if types[key] == "number" and isinstance(value, str) and not _is_number(value):
+                raise MappingError(f"traits.{name}: HubSpot has a number there, got {value!r}", field=f"traits.{name}")
             contact[key] = _typed(value, types[key])
     return contact
+
+
+def _is_number(value: str) -> bool:
+    """Whether a text is a number, or empty."""
+    return not value or number_or_nothing.of(value) != ""
 
 
 def midnights(traits: Mapping[str, Json], types: Mapping[str, str]) -> dict[str, Json]:

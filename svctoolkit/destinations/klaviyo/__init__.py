@@ -44,6 +44,7 @@ from svctoolkit.mapping import (
     required,
     trait,
     value_of,
+    warehouse_row,
 )
 from svctoolkit.secrets import Secret
 
@@ -198,6 +199,8 @@ def _profile(event: Event, settings: KlaviyoSettings) -> tuple[dict[str, Any], d
     """The attributes of the profile, and the changes of single properties that the event's options ask for."""
     require_contact(event, settings)
     attributes, custom = PROFILE(event), custom_traits(event, _IN_PROFILE)
+    if row := warehouse_row(event).id:  # it stands in for the user ID
+        attributes["external_id"] = row
     phone = attributes.get("phone_number")
     if phone is not None and not _E164.fullmatch(re.sub(r"[\s()-]", "", str(phone))):
         raise MappingError(
