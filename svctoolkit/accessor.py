@@ -15,7 +15,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from datetime import date
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -24,6 +25,9 @@ from svctoolkit.pipeline import Stages
 from svctoolkit.replay import replay
 from svctoolkit.results import flatten
 from svctoolkit.workspace import Workspace
+
+if TYPE_CHECKING:
+    from svctoolkit.profile import Profile
 
 __all__ = ["FrameAccessor"]
 
@@ -70,6 +74,21 @@ class FrameAccessor:
         table = result.frame()
         outputs = [None if pd.isna(text) else json.loads(text) for text in table.pop("output")]
         return pd.concat([table, flatten(outputs, "output", empty=False)], axis="columns")
+
+    def profile(
+        self,
+        *,
+        workspace: Workspace | None = None,
+        since: str | date | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Profile:
+        """What the rows look like as events: fields by name of event, missing shares, mixed and new types, volumes.
+
+        With a workspace also what its destinations refuse, filter and lose of them: see `svctoolkit.profile`.
+        """
+        from svctoolkit.profile import profile
+
+        return profile(self._frame, workspace, since=since, columns=columns)
 
     def flatten(self) -> pd.DataFrame:
         """Every column of JSON objects as one column per leaf, with dotted names; the others as they are."""

@@ -35,6 +35,7 @@ from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import ToolkitError
 from svctoolkit.events import track
 from svctoolkit.pipeline import Stages
+from svctoolkit.profile import profile
 from svctoolkit.replay import compare, replay
 from svctoolkit.sdk import LogLevel, ServiceClient
 from svctoolkit.secrets import Secret
@@ -106,6 +107,7 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
         s.pipeline.test_destination(key, TELLTALE, stages=_ALL).failures() for key in ("hook", "am", "slack", "path")
     ],
     "Groups": lambda s: replay([*EVENTS, TELLTALE], s.workspace).groups,
+    "Profile": lambda s: profile([*EVENTS, TELLTALE], s.workspace),
     "SharedDeliveries": lambda s: [s.pipeline.deliveries(key, EVENTS) for key in ("hook", "am", "slack", "path")],
     "SourceResult": lambda s: s.pipeline.test_source("web", EVENTS[0], stages=_ALL),
     "Output": lambda s: [s.workspace.transformation("code").run(event) for event in EVENTS[1:]],

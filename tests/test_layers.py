@@ -48,8 +48,9 @@ MAY_IMPORT = {
         "errors secrets url_secrets personal display registry events yamlfile plans destinations transformations "
         "delivery workspace results warehouse pipeline server"
     ),
+    "profile": "errors display events destinations pipeline workspace replay results",
     "project": "errors events yamlfile plans destinations workspace pipeline runner",
-    "accessor": "warehouse pipeline replay results workspace",
+    "accessor": "warehouse pipeline replay results workspace profile",
     "widgets": (
         "errors secrets url_secrets display registry events sdk yamlfile plans destinations transformations delivery "
         "workspace results warehouse pipeline server runner replay"
@@ -60,7 +61,7 @@ MAY_IMPORT = {
     ),
     "cli": (
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations transformations delivery "
-        "workspace results pipeline client server runner project replay"
+        "workspace results pipeline client server runner project replay profile"
     ),
     "pytest_plugin": "errors sdk plans destinations transformations delivery workspace warehouse server runner",
     "__main__": "cli",

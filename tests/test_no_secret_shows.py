@@ -205,6 +205,10 @@ RUNS: dict[str, list[list[str]]] = {
         ["replay", "events.ndjson", "--workspace", "other.yaml", "--out", "out2"],
         ["replay", "--outputs", "out", "out2", "--html", "outputs.html"],
     ],
+    "profile": [
+        ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--since", "2026-01-01", "--html", "p.html"],
+        ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--json"],
+    ],
     "plan": [
         ["plan", "infer", "events.ndjson", "-o", "inferred"],
         ["plan", "check", "events.ndjson", "--plan", "inferred"],

@@ -1,0 +1,157 @@
+"""How a profile shows itself: as text, and as HTML without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.profile.model import Profile
+from svctoolkit.profile.needs import Need
+from svctoolkit.profile.shapes import Field, Shape
+
+_MOST_FIELDS = 20  # of a name, in a text
+_MOST_NEEDS = 20
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+"""
+_KINDS: dict[str, display.Kind] = {"refuses": "error", "drops": "warning", "filters": "info", "loses": "plain"}
+
+
+def text(profile: Profile) -> str:
+    """The numbers, what destinations refuse, and the fields of each name with what is odd about them."""
+    return "\n".join(_lines(profile))
+
+
+def _lines(profile: Profile) -> Iterator[str]:
+    yield head(profile)
+    reasons = [need for need in profile.needs if need.what != "loses"]
+    yield from (f"  {need}" for need in reasons[:_MOST_NEEDS])
+    if len(reasons) > _MOST_NEEDS:
+        yield f"  and {len(reasons) - _MOST_NEEDS:,} more"
+    for shape in profile.shapes:
+        yield f"  {shape.title}  {shape.count:,}"
+        fields = sorted(shape.fields.items(), key=lambda item: (-_oddness(profile, shape, item[1]), item[0]))
+        fields = fields[:_MOST_FIELDS]
+        width = max((len(path) for path, _ in fields), default=0)
+        for path, field in fields:
+            yield f"    {path:<{width}}  {', '.join(_remarks(profile, shape, field))}"
+        if len(shape.fields) > _MOST_FIELDS:
+            yield f"    and {len(shape.fields) - _MOST_FIELDS:,} more fields"
+        yield from (f"    {line}" for line in _losses(profile, shape))
+    for reject in profile.rejects[:5]:
+        yield f"  {reject.place}: {reject.reason}"
+
+
+def head(profile: Profile) -> str:
+    """`9,027 events, 14 names, 3 rejected`."""
+    rejected = f", {profile.rejected:,} rejected" if profile.rejected else ""
+    return f"{display.quantity(profile.events, 'event')}, {display.quantity(len(profile.shapes), 'name')}{rejected}"
+
+
+def _oddness(profile: Profile, shape: Shape, field: Field) -> int:
+    """What is worth reading first: mixed types, new ones, fields that are not always there."""
+    new = bool(profile.since and field.new_types(profile.since))
+    return 4 * field.mixed + 2 * new + (field.present < shape.count)
+
+
+def _remarks(profile: Profile, shape: Shape, field: Field) -> Iterator[str]:
+    yield _types(field)
+    if field.present < shape.count:
+        yield f"missing in {_share(1 - field.present / shape.count)}"
+    if field.mixed:
+        yield "mixed types"
+    new = field.new_types(profile.since) if profile.since else []
+    if new:
+        yield f"new: {', '.join(new)}"
+
+
+def _types(field: Field) -> str:
+    kinds = field.types.most_common()
+    return " or ".join(kind if len(kinds) == 1 else f"{kind} ({count:,})" for kind, count in kinds)
+
+
+def _share(share: float) -> str:
+    return f"{share:.1%}" if 0.001 <= share <= 0.999 else "under 0.1%" if share < 0.5 else "over 99.9%"
+
+
+def _losses(profile: Profile, shape: Shape) -> Iterator[str]:
+    """One line for each destination that loses fields."""
+    lost: dict[str, list[str]] = {}
+    for need in profile.needs:
+        if need.what == "loses" and need.event == shape.title:
+            lost.setdefault(f"{need.destination} ({need.type})", []).append(need.field)
+    for destination, fields in lost.items():
+        more = f" and {len(fields) - 8} more" if len(fields) > 8 else ""
+        yield f"{destination} loses {', '.join(fields[:8])}{more}"
+
+
+def page(profile: Profile) -> Html:
+    """What a notebook shows, and keeps when it is saved."""
+    return display.page(display.section(head(profile)), *_blocks(profile))
+
+
+def whole_page(profile: Profile) -> str:
+    """A whole page."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>Profile</title>'
+        f"<style>{_STYLE}</style></head>\n<body><h1>Profile</h1><p>{escape(head(profile))}</p>\n"
+        f"{display.page(*_blocks(profile))}</body></html>\n"
+    )
+
+
+def _blocks(profile: Profile) -> Iterator[Html]:
+    reasons = [need for need in profile.needs if need.what != "loses"]
+    if reasons:
+        head = ["destination", "", "event", "events", "field", "why"]
+        yield display.table(head, map(_need, reasons), caption="what destinations do not take")
+    names = [[s.type, s.name, s.count, _bars(s), _odd(s)] for s in profile.shapes]
+    yield display.table(["type", "name", "events", "by day", "fields of mixed types"], names, caption="volumes")
+    for number, shape in enumerate(profile.shapes):
+        columns = ["field", "types", "missing", "", *(["new"] if profile.since else [])]
+        ordered = sorted(shape.fields.items(), key=lambda item: (-_oddness(profile, shape, item[1]), item[0]))
+        rows = [_field(profile, shape, path, field) for path, field in ordered]
+        losses = [display.message(line, "plain") for line in _losses(profile, shape)]
+        title = f"{shape.title}: {display.quantity(len(shape.fields), 'field')}"
+        yield display.more(title, display.table(columns, rows), *losses, is_open=not number)
+    for reject in profile.rejects[:5]:
+        yield display.message(f"{reject.place}: {reject.reason}", "warning")
+
+
+def _need(need: Need) -> list[object]:
+    destination = f"{need.destination} ({need.type})"
+    return [destination, display.pill(need.what, _KINDS[need.what]), need.event, need.events, need.field, need.reason]
+
+
+def _odd(shape: Shape) -> str:
+    return ", ".join(path for path, field in sorted(shape.fields.items()) if field.mixed)
+
+
+def _field(profile: Profile, shape: Shape, path: str, field: Field) -> list[object]:
+    missing = 1 - field.present / shape.count
+    mark = display.pill("mixed", "warning") if field.mixed else ""
+    row: list[object] = [path, _types(field), _share(missing) if missing else "", mark]
+    if profile.since:
+        new = field.new_types(profile.since)
+        row.append(display.pill(", ".join(new), "info") if new else "")
+    return row
+
+
+def _bars(shape: Shape) -> Html:
+    """A bar for each day, from the first to the last."""
+    if not shape.days:
+        return Html("")
+    first, last = min(shape.days), max(shape.days)
+    span = (last - first).days + 1
+    most, width = max(shape.days.values()), max(2.0, min(8.0, 160 / span))
+    bars = "".join(
+        f'<rect x="{(day - first).days * width:.1f}" y="{20 - 20 * count / most:.1f}" width="{width * 0.8:.1f}" '
+        f'height="{20 * count / most:.1f}" fill="currentColor"/>'
+        for day, count in sorted(shape.days.items())
+    )
+    label = f"{first} to {last}, at most {most:,} a day"
+    size = f'width="{span * width:.0f}" height="20"'
+    return Html(f'<svg role="img" aria-label="{label}" {size}><title>{label}</title>{bars}</svg>')

@@ -1,0 +1,39 @@
+"""A profile as a plot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svctoolkit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from svctoolkit.profile.model import Profile
+
+_MOST = 60  # fields
+
+
+def plot(profile: Profile, ax: Axes | None) -> Axes:
+    """A grid of missing shares: fields that are not always there, those that lack most first."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ConfigError("the plot needs matplotlib. Install it with `pip install 'svctoolkit[notebooks]'`.") from None
+    shapes = list(profile.shapes)
+    lacking: dict[str, float] = {}
+    for shape in shapes:
+        for path, field in shape.fields.items():
+            lacking[path] = max(lacking.get(path, 0.0), 1 - field.present / shape.count)
+    paths = [path for path, share in sorted(lacking.items(), key=lambda item: -item[1]) if share][:_MOST]
+    shares = [
+        [1 - shape.fields[path].present / shape.count if path in shape.fields else float("nan") for shape in shapes]
+        for path in paths
+    ]
+    if ax is None:
+        _, ax = plt.subplots(figsize=(4 + 0.6 * len(shapes), 2.5 + 0.24 * len(paths)), layout="constrained")
+    image = ax.imshow(shares or [[0.0] * len(shapes)], vmin=0, vmax=1, cmap="viridis", aspect="auto")
+    ax.set_xticks(range(len(shapes)), [shape.title for shape in shapes], rotation=45, ha="right")
+    ax.set_yticks(range(len(paths)), paths)
+    ax.figure.colorbar(image, ax=ax, label="share of events without the field")
+    return ax

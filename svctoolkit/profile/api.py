@@ -1,0 +1,96 @@
+"""`profile`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
+from svctoolkit.profile.model import Profile
+from svctoolkit.profile.needs import losses, refusals
+from svctoolkit.profile.shapes import Shape, shape_key
+from svctoolkit.replay import replay
+from svctoolkit.replay.inputs import Events, input_of, records
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.record import Chunk, Reject
+from svctoolkit.workspace import Workspace
+
+_REJECTS = 1_000
+_SAMPLES = 3  # events of a name, of different shapes, whose lineage is measured
+_MOST_NAMES = 2_000  # names that are values would fill the memory; the rest is counted as one
+
+
+def profile(
+    events: Events,
+    workspace: Workspace | None = None,
+    *,
+    since: str | date | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Profile:
+    """What events look like: fields by name of event, how often each is missing, types and mixes, volumes.
+
+    `events` and `columns` are as in `svctoolkit.replay`. With `since` (a date, ISO 8601) the types are marked that a
+    field has only since then. With a workspace its destinations are asked what they refuse, filter, drop and lose of
+    these events; nothing is sent. Events that come one by one are then kept in memory, to be read twice.
+
+    Raises `ConfigError`.
+    """
+    begin = _moment(since)
+    if workspace is not None and isinstance(events, Iterator):
+        events = list(events)
+    shapes: dict[tuple[str, str], Shape] = {}
+    rejects: list[Reject] = []
+    samples: dict[tuple[str, str], dict[frozenset[str], Mapping[str, Json]]] = {}
+    rejected = 0
+    for record in _records(events, Columns(columns)):
+        if isinstance(record, Reject):
+            rejected += 1
+            rejects += [record] if len(rejects) < _REJECTS else []
+            continue
+        place, event = record
+        key = shape_key(event)
+        if key not in shapes and len(shapes) >= _MOST_NAMES:
+            key = (key[0], "…")
+        shape = shapes.setdefault(key, Shape(*key))
+        shape.add(event, place)
+        kept = samples.setdefault(key, {})
+        if len(kept) < _SAMPLES:
+            kept.setdefault(frozenset(_members(event)), event)
+    for shape in shapes.values():
+        shape.finish(workspace.masker.text if workspace is not None else str)
+    ordered = sorted(shapes.values(), key=lambda shape: -shape.count)
+    if workspace is None:
+        return Profile(ordered, (), rejects, rejected, begin)
+    present = {(shape.title, path): field.present for shape in ordered for path, field in shape.fields.items()}
+    by_title = {shape.title: list(samples[key].values()) for key, shape in shapes.items()}
+    needs = [
+        *refusals(replay(events, workspace, rows=False, columns=columns), workspace),
+        *losses(workspace, by_title, present),
+    ]
+    return Profile(ordered, needs, rejects, rejected, begin)
+
+
+def _records(events: Events, columns: Columns) -> Iterator[tuple[str, Mapping[str, Json]] | Reject]:
+    for chunk in input_of(events).chunks():
+        for record in records(chunk, columns) if isinstance(chunk, Chunk) else [chunk]:
+            yield record if isinstance(record, Reject) else (record.place, record.event)
+
+
+def _members(event: Mapping[str, Json]) -> Iterator[str]:
+    """The names that tell shapes apart, to the second level."""
+    for key, value in event.items():
+        yield key
+        if isinstance(value, Mapping):
+            yield from (f"{key}.{inner}" for inner in value)
+
+
+def _moment(since: str | date | None) -> datetime | None:
+    if since is None:
+        return None
+    try:
+        text = since if isinstance(since, str) else since.isoformat()
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"since is a date such as 2026-01-31, not {since!r}") from None
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

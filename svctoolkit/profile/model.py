@@ -1,0 +1,134 @@
+"""A profile: what there is to say about many events, as frames, as a plot, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.json_types import Json
+from svctoolkit.profile.needs import Need
+from svctoolkit.profile.shapes import Shape
+from svctoolkit.replay.records.record import Reject
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_FRAME = {
+    "event_type": "string", "event_name": "string", "field": "string", "events": "int64", "present": "int64",
+    "missing": "float64", "types": "string", "mixed": "bool", "new_types": "string",
+    "first_seen": "datetime64[us, UTC]", "place": "string",
+}  # fmt: skip
+_NEEDS = ("destination", "type", "event", "what", "field", "reason", "rule", "events")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Profile:
+    """The shapes of events by type and name, the most frequent first, and what a workspace's destinations need.
+
+    `rejects` are records that are no events (the first thousand; `rejected` counts all). `since` bounds what is new.
+    """
+
+    shapes: Sequence[Shape]
+    needs: Sequence[Need] = ()
+    rejects: Sequence[Reject] = ()
+    rejected: int = 0
+    since: datetime | None = None
+
+    @property
+    def events(self) -> int:
+        return sum(shape.count for shape in self.shapes)
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each field of the events of each name.
+
+        Columns: `event_type`, `event_name`, `field` (dotted, `*` for items of lists), `events` (how many have the
+        name), `present`, `missing` (share of events), `types` (`text 98, number 2`), `mixed`, `new_types` (first seen
+        since the date), `first_seen`, `place` (where one stands).
+        """
+        import pandas as pd
+
+        rows = [
+            [
+                *(shape.type, shape.name, path, shape.count, field.present, 1 - field.present / shape.count),
+                *(", ".join(f"{kind} {count}" for kind, count in field.types.most_common()), field.mixed),
+                *(
+                    ", ".join(field.new_types(self.since)) if self.since else "",
+                    min(field.first.values(), default=None),
+                ),
+                field.place,
+            ]
+            for shape in self.shapes
+            for path, field in sorted(shape.fields.items())
+        ]
+        return pd.DataFrame(rows, columns=list(_FRAME)).astype(_FRAME)
+
+    def volumes(self) -> pd.DataFrame:
+        """How many events of each name there were on each day (UTC): `event_type`, `event_name`, `day`, `events`."""
+        import pandas as pd
+
+        rows = [(s.type, s.name, day, count) for s in self.shapes for day, count in sorted(s.days.items())]
+        table = pd.DataFrame(rows, columns=["event_type", "event_name", "day", "events"])
+        return table.astype(
+            {"event_type": "string", "event_name": "string", "day": "datetime64[us]", "events": "int64"}
+        )
+
+    def needs_frame(self) -> pd.DataFrame:
+        """What destinations refuse, filter, drop and lose: one row for each `Need`."""
+        import pandas as pd
+
+        rows = [[getattr(need, name) for name in _NEEDS] for need in self.needs]
+        table = pd.DataFrame(rows, columns=list(_NEEDS))
+        return table.astype({n: "int64" if n == "events" else "category" if n == "what" else "string" for n in _NEEDS})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The share of events that lack a field: fields down, names across. Needs matplotlib."""
+        from svctoolkit.profile._plot import plot
+
+        return plot(self, ax)
+
+    def to_dict(self) -> dict[str, Json]:
+        """All of it as JSON."""
+        return {
+            "events": self.events,
+            "rejected": self.rejected,
+            "names": [
+                {
+                    "type": shape.type,
+                    "name": shape.name,
+                    "events": shape.count,
+                    "days": {str(day): count for day, count in sorted(shape.days.items())},
+                    "fields": {
+                        path: {"present": field.present, "types": dict(field.types), "mixed": field.mixed}
+                        | ({"new": field.new_types(self.since)} if self.since else {})
+                        for path, field in sorted(shape.fields.items())
+                    },
+                }
+                for shape in self.shapes
+            ],
+            "needs": [{name: getattr(need, name) for name in _NEEDS} for need in self.needs],
+        }
+
+    def to_html(self, path: Path | str | None = None) -> str:
+        """A page that needs nothing else; written to `path`, if it is given. Raises `ConfigError`."""
+        from svctoolkit.profile._display import whole_page
+        from svctoolkit.replay.results._display import write_page
+
+        text = whole_page(self)
+        if path is not None:
+            write_page(Path(path), text)
+        return text
+
+    def __repr__(self) -> str:
+        from svctoolkit.profile._display import text
+
+        return text(self)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        from svctoolkit import display
+        from svctoolkit.profile._display import page
+
+        return display.bundle(page(self), repr(self))

@@ -1,0 +1,82 @@
+"""What destinations make of the events: which they refuse for which field, and which fields they leave behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from msgspec.structs import replace
+
+from svctoolkit.destinations import CATALOGUE
+from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.profile.shapes import event_time
+from svctoolkit.replay import Replayed
+from svctoolkit.results.lineage import Lineage, merge
+from svctoolkit.workspace import Workspace
+
+What = Literal["refuses", "filters", "drops", "loses"]
+_WORDS: dict[str, What] = {"failed": "refuses", "filtered": "filters", "dropped": "drops"}
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a destination does to the events of a name, and why.
+
+    `what` is `refuses` (they fail), `filters` (they are not for it), `drops` (user code or a plan) or `loses`: these
+    events arrive, and the value of `field` does not. `events` is how many; of `loses` it is that of the field.
+    """
+
+    destination: str
+    type: str
+    event: str
+    what: What
+    field: str
+    reason: str
+    rule: str
+    events: int
+
+    def __str__(self) -> str:
+        if self.what == "loses":
+            return f"{self.destination} ({self.type}) loses {self.field} of {self.event}"
+        return f"{self.events:,} {self.event}: {self.destination} ({self.type}) {self.what} them: {self.reason}"
+
+
+def refusals(result: Replayed, workspace: Workspace) -> Iterator[Need]:
+    """What a replay of the events says."""
+    for group in result.groups:
+        destination = workspace.destination(group.destination)
+        if group.kind in _WORDS:
+            for event, count in group.events.items():
+                yield Need(
+                    group.destination, destination.type, event, _WORDS[group.kind], group.path, group.after,
+                    group.before, count,
+                )  # fmt: skip
+
+
+def losses(
+    workspace: Workspace, samples: Mapping[str, Sequence[Mapping[str, Json]]], present: Mapping[tuple[str, str], int]
+) -> Iterator[Need]:
+    """The fields that reach no payload, measured on sample events of each name; `present` counts (name, field)."""
+    pipeline = Pipeline(workspace)
+    for key, destination in workspace.destinations.items():
+        for name, events in samples.items() if destination.enabled and destination.type in CATALOGUE else ():
+            lineage = merge(key, [lineage for event in events if (lineage := _lineage(pipeline, key, event))])
+            for field in lineage.lost:
+                count = present.get((name, field.path), 0)
+                path, stage = workspace.masker.text(field.path), f"lost at {field.lost_at}"
+                yield Need(key, destination.type, name, "loses", path, stage, "", count)
+
+
+def _lineage(pipeline: Pipeline, destination: str, event: Mapping[str, Json]) -> Lineage | None:
+    """At the time at which it happened, as a replay has it: mappings refuse what is old. None for what is refused."""
+    at = event_time(event)
+    if at is not None:
+        pipeline.context = replace(pipeline.context, clock=lambda: at)
+    try:
+        lineage = pipeline.lineage(destination, [event])
+    except ToolkitError:  # the replay has said why
+        return None
+    return lineage if lineage.fields else None

@@ -1,0 +1,153 @@
+"""Which fields the events of a name have, of which types, and since when."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any
+
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+_TIMES = ("originalTimestamp", "timestamp", "sentAt", "receivedAt")
+_ALIKE = {"integer": "number"}  # no mix: JSON has one kind of numbers
+_BEGIN = frozenset("0123456789+-. ")
+_KINDS: dict[type, str] = {type(None): "null", bool: "boolean", int: "integer", float: "number", list: "list"}
+_MOST_FIELDS = 5_000  # of a name: keys that are values would fill the memory
+
+
+@dataclass(slots=True)
+class Field:
+    """One field of the events of a name: in how many it is, with which types, and when each type was first seen."""
+
+    present: int = 0
+    types: Counter[str] = field(default_factory=Counter)
+    first: dict[str, datetime] = field(default_factory=dict)
+    place: str = ""
+    _last: int = 0
+    _counted: dict[str, int] = field(default_factory=dict)
+
+    def add(self, kind: str, number: int, at: datetime | None, place: str) -> None:
+        """One more value, of the event of this number (from 1): of each event a type counts once."""
+        if self._last != number:
+            self.present += 1
+            self._last, self.place = number, self.place or place
+        if self._counted.get(kind) == number:
+            return
+        self._counted[kind] = number
+        self.types[kind] += 1
+        if at is not None and (kind not in self.first or at < self.first[kind]):
+            self.first[kind] = at
+
+    @property
+    def mixed(self) -> bool:
+        """Whether values have types that do not go together; null goes with each."""
+        return len({_ALIKE.get(kind, kind) for kind in self.types} - {"null"}) > 1
+
+    def new_types(self, since: datetime) -> list[str]:
+        """The types that were not seen before."""
+        return [kind for kind, at in self.first.items() if at >= since]
+
+
+class _Node:
+    """A place in events, and the places below it."""
+
+    __slots__ = ("below", "path", "values")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.values: Field | None = None
+        self.below: dict[str, _Node] = {}
+
+
+@dataclass(slots=True)
+class Shape:
+    """The events of one name: how many, on which days, and their fields (dotted, `*` for the items of lists)."""
+
+    type: str
+    name: str
+    count: int = 0
+    days: Counter[date] = field(default_factory=Counter)
+    fields: dict[str, Field] = field(default_factory=dict)
+    more_fields: int = 0
+    _root: _Node = field(default_factory=lambda: _Node(""))
+
+    @property
+    def title(self) -> str:
+        return self.name or self.type
+
+    def add(self, event: Mapping[str, Json], place: str) -> None:
+        at = event_time(event)
+        self.count += 1
+        if at is not None:
+            self.days[at.date()] += 1
+        self._walk(event, self._root, at, place)
+
+    def finish(self, mask: Callable[[str], str]) -> None:
+        """No more events come. Secrets that stand in names are masked."""
+        self._root = _Node("")
+        self.type, self.name = mask(self.type), mask(self.name)
+        self.fields = {mask(path): field for path, field in self.fields.items()}
+
+    def _walk(self, node: Mapping[str, Any], owner: _Node, at: datetime | None, place: str) -> None:
+        below, prefix = owner.below, f"{owner.path}." if owner.path else ""
+        for key, value in node.items():
+            inner = below.get(key)
+            if inner is None:
+                inner = _Node(prefix + str(key).replace(".", "\\."))
+                if len(self.fields) < _MOST_FIELDS:
+                    below[key] = inner
+            kind = type(value)
+            if kind is dict and value:
+                self._walk(value, inner, at, place)
+            elif kind is list and any(isinstance(item, dict) for item in value):
+                for item in value:
+                    self._walk({"*": item}, inner, at, place)
+            else:
+                self._count(inner, _KINDS.get(kind) or type_of(value), at, place)
+
+    def _count(self, node: _Node, kind: str, at: datetime | None, place: str) -> None:
+        if node.values is None:
+            if len(self.fields) >= _MOST_FIELDS:
+                self.more_fields += 1
+                return
+            node.values = self.fields[node.path] = Field()
+        node.values.add(kind, self.count, at, place)
+
+
+def type_of(value: Json) -> str:
+    """`integer`, `number`, `boolean`, `null`, `list`, `object`; of texts `numeric text`, `time` and `text`.
+
+    >>> [type_of(v) for v in (1, 1.5, "1.5", "1.5 EUR", "2026-01-31", True, None, [], {})]
+    ['integer', 'number', 'numeric text', 'text', 'time', 'boolean', 'null', 'list', 'object']
+    """
+    if isinstance(value, str):
+        if value[:1] not in _BEGIN:  # most texts are neither, and the patterns cost more than that
+            return "text"
+        if _NUMBER.fullmatch(value):
+            return "numeric text"
+        return "time" if _TIME.fullmatch(value) else "text"
+    return _KINDS.get(type(value), "object")
+
+
+def event_time(event: Mapping[str, Json]) -> datetime | None:
+    """When it happened, by its own word."""
+    for name in _TIMES:
+        if isinstance(text := event.get(name), str):
+            try:
+                at = datetime.fromisoformat(text)
+            except ValueError:
+                continue
+            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    return None
+
+
+def shape_key(event: Mapping[str, Json]) -> tuple[str, str]:
+    """Type and name of an event."""
+    view = Event(event)
+    return view.type, view.name

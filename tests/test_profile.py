@@ -1,0 +1,157 @@
+"""Profiles: what events look like before anything runs, and what destinations need of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import svctoolkit.accessor
+from svctoolkit import Workspace
+from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
+from svctoolkit.pipeline.leaves import leaves
+from svctoolkit.profile import Profile, profile
+from svctoolkit.results.lineage import dotted_path
+
+assert svctoolkit.accessor
+
+
+PRODUCTS = [{"name": "n", "product_id": "p", "price": 2}]
+
+
+def order(number: int, **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "track",
+        "event": "Order Completed",
+        "anonymousId": "a1",
+        "userId": "u1",
+        "originalTimestamp": f"2026-01-{1 + number:02d}T10:00:00Z",
+        "properties": {"order_id": f"o{number}", "revenue": 1, "products": PRODUCTS, **properties},
+    }
+
+
+#: currency is missing in two of ten, the total is a text in one, `coupon` comes in on the eighth
+EVENTS = [
+    order(
+        n,
+        total="12 EUR" if n == 3 else 12.5,
+        **({} if n < 2 else {"currency": "EUR"}),
+        **({"coupon": "X"} if n > 6 else {}),
+    )
+    for n in range(10)
+] + [{"type": "alias", "userId": "u", "previousId": "p", "timestamp": "2026-01-01"}]
+
+
+@pytest.fixture
+def shop() -> Workspace:
+    workspace = Workspace("shop")
+    workspace.destination("ga", "GA4", config={"apiSecret": "s3", "measurementId": "G-1", "typesOfClient": "gtag"})
+    workspace.destination("braze", "BRAZE", config={"restApiKey": "k-1", "dataCenter": "US-01"})
+    workspace.destination("off", "GA4", config={"apiSecret": "s3", "measurementId": "G-1"}, enabled=False)
+    return workspace
+
+
+def row(table: pd.DataFrame, field: str) -> Any:
+    return table[table.field == field].iloc[0]
+
+
+def test_fields_have_shares_types_and_a_first_day() -> None:
+    """What is missing in how many, what has values of two types, and what is new since a date."""
+    table = profile(EVENTS, since="2026-01-05").frame()
+
+    currency, total, coupon = (row(table, f"properties.{name}") for name in ("currency", "total", "coupon"))
+    assert (currency.events, currency.present, round(currency.missing, 3)) == (10, 8, 0.2)
+    assert (total.types, total.mixed) == ("number 9, text 1", True)
+    assert (coupon.new_types, str(coupon.first_seen)) == ("text", "2026-01-08 10:00:00+00:00")
+    assert row(table, "properties.order_id").new_types == ""
+    assert row(table, "properties.products.*.name").present == 10
+    assert row(table, "previousId").event_type == "alias"
+
+
+def test_volumes_are_by_name_and_day() -> None:
+    """Each day counts its events; the plot and the page have all names."""
+    report = profile(EVENTS)
+
+    assert list(report.volumes().events) == [1] * 11
+    assert str(report.volumes().day.dtype).startswith("datetime64")
+    html = report._repr_mimebundle_()["text/html"]
+    assert "2026-01-01 to 2026-01-10, at most 1 a day" in html
+    assert "<script" not in report.to_html()
+
+
+def test_destinations_say_what_they_need(shop: Workspace) -> None:
+    """Refused for a field, filtered by type, and lost on the way: with how many events, before anything is sent."""
+    report = profile(iter(EVENTS), shop)
+    needs = {(need.destination, need.what, need.event, need.field): need for need in report.needs}
+
+    assert needs["ga", "refuses", "Order Completed", "properties.total"].events == 1
+    currency = "properties.currency or properties.products.currency"
+    assert needs["braze", "refuses", "Order Completed", currency].events == 2
+    assert needs["ga", "filters", "alias", ""].events == 1
+    assert needs["ga", "loses", "Order Completed", "properties.revenue"].events == 10
+    assert not any(need.what == "refuses" for need in report.needs if need.destination == "off")
+    assert "2 Order Completed: braze (BRAZE) refuses them" in repr(report)
+    assert set(report.needs_frame().what) >= {"refuses", "filters"}
+
+
+def test_a_frame_profiles_itself(shop: Workspace) -> None:
+    """Flat columns are events; cells that are empty are missing."""
+    frame = pd.DataFrame({"type": ["track"] * 2, "event": ["Paid"] * 2, "properties.total": [1.5, None]})
+
+    table = frame.svc.profile(workspace=shop).frame()
+    assert row(table, "properties.total").missing == 0.5
+
+
+def test_all_frames_go_through_parquet(tmp_path: Path, shop: Workspace) -> None:
+    """Also those of nothing."""
+    for report in (profile(EVENTS, shop, since="2026-01-05"), profile([])):
+        for table in (report.frame(), report.volumes(), report.needs_frame()):
+            table.to_parquet(tmp_path / "t.parquet")
+            assert len(pd.read_parquet(tmp_path / "t.parquet")) == len(table)
+
+
+def test_the_command_prints_writes_and_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Text, JSON and a page; what is no event is named, a date that is none is refused, no events is exit code 4."""
+    file, page = tmp_path / "e.ndjson", tmp_path / "p.html"
+    file.write_text("\n".join([*map(json.dumps, EVENTS), "{}", "no json"]), encoding="utf-8")
+    assert main(["profile", str(file), "--since", "2026-01-05", "--html", str(page)]) == 0
+    told = capsys.readouterr().out
+    assert "properties.total  number (9) or text (1), mixed types" in told.replace("   ", " ").replace("   ", " ")
+    assert "2 rejected" in told
+    assert "Order Completed" in page.read_text(encoding="utf-8")
+    assert main(["profile", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"][0]["fields"]["properties.total"]["mixed"]
+    assert main(["profile", str(file), "--since", "soon"]) != 0
+    assert "since is a date such as 2026-01-31" in capsys.readouterr().err
+    file.write_text("", encoding="utf-8")
+    assert main(["profile", str(file)]) not in (0, 1)
+    with pytest.raises(ConfigError):
+        profile(EVENTS, since="31.1.2026")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda v: st.lists(v, max_size=2) | st.dictionaries(st.text(max_size=3), v, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=3), VALUES, max_size=3), max_size=4))
+def test_every_leaf_of_every_event_is_counted(all_properties: list[dict[str, Any]]) -> None:
+    """Whatever the keys and values: a field outside of lists is present in as many events as have it."""
+    given_events = [{"type": "track", "event": "e", "properties": properties} for properties in all_properties]
+    report: Profile = profile(given_events)
+    fields = report.shapes[0].fields if report.shapes else {}
+
+    paths = [{path for path in leaves(event) if not any(isinstance(s, int) for s in path)} for event in given_events]
+    for path in set().union(*paths):
+        there = sum(path in of for of in paths)
+        assert fields[dotted_path(path)].present >= there
+    assert all(0 < field.present <= len(given_events) for field in fields.values())
+    assert isinstance(report._repr_mimebundle_()["text/html"], str)
