@@ -337,6 +337,18 @@ def test_options(run: Run) -> None:
     assert entry["dest_transformed_payload"][0]["endpoint"] == "https://other.example/a=b"
 
 
+def test_a_source_with_a_stream_can_be_tested(run: Run, folder: Path) -> None:
+    """What no test reaches is said, and is no failure beside what was tested; alone it is one."""
+    shop = SHOP.replace("destinations: [hook, off]", "destinations: [hook, stream]")
+    (folder / "workspace.yaml").write_text(f"{shop}  stream: {{type: KAFKA}}\n")
+    beside = run("test", "source", "web", "--sample", "track")
+    (folder / "workspace.yaml").write_text(f"{shop}  stream: {{type: KAFKA}}\n".replace("[hook, stream]", "[stream]"))
+
+    assert beside.code == Exit.OK
+    assert "KAFKA cannot be tested" in beside.out
+    assert run("test", "source", "web", "--sample", "track").code == Exit.FAILED
+
+
 def test_disabled_destination(run: Run) -> None:
     """An error in the result is exit code 1."""
     shown = run("test", "destination", "off", "--sample", "track")
