@@ -495,6 +495,17 @@ def test_the_tour_ends_with_a_finding_and_where_to_go_next(run: Run) -> None:
     assert "svctoolkit import workspaceConfig.json" in done.out
 
 
+def test_a_program_that_is_not_on_the_path_says_how_it_is_called(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Installed into `.venv` and started from there, what to do next is what works."""
+    monkeypatch.setattr(sys, "argv", [".venv/bin/svctoolkit", "init", "new"])
+    monkeypatch.setenv("PATH", str(folder))
+
+    assert f"next: cd new && {folder}/.venv/bin/svctoolkit run" in run("init", "new").out
+    assert f"`. {folder}/.venv/bin/activate` makes it known" in " ".join(run("tour").out.split())
+
+
 def test_the_tour_takes_an_event_of_ones_own(run: Run, folder: Path) -> None:
     """Who does not take it says why; control characters of its values do not reach the terminal."""
     event = {"type": "identify", "userId": "u\x1b[31m", "traits": {"email": "mira@mail.example"}}

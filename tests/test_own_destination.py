@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -161,3 +162,17 @@ def test_a_request_needs_no_python() -> None:
     exec(compile(CONFIGURATION, "own-destinations.md", "exec", dont_inherit=True), names)
 
     assert names["payload"]["headers"]["Authorization"].startswith("Bearer")
+
+
+@pytest.mark.slow
+def test_the_package_that_is_built_has_its_examples(tmp_path: Path) -> None:
+    """What the page says builds a wheel with the code and the evidence."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+
+    with zipfile.ZipFile(wheel) as archive:
+        assert {"harbor_destination/__init__.py", "harbor_destination/examples.yaml"} <= set(archive.namelist())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -53,6 +54,14 @@ def fit(text: str) -> str:
 def plain(text: str) -> str:
     """`text` on one line, with control characters as escapes: data must not steer the terminal."""
     return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
+
+
+def program() -> str:
+    """What to write to run this program: its name, or where it is, when it was started from outside the PATH."""
+    started = sys.argv[0] if sys.argv else ""
+    if os.path.basename(started) != "svctoolkit" or shutil.which("svctoolkit"):
+        return "svctoolkit"
+    return shlex.quote(os.path.abspath(started))
 
 
 def quantity(count: int, what: str) -> str:

@@ -43,12 +43,12 @@ def _run(args: argparse.Namespace) -> int:
     )
     enter = "" if folder == Path() else f"cd {args.output} && "
     suites = _terminal.quantity(report.scenarios, "scenario")
-    following = "svctoolkit run" if report.scenarios else "svctoolkit test destination KEY --sample track"
+    following = "run" if report.scenarios else "test destination KEY --sample track"
     if not report.states and not report.scenarios:
-        following = "svctoolkit plan show tracking" if report.workspace.tracking_plans else "svctoolkit transform FILE"
+        following = "plan show tracking" if report.workspace.tracking_plans else "transform FILE"
     written = f"wrote {_terminal.quantity(len(report.files), 'file')} to {folder}, {suites} in suites"
     text = "\n".join(map(_terminal.plain, report.text().splitlines()))
-    _terminal.out(f"{text}\n\n{written}\nnext: {enter}{following}")
+    _terminal.out(f"{text}\n\n{written}\nnext: {enter}{_terminal.program()} {following}")
     return Exit.OK
 
 

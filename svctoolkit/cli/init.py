@@ -145,7 +145,7 @@ def _run(args: argparse.Namespace) -> int:
     _write(folder, contents)
     enter = "" if folder == Path() else f"cd {args.folder} && "
     files = "\n".join(f"  {folder / name}" for name in contents)
-    _terminal.out(f"wrote\n{files}\n\nnext: {enter}svctoolkit run")
+    _terminal.out(f"wrote\n{files}\n\nnext: {enter}{_terminal.program()} run")
     return Exit.OK
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -48,6 +49,9 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(_terminal.plain(f"{destination} does not take it: {why}"))
     for finding in _findings(sent):
         _terminal.out(f"\n{_parser.wrap(_terminal.plain(finding))}")
+    program = _terminal.program()
+    if program != "svctoolkit":
+        _terminal.out(f"\n`svctoolkit` is {program} here: `. {os.path.dirname(program)}/activate` makes it known.")
     width = max(len(command) for command, _ in _NEXT)
     _terminal.out("\nNothing has left this machine. Next:")
     for command, what in _NEXT:
