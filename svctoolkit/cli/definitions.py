@@ -149,7 +149,7 @@ def _examples(name: str, text: str) -> Iterator[str]:
 
 
 def _markdown() -> Iterator[str]:
-    """The page of the types that can be tested: the events that they take, which events share a request, quirks."""
+    """The page of the types that have a mapping: the events that they take, which events share a request, quirks."""
     from svctoolkit.destinations import CATALOGUE, examples
 
     types = [(name, CATALOGUE[name]) for name in CATALOGUE.names()]

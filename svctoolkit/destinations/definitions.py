@@ -41,9 +41,11 @@ __all__ = [
     "find",
     "frame",
     "get",
+    "is_recorded_only",
     "names",
     "protect",
     "reason_unmapped",
+    "reason_unsent",
     "secret_keys",
     "secret_values",
     "unknown_variables",
@@ -184,7 +186,33 @@ def check_supported(type: str) -> None:
     Unsupported destinations), `UnknownName` for types that nobody knows.
     """
     if get(type).sent_by_server:
-        raise Unsupported(f"{type} cannot be tested: {reason_unmapped(type)}")
+        raise Unsupported(f"{type} cannot be tested: {_reason_unsupported(type)}")
+
+
+def _reason_unsupported(type: str) -> str:
+    kind = get(type)
+    article = "an" if kind.sent_by_server[0] in "aeiou" else "a"
+    sent_by = "the data-plane server itself sends the events of these"
+    return f"{kind.display_name} is {article} {kind.sent_by_server} destination, and {sent_by}"
+
+
+def is_recorded_only(type: str) -> bool:
+    """Whether the data-plane server itself sends the events of this type: a mapping shows the recorder what it would
+    put there. False for a type that nobody knows.
+    """
+    stored = _decode(type)
+    return bool(stored and stored.sent_by_server)
+
+
+def reason_unsent(type: str, config: Mapping[str, Json], mode: str) -> str:
+    """Why no requests are made for a destination of this type with this configuration in this delivery mode, for people
+    to read; empty where they are. Raises `UnknownName`.
+    """
+    if reason := reason_unmapped(type):
+        return reason
+    if not is_recorded_only(type) or (config and mode == "record"):
+        return ""
+    return f"{_reason_unsupported(type)}; delivery mode record shows what it would send for a configuration"
 
 
 def reason_unmapped(type: str) -> str:
@@ -197,9 +225,7 @@ def reason_unmapped(type: str) -> str:
     kind = get(type)
     title = kind.display_name
     if kind.sent_by_server:
-        sent_by = "the data-plane server itself sends the events of these"
-        article = "an" if kind.sent_by_server[0] in "aeiou" else "a"
-        return f"{title} is {article} {kind.sent_by_server} destination, and {sent_by}"
+        return _reason_unsupported(type)
     if kind.modes and not {"cloud", "hybrid"} & set(kind.modes):
         return f"{title} has device mode only: the client's SDK sends to it"
     takes = (kind.supported_message_types or {}).get("cloud")

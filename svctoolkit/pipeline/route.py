@@ -81,7 +81,7 @@ def route(
     """
     config = {**destination.config, **(overrides or {})}
     tables = _tables(workspace, destination, config) if is_warehouse(destination.type) else None
-    unmapped = "" if tables else definitions.reason_unmapped(destination.type)
+    unmapped = "" if tables else definitions.reason_unsent(destination.type, config, workspace.delivery.mode)
     mapping = None if unmapped or tables else CATALOGUE[destination.type].prepare(config)
     transformation = workspace.transformation(destination.transformation) if destination.transformation else None
     return Route(
@@ -131,4 +131,5 @@ class Routes:
         transformation = workspace.transformations.get(destination.transformation or "")
         code = self._user_code.source(transformation) if transformation else None
         kind = destination.type in CATALOGUE and CATALOGUE[destination.type]  # a notebook may add it again
-        return kind, config, destination.transformation, code, workspace.masker, id(destination), workspace.warehouses
+        of_workspace = (workspace.masker, workspace.warehouses, workspace.delivery.mode)
+        return kind, config, destination.transformation, code, id(destination), *of_workspace

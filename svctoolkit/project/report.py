@@ -73,8 +73,8 @@ def _state(workspace: Workspace, destination: Destination, connected: bool) -> s
     if transformation is not None and not transformation.code:
         return f"waits for the code of transformation {transformation.id}"
     try:
-        reason = definitions.reason_unmapped(destination.type)
-        if destination.type in CATALOGUE:
+        reason = definitions.reason_unsent(destination.type, destination.config, workspace.delivery.mode)
+        if destination.type in CATALOGUE and not reason:
             CATALOGUE[destination.type].prepare(destination.config)
     except UnknownName:
         return "nobody here knows the type"

@@ -78,7 +78,7 @@ def _text(name: str, scenarios: list[dict[str, Any]]) -> str:
 
 
 def _scenarios(workspace: Workspace, destination: Destination) -> Iterator[dict[str, Any]]:
-    mapped = destination.type in CATALOGUE
+    mapped = destination.type in CATALOGUE and not definitions.is_recorded_only(destination.type)
     stages = ["user_transform"] if destination.transformation else []
     stages += ["dest_transform"] if mapped else []
     for type in _types(destination) if stages else ():

@@ -105,7 +105,11 @@ def count_requests(
 def _sent_to(workspace: Workspace, keys: Sequence[str], chosen: Sequence[str] | None) -> list[str]:
     """Those of the destinations that requests are made for; all that somebody has named."""
     items = [workspace.destination(key) for key in keys]
-    return [d.key for d in items if chosen is not None or (d.enabled and not definitions.reason_unmapped(d.type))]
+    return [d.key for d in items if chosen is not None or (d.enabled and _makes_requests(d.type))]
+
+
+def _makes_requests(type: str) -> bool:
+    return not definitions.reason_unmapped(type) and not definitions.is_recorded_only(type)
 
 
 def _events(events: Events) -> Iterator[Mapping[str, Any]]:

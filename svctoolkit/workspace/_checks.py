@@ -133,7 +133,7 @@ def _misfits(kind: str, config: Mapping[str, Any]) -> Iterator[str]:
     except InvalidConfig as error:
         yield from (problem.message for problem in error.problems)
     try:
-        if kind in CATALOGUE:
+        if kind in CATALOGUE and (config or not definitions.is_recorded_only(kind)):
             CATALOGUE[kind].prepare(config)
     except InvalidConfig as error:
         yield from (problem.message for problem in error.problems)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from svctoolkit import DataPlane, Workspace
+from svctoolkit import DataPlane, Pipeline, Workspace
+from svctoolkit.errors import Unsupported
 from svctoolkit.pipeline.rules import exclusion
 from svctoolkit.workspace import Destination, Source
 
@@ -165,6 +166,28 @@ def test_a_type_without_a_mapping_says_why(workspace: Workspace, plane: DataPlan
     bucket, crm = plane.fates
     assert (bucket.status, crm.status) == ("unmapped", "delivered")
     assert "the data-plane server itself sends the events" in bucket.reason
+
+
+def test_what_would_be_put_on_a_stream_is_recorded(workspace: Workspace, plane: DataPlane) -> None:
+    """A stream has no HTTP: the recorder shows its record, and in no other mode than its own is anything made of it."""
+    kafka = {"hostName": "broker.example", "port": "9092", "topic": "events"}
+    workspace.destination("queue", "KAFKA", config=kafka)
+    workspace.destination("nothing", "KAFKA", config={})
+    workspace.source("all", write_key="all-key", destinations=["queue", "nothing"])
+    plane.send(EVENT, source="all")
+    plane.drain()
+
+    fates = {fate.destination: fate for fate in plane.fates}
+    (request,) = plane.recorder.requests
+    assert (fates["queue"].status, fates["nothing"].status) == ("delivered", "unmapped")
+    assert "delivery mode record shows" in fates["nothing"].reason
+    assert request.request.url == "http://broker.example:9092/topics/events"
+    assert [(record["key"], record["value"]["event"]) for record in request.json["records"]] == [("u1", "E")]
+
+    pipeline = Pipeline(workspace.in_mode("live"))
+    assert "the data-plane server itself sends" in pipeline.route(workspace.destinations["queue"]).unmapped
+    with pytest.raises(Unsupported, match="streaming or message-queue"):
+        pipeline.test_destination("queue", EVENT)
 
 
 def test_settings_that_do_not_fit_fail_until_they_do(workspace: Workspace, plane: DataPlane) -> None:

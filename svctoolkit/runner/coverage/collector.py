@@ -92,10 +92,10 @@ class Collector:
 
     def include(self, suite: Suite) -> None:
         """Count all that there is to be touched in a suite's workspace: not what nothing makes requests for."""
-        from svctoolkit.destinations import CATALOGUE
+        from svctoolkit.destinations import CATALOGUE, definitions
 
         for key, destination in suite.workspace.destinations.items():
-            if destination.type not in CATALOGUE or not CATALOGUE[destination.type].handlers:
+            if definitions.reason_unsent(destination.type, destination.config, suite.workspace.delivery.mode):
                 continue
             self._groups["destinations"].count(key, False)
             for stage in STAGES if destination.transformation else STAGES[1:]:

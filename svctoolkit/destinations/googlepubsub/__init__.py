@@ -1,0 +1,43 @@
+"""Google Cloud Pub/Sub: every event that the configuration maps is a message of its topic.
+
+Attributes take the values that `eventToAttributesMap` names for the event, by the last part of their names.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations._streams import ANSWERS, JSON_HEADERS, require_target, target_of, value_named
+from svctoolkit.events import Event
+from svctoolkit.mapping import text
+
+
+class PubSubSettings(Settings, frozen=True, kw_only=True):
+    project_id: str
+    event_to_topic_map: tuple[Rows, ...] = ()
+    event_to_attributes_map: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "Google Cloud Pub/Sub",
+    PubSubSettings,
+    docs="https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.topics/publish",
+    answers=ANSWERS,
+    quirks=["The data of a message are shown as the event; on the wire they are its JSON in Base64."],
+)
+
+
+@destination.on()
+def send_message(event: Event, settings: PubSubSettings) -> Payload:
+    topic = require_target(event, settings.event_to_topic_map, "topic", "eventToTopicMap")
+    message = {"data": event.raw}
+    values = {row.to.rpartition(".")[2]: value_named(event, row.to) for row in _rows_of(event, settings)}
+    if attributes := {key: text(value) for key, value in values.items() if value is not None}:
+        message["attributes"] = attributes
+    place = f"projects/{settings.project_id}/topics/{topic}"
+    return Payload(
+        endpoint=f"https://pubsub.googleapis.com/v1/{place}:publish", headers=JSON_HEADERS, json={"messages": [message]}
+    )
+
+
+def _rows_of(event: Event, settings: PubSubSettings) -> list[Rows]:
+    return [row for row in settings.event_to_attributes_map if target_of(event, [row])]

@@ -1,0 +1,100 @@
+"""AWS Personalize: what users do, and the items and users that recommendations are made of.
+
+`eventChoice` says which: PutEvents and PutItems take track events, PutUsers takes identify events. Of the event
+there is sent what `customMappings` names, by the dataset's field names in camel case.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
+from svctoolkit.destinations._streams import ANSWERS, JSON_HEADERS, value_named
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.json_types import Json
+from svctoolkit.mapping import TIME, USER_ID, Table, epoch_s, event_name, required, text, value_of
+
+_USER = required(USER_ID)
+
+
+class PersonalizeSettings(Settings, frozen=True, kw_only=True):
+    region: str
+    event_choice: Literal["PutEvents", "PutUsers", "PutItems"] = "PutEvents"
+    tracking_id: str = ""
+    dataset_arn: str = msgspec.field(name="datasetARN", default="")
+    disable_stringify: bool = False
+    custom_mappings: tuple[Rows, ...] = ()
+
+
+destination = DestinationType(
+    "AWS Personalize",
+    PersonalizeSettings,
+    docs="https://docs.aws.amazon.com/personalize/latest/dg/API_UBS_PutEvents.html",
+    answers=ANSWERS,
+    quirks=["Properties are shown as an object; on the wire they are JSON in a text."],
+)
+EVENT = Table({"sessionId": "anonymousId", "sentAt": required(epoch_s(TIME))})
+
+
+@destination.on("track")
+def send_event(event: Event, settings: PersonalizeSettings) -> Payload:
+    if settings.event_choice == "PutUsers":
+        raise MappingError("PutUsers takes identify events: see eventChoice", field="type")
+    if settings.event_choice == "PutItems":
+        arn = _dataset(settings, "ITEMS")
+        properties = _mapped(event, settings)
+        item = properties.pop("itemId", None) or event.properties.get("itemId")
+        if not item:
+            raise MappingError("needs a value at properties.itemId", field="properties.itemId")
+        items: dict[str, Json] = {"datasetArn": arn, "items": [{"itemId": text(item), "properties": properties}]}
+        return _send(settings, "items", items)
+    if not settings.tracking_id:
+        raise MappingError("PutEvents needs a trackingId in the configuration")
+    name, properties, visit = event_name(event), _mapped(event, settings), EVENT(event)
+    entry: dict[str, Json] = {"eventType": name, "sentAt": visit.pop("sentAt"), "properties": properties}
+    if (item := properties.pop("itemId", None)) is not None:
+        entry["itemId"] = item
+    body: dict[str, Json] = {
+        "trackingId": settings.tracking_id,
+        "userId": event.raw.get("userId"),
+        **visit,
+        "eventList": [entry],
+    }
+    return _send(settings, "events", body)
+
+
+@destination.on("identify")
+def send_user(event: Event, settings: PersonalizeSettings) -> Payload:
+    if settings.event_choice != "PutUsers":
+        raise MappingError(f"{settings.event_choice} takes track events: see eventChoice", field="type")
+    arn = _dataset(settings, "USERS")
+    user = {"userId": text(value_of(event, _USER)), "properties": _mapped(event, settings)}
+    return _send(settings, "users", {"datasetArn": arn, "users": [user]})
+
+
+def _dataset(settings: PersonalizeSettings, kind: str) -> str:
+    """The dataset of the configuration. Raises `MappingError` for one that is not of this kind."""
+    if not settings.dataset_arn.endswith(f"/{kind}"):
+        raise MappingError(f"{settings.event_choice} needs a datasetARN in the configuration that ends with /{kind}")
+    return settings.dataset_arn
+
+
+def _mapped(event: Event, settings: PersonalizeSettings) -> dict[str, Json]:
+    properties: dict[str, Json] = {}
+    for row in settings.custom_mappings:
+        if not row.from_ or not row.to:
+            continue
+        value = value_named(event, row.to)
+        if value is None:
+            raise MappingError(f"needs a value at {row.to}, as customMappings says", field=row.to)
+        first, *words = row.from_.strip().lower().split("_")
+        properties[first + "".join(map(str.title, words))] = value if settings.disable_stringify else text(value)
+    return properties
+
+
+def _send(settings: PersonalizeSettings, path: str, body: dict[str, Json]) -> Payload:
+    place = f"https://personalize-events.{settings.region}.amazonaws.com"
+    return Payload(endpoint=f"{place}/{path}", headers=JSON_HEADERS, json=body)

@@ -1,0 +1,46 @@
+"""Redis: the traits of a user are the fields of a hash, or a JSON value with `useJSONModule`.
+
+Decisions. Requests show the command, to the store's address: Redis has no HTTP.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from svctoolkit.destinations import DestinationType, Payload, Settings
+from svctoolkit.destinations._streams import ANSWERS, JSON_HEADERS
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.mapping import USER_ID, as_object, javascript_text, required, text, value_of
+
+
+class RedisSettings(Settings, frozen=True, kw_only=True):
+    address: str
+    database: str = ""
+    prefix: str = ""
+    use_json_module: bool = msgspec.field(name="useJSONModule", default=False)
+
+
+destination = DestinationType(
+    "Redis",
+    RedisSettings,
+    docs="https://redis.io/docs/latest/commands/hset/",
+    answers=ANSWERS,
+    quirks=["The database of the configuration is chosen when the store is opened; no command shows it."],
+)
+_USER = required(USER_ID)
+
+
+@destination.on("identify")
+def send_traits(event: Event, settings: RedisSettings) -> Payload:
+    traits = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
+    if not traits:
+        raise MappingError("needs traits, in traits or context.traits: there is nothing to store", field="traits")
+    user = javascript_text(value_of(event, _USER))
+    key = ":".join(part for part in (settings.prefix.strip(), "user", user) if part)
+    if settings.use_json_module:
+        command = {"command": "JSON.SET", "key": key, "path": "$", "value": traits}
+    else:
+        fields = {name: text(value) for name, value in traits.items() if value is not None}
+        command = {"command": "HSET", "key": key, "fields": fields}
+    return Payload(endpoint=f"http://{settings.address}/", headers=JSON_HEADERS, json=command)
