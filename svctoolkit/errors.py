@@ -14,6 +14,7 @@ ToolkitError                   catch this to catch everything below
 │   ├── InvalidMessageType     `type` is missing, no text, or none of the six
 │   ├── UnsupportedEvent       the destination takes no such event
 │   └── MappingError           a field the destination needs is missing or has the wrong shape; `field` names it
+│       └── LookupFailed       the destination refused what its mapping had to ask; `status` is its answer's
 ├── TransformationError        the user's code failed; `where` is file:line:col
 ├── DeliveryError              a request could not be sent or answered; `code` names the cause
 │   └── Forbidden              the network policy refused the address
@@ -136,6 +137,17 @@ class UnsupportedEvent(EventError):
 
 class MappingError(EventError):
     """A field that the destination needs is missing, or its value does not fit."""
+
+
+class LookupFailed(MappingError):
+    """What the mapping had to ask the destination was refused; `status` is that of the answer.
+
+    With a status that says "later" (5xx, 408, 429) the same event may go through the next time.
+    """
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class TransformationError(ToolkitError):

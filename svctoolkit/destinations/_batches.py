@@ -39,6 +39,7 @@ class MappedJob:
     error: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     error_field: str = ""
+    lookup_status: int = 0
 
     @property
     def stands_alone(self) -> bool:
@@ -51,7 +52,8 @@ class Batch:
     """Jobs that share their requests: they are sent together, payload after payload, and each has its own outcome.
 
     `batched` is what the service says of it: a type may say so of one job, too. A refused job has `error` instead of
-    payloads, and `error_field` names the field where it knows one.
+    payloads, and `error_field` names the field where it knows one; `lookup_status` is what the destination answered to
+    a question of the mapping, where that was it.
     """
 
     jobs: tuple[Any, ...]
@@ -59,6 +61,7 @@ class Batch:
     error: str | None = None
     batched: bool = False
     error_field: str = ""
+    lookup_status: int = 0
 
 
 #: Jobs of one configuration that were mapped, in their order, and its settings -> the requests that they share.
@@ -68,7 +71,7 @@ Batching: TypeAlias = Callable[[Sequence[MappedJob], Any], Iterable[Batch]]
 def alone(job: MappedJob) -> Batch:
     """A result of one job: its own requests, or its refusal."""
     if job.error is not None:
-        return Batch((job.id,), error=job.error, error_field=job.error_field)
+        return Batch((job.id,), error=job.error, error_field=job.error_field, lookup_status=job.lookup_status)
     return Batch((job.id,), tuple(payload.to_dict() for payload in job.payloads))
 
 

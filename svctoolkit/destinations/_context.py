@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from svctoolkit.errors import MappingError
+from svctoolkit.errors import LookupFailed, MappingError
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import text
 
@@ -54,7 +54,7 @@ class Context(msgspec.Struct, frozen=True):
     def ask(self, request: Mapping[str, Json], *, may_miss: bool = False) -> Json:
         """The body of the destination's answer to a look-up.
 
-        Raises `MappingError` with the answer for any status but 2xx. With `may_miss` a 404 gives None: the destination
+        Raises `LookupFailed` with the answer for any status but 2xx. With `may_miss` a 404 gives None: the destination
         knows no such thing.
         """
         status, answer = self.lookup(request)
@@ -62,9 +62,8 @@ class Context(msgspec.Struct, frozen=True):
             return None
         if not 200 <= status < 300:
             url, _, _ = str(request.get("url")).partition("?")  # keys and addresses may stand in the query
-            raise MappingError(
-                f"the destination answers {status} to {request.get('method', 'GET')} {url}: {text(answer)[:300]}"
-            )
+            said = f"the destination answers {status} to {request.get('method', 'GET')} {url}: {text(answer)[:300]}"
+            raise LookupFailed(said, status)
         return answer
 
 

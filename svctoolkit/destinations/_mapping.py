@@ -12,7 +12,7 @@ from svctoolkit.destinations._batches import Batch, Batching, MappedJob, alone
 from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import DynamicSettings, Settings
-from svctoolkit.errors import MappingError, ToolkitError, UnsupportedEvent
+from svctoolkit.errors import LookupFailed, MappingError, ToolkitError, UnsupportedEvent
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 
@@ -105,8 +105,9 @@ class DestinationMapping:
         try:
             return MappedJob(id, event, tuple(self.transform(event, context)), metadata=context.metadata)
         except ToolkitError as error:
-            where = getattr(error, "field", "")
-            return MappedJob(id, event, error=str(error), metadata=context.metadata, error_field=where)
+            where, status = getattr(error, "field", ""), error.status if isinstance(error, LookupFailed) else 0
+            said = str(error)
+            return MappedJob(id, event, error=said, metadata=context.metadata, error_field=where, lookup_status=status)
 
     def payloads(
         self,

@@ -261,10 +261,14 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """At most `limit` jobs reach a destination in any window of so many `seconds`."""
+    """At most `limit` jobs reach a destination in any window of so many `seconds`.
+
+    With `adaptive` they are fewer after the destination has put some off (429), and more again after a quiet time.
+    """
 
     limit: int
     seconds: float
+    adaptive: bool = False
 
 
 @dataclass(slots=True)

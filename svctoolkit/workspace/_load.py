@@ -238,7 +238,10 @@ class _Builder:
                 {n: v for n, v in msgspec.structs.asdict(delivery.backoff).items() if v is not None},
                 delivery.width,
                 None if isinstance(delivery.batch, str) else Calls(delivery.batch.jobs, float(delivery.batch.wait)),
-                {key: Throttle(item.limit, float(item.seconds)) for key, item in delivery.throttle.items()},
+                {
+                    key: Throttle(item.limit, float(item.seconds), item.adaptive)
+                    for key, item in delivery.throttle.items()
+                },
             ),
             data_plane=DataPlaneSettings(
                 shape.data_plane.lenient,

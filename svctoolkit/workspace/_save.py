@@ -229,7 +229,10 @@ class _Writer:
         if delivery.batch != default.batch:
             settings["batch"] = asdict(delivery.batch) if delivery.batch else "off"
         if delivery.throttle:
-            settings["throttle"] = {key: asdict(throttle) for key, throttle in delivery.throttle.items()}
+            settings["throttle"] = {
+                key: {name: value for name, value in asdict(throttle).items() if value}
+                for key, throttle in delivery.throttle.items()
+            }
         return settings if delivery.cassette is None else {**settings, "cassette": self._relative(delivery.cassette)}
 
     def _file(self, file: Path, code: str, path: str) -> str:

@@ -147,6 +147,7 @@ class ThrottleShape(_Shape):
 
     limit: Annotated[int, Meta(ge=1)]
     seconds: Annotated[float, Meta(gt=0)]
+    adaptive: Annotated[bool, Meta(description="less after answers 429, more again after a quiet time")] = False
 
 
 class DeliveryShape(_Shape):

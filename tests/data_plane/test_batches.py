@@ -235,6 +235,52 @@ def test_throttled_jobs_wait(workspace: Workspace) -> None:
         assert sizes == [3, 3, 6, 7]
 
 
+def test_an_adaptive_throttle_listens() -> None:
+    """A window with a 429 makes the next one smaller, each quiet one larger again; never larger than the limit."""
+    workspace = Workspace("shop")
+    hook = workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
+    workspace.delivery.throttle = {"hook": Throttle(10, 20, adaptive=True)}
+    reloaded = Workspace.loads(workspace.dumps()).delivery.throttle
+    workspace.source("web", destinations=[hook.key])
+    with opened(workspace, backoff=Backoff(first=1000, jitter=0)) as plane:
+        plane.script("hook", Answer(429, times=1), Answer(200))
+        plane.send([event(n) for n in range(60)], source="web")
+        plane.wait(lambda: len(plane.deliveries) == 10)
+        sizes = []
+        for _ in range(5):
+            before = len(plane.deliveries)
+            plane.advance(21)
+            sizes.append(len(plane.deliveries) - before)
+
+    assert sizes == [7, 8, 9, 10, 10]
+    assert reloaded == workspace.delivery.throttle
+
+
+def test_a_look_up_that_fails_for_now_is_asked_again(workspace: Workspace) -> None:
+    """Of a router type the event waits and goes through; one that is refused for good fails at once, as before."""
+    config = {"email": "agent@acme.example", "apiToken": "s3cr3t", "domain": "acme"}
+    workspace.destination("desk", "ZENDESK", config=config)
+    workspace.source("app", destinations=["desk"])
+    user = {
+        "type": "identify",
+        "userId": "u1",
+        "traits": {"email": "mira@mail.example", "name": "Mira", "plan": "plus"},
+    }
+    place = "https://acme.zendesk.com/api/v2/user_fields.json"
+    with opened(workspace) as plane:
+        plane.recorder.answer(place, Answer(503, times=2), Answer(200, {"user_fields": [{"key": "plan"}]}))
+        plane.send(user, source="app")
+        plane.drain()
+        plane.recorder.answer(place, Answer(403))
+        plane.send(user, source="app")
+        plane.drain()
+        patient, refused = plane.fates
+
+        assert (patient.status, patient.attempts) == ("delivered", 3)
+        assert (refused.status, refused.by, refused.attempts) == ("failed", "dest_transform", 1)
+        assert "403" in refused.reason
+
+
 def test_a_restart_goes_on_with_what_it_knows(tmp_path: Path) -> None:
     """That a job must be sent alone, its attempts and the time of the first are in the store."""
     workspace, store = shop("AM"), tmp_path / "plane.db"

@@ -37,6 +37,7 @@ class _Batch:
     ids: Sequence[int]  # what the mapping knows them by: it may be part of the payloads
     payloads: Sequence[Mapping[str, Any]]
     error: str | None = None
+    lookup_status: int = 0  # of the answer to a look-up, where that is the error
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class _Verdict:
     reason: str = ""
     wait: float | None = None
     throttled: bool = False
+    by: str = "send_to_destination"
 
 
 class Call:
@@ -92,12 +94,13 @@ class Call:
         results = sorted(mapping.batches(events, contexts), key=lambda result: min(result.jobs))
         if sorted(place for result in results for place in result.jobs) != list(range(len(jobs))):
             raise AssertionError("the mapping's batches do not have each job once")
-        return [_Batch([jobs[place] for place in r.jobs], r.jobs, r.payloads, r.error) for r in results]
+        return [
+            _Batch([jobs[place] for place in r.jobs], r.jobs, r.payloads, r.error, r.lookup_status) for r in results
+        ]
 
     def _deliver(self, batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
         if batch.error is not None:
-            reason = self._route.masker.text(batch.error)
-            return [_Verdict(job, "refused", reason) for job in batch.jobs]
+            return self._refuse(batch, self._route.masker.text(batch.error))
         if any(job.task.owner in self._failed for job in batch.jobs):
             return [_Verdict(job, "held") for job in batch.jobs]
         verdicts = [_Verdict(job, "delivered" if batch.payloads else "nothing") for job in batch.jobs]
@@ -109,6 +112,14 @@ class Call:
                 return verdicts
             verdicts = [_after(*pair) for pair in zip(earlier, verdicts, strict=True)]
         return verdicts
+
+    def _refuse(self, batch: _Batch, reason: str) -> list[_Verdict]:
+        """What a look-up was refused for now is asked again; nothing else of an event changes by waiting."""
+        outcome = outcome_of_status(Reply(batch.lookup_status, {}, None)).outcome if batch.lookup_status else "abort"
+        if outcome == "retry" or outcome == "throttle":
+            put_off = outcome == "throttle" or batch.lookup_status in _PUT_OFF
+            return [_Verdict(job, outcome, reason, None, put_off, "dest_transform") for job in batch.jobs]
+        return [_Verdict(job, "refused", reason) for job in batch.jobs]
 
     def _send(self, payload: Mapping[str, Any], batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
         tasks = [job.task for job in batch.jobs]
@@ -160,7 +171,7 @@ class Call:
             self._counted.add(task.owner)
             return Outcome(
                 "pending",
-                "send_to_destination",
+                failed.by,
                 failed.reason,
                 again=True,
                 wait=failed.wait,

@@ -328,6 +328,9 @@ class Lane:
         again: dict[float, list[str]] = {}
         # An event that only waits has no news for the store, unless a request carried it.
         news = [result for result in results if result.outcome.attempted or result.outcome.exchange is not None]
+        limiter = self._owner.limiter(self._destination)
+        if limiter is not None and any(result.outcome.kind == "throttle" for result in results):
+            limiter.slow_down()
         with self._changed:
             self._results.add(Record(step.exchanges, news))
             for result in results:
