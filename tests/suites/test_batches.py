@@ -116,3 +116,17 @@ def test_a_request_of_one_event_looks_as_before(tmp_path: Path) -> None:
     )
 
     assert [outcome.ok for outcome in outcomes(tmp_path, scenarios)] == [True, True, False]
+
+
+def test_a_scenario_may_say_so_for_itself(tmp_path: Path) -> None:
+    """Before what its suite says; the others of the suite keep that, also where they share a plane."""
+    scenarios = [
+        sends("{attempts: 10}"),
+        sends("{attempts: 20}").replace("name: a", "name: b, batch: off"),
+        sends("{attempts: 4}").replace("name: a", "name: c, batch: 5"),
+        sends("{attempts: 1}").replace("name: a", "name: d, batch: 100, recorder: {braze: {status: 200}}"),
+        sends("{attempts: 10}").replace("name: a", "name: e"),
+    ]
+    results = outcomes(tmp_path, "".join(scenarios), "batch: 2\n")
+
+    assert [outcome.ok for outcome in results] == [True] * 5, results

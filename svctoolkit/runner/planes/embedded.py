@@ -16,6 +16,7 @@ from svctoolkit.runner.coverage.lines import Counts, Lines
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic, parse_body, post
 from svctoolkit.runner.planes.time import Times
 from svctoolkit.runner.suite import format as _format
+from svctoolkit.runner.suite.model import calls_of
 from svctoolkit.workspace import Connection, Destination, Person, Workspace
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Planes:
     @contextmanager
     def open(self, scenario: Scenario) -> Iterator[Plane]:
         """The data plane for one run of a scenario."""
-        if not (scenario.freeze or scenario.recorder or scenario.live or scenario.overrides):
+        if not _needs_its_own(scenario):
             yield self._shared_plane(scenario.suite)
             return
         if self._coverage:
@@ -135,9 +136,16 @@ class Planes:
             self._loops = None
 
 
+def _needs_its_own(scenario: Scenario) -> bool:
+    """Whether it cannot use the plane that all share."""
+    changes = scenario.freeze or scenario.recorder or scenario.live or scenario.overrides
+    return bool(changes) or scenario.batch is not None
+
+
 def _pool(scenario: Scenario) -> tuple[int, str]:
     """What scenarios have in common that may use the same plane: workspace and configuration."""
-    return id(scenario.suite.workspace), json.dumps(scenario.overrides, sort_keys=True) if scenario.overrides else ""
+    changes = [scenario.overrides, scenario.batch]
+    return id(scenario.suite.workspace), json.dumps(changes, sort_keys=True) if any(changes) else ""
 
 
 class EmbeddedPlane:
@@ -293,6 +301,8 @@ def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) 
     """
     live = scenario.live if scenario else None
     recording = workspace.in_mode("live" if live else "record")
+    if scenario is not None and scenario.batch is not None:
+        recording.delivery = replace(recording.delivery, batch=calls_of(scenario.batch))
     if recording.delivery.batch:  # the same requests on a fast machine and on a slow one: a call waits for its events
         together = replace(recording.delivery.batch, wait=float("inf"))
         recording.delivery = replace(recording.delivery, batch=together)

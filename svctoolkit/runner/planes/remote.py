@@ -56,6 +56,8 @@ class _Remote(Planes):
         """What a service elsewhere does not let us do: freeze its clock, skip its pauses, run loose code."""
         if scenario.overrides:
             return "--base-url: the configuration of a service elsewhere stays as it is"
+        if scenario.batch is not None:
+            return "--base-url: how events share requests at a service elsewhere stays as it is"
         if scenario.freeze:
             return "--base-url: the clock of a service elsewhere cannot be frozen"
         for step in scenario.steps:

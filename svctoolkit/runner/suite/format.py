@@ -213,6 +213,12 @@ class Live(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verify: Verify | UnsetType = UNSET
 
 
+BatchSize: TypeAlias = Annotated[
+    Literal["off"] | Annotated[int, Meta(ge=1, le=10_000)] | UnsetType,
+    Meta(description="how many events a call has, whose events may share requests; off: each has its own"),
+]
+
+
 class Generate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Events that are made up: of the shape of one, with other values, and without some of its members."""
 
@@ -277,6 +283,7 @@ class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
     never: Never = []
     always: Always = {}
     live: Live | UnsetType = UNSET
+    batch: BatchSize = UNSET
     serial: Annotated[Text | UnsetType, Meta(description="those of one group never run side by side")] = UNSET
     skip: Text | None = None
     xfail: Text | None = None
@@ -324,10 +331,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="forbid: no event may break its tracking plan, unless a scenario expects `violations`"),
     ] = UNSET
     freeze: Freeze | UnsetType = UNSET
-    batch: Annotated[
-        Literal["off"] | Annotated[int, Meta(ge=1, le=10_000)] | UnsetType,
-        Meta(description="how many events a call has, whose events may share requests; off: each has its own"),
-    ] = UNSET
+    batch: BatchSize = UNSET
 
 
 @cache

@@ -12,10 +12,10 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidSuite
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
-from svctoolkit.runner.suite.model import Suite
+from svctoolkit.runner.suite.model import Suite, calls_of
 from svctoolkit.runner.suite.scenarios import ScenarioBuilder
 from svctoolkit.runner.suite.variables import Environment, Variables, with_names
-from svctoolkit.workspace import Calls, Workspace
+from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document
 
 
@@ -82,7 +82,7 @@ def _with_own_calls(workspace: Workspace, document: Document) -> Workspace:
     if batch is None:
         return workspace
     own = workspace.in_mode(workspace.delivery.mode)
-    own.delivery = replace(own.delivery, batch=None if batch == "off" else Calls(jobs=batch))
+    own.delivery = replace(own.delivery, batch=calls_of(batch))
     return own
 
 

@@ -16,7 +16,7 @@ from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.variables import Environment, Variables
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import header_secrets
-from svctoolkit.workspace import Workspace, config_secrets, file_secrets
+from svctoolkit.workspace import Calls, Workspace, config_secrets, file_secrets
 from svctoolkit.yamlfile import Document, display_name
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -164,6 +164,7 @@ class Scenario:
     limit: float | None = None  # seconds
     own_ignores: tuple[tuple[str, ...], ...] = ()  # of `ignore` those that the suite does not say for all
     scripted: tuple[str, ...] = ()  # the destinations whose answers it writes itself, not the suite
+    batch: int | Literal["off"] | None = None  # how its events share requests, where it says so and not the suite
 
     @property
     def name(self) -> str:
@@ -209,3 +210,8 @@ class Scenario:
 def as_list(value: Json) -> list[Json]:
     """`value` as a list: itself if it is one, else with it as the only element."""
     return value if isinstance(value, list) else [value]
+
+
+def calls_of(batch: int | Literal["off"]) -> Calls | None:
+    """How events share requests where a suite or a scenario says so: `batch: off`, or how many a call has."""
+    return None if batch == "off" else Calls(jobs=batch)

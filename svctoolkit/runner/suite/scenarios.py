@@ -176,6 +176,7 @@ class ScenarioBuilder:
             self._limit(spec),
             tuple(tuple(path.split(".")) for path in spec.ignore),
             tuple(raw.get("recorder") or ()),
+            None if spec.batch is UNSET else spec.batch,
         )
 
     def _limit(self, spec: _format.Scenario) -> float | None:
