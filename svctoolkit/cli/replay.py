@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from svctoolkit.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from svctoolkit.pipeline import Stages
-    from svctoolkit.replay import Breach, Comparison, Replayed
+    from svctoolkit.replay import Breach, Comparison, Replayed, RequestCount
     from svctoolkit.workspace import Workspace
 
 _STAGES = ("user_transform", "dest_transform", "send_to_destination")
@@ -52,6 +53,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     report.add_argument("--out", metavar="FOLDER", help="the rows as Parquet, and the reject list")
     report.add_argument("--html", metavar="FILE", help="a page with every group and its examples")
     report.add_argument("--json", action="store_true", help="print the numbers and groups as JSON")
+    report.add_argument(
+        "--requests",
+        metavar="JOBS",
+        help="tell how many requests these events make, in calls of so many jobs (20,100), and how near to the limits",
+    )
     report.add_argument("--mask-personal", action="store_true", help="hide names, e-mail addresses and the like")
     report.add_argument(
         "--report",
@@ -100,7 +106,10 @@ def _run(args: argparse.Namespace) -> int:
     breaches = result.breaches(args.fail_on)
     if args.html:
         result.to_html(args.html)
-    _terminal.out(_json_report(result) if args.json else _report(result))
+    counts = result.requests(_sizes(args.requests)) if args.requests and not isinstance(result, Comparison) else ()
+    _terminal.out(_json_report(result, counts) if args.json else _report(result))
+    if counts and not args.json:
+        _terminal.out(_terminal.plain(repr(counts)))
     _write_reports(args, result, breaches)
     if args.write_accepted and isinstance(result, Comparison):
         last = date.fromisoformat(args.expires) if args.expires else None
@@ -196,6 +205,10 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--outputs takes two folders that --out has written, and nothing that would run")
     if compared and args.before is None and not args.outputs:
         raise UsageError(f"--{compared[0].replace('_', '-')} is about differences: give --before too")
+    if args.requests is not None:
+        _sizes(args.requests)
+        if args.before is not None:
+            raise UsageError("--requests is about one workspace: leave --before out")
     if args.write_accepted and not args.reason.strip():
         raise UsageError("--write-accepted needs --reason: say why these differences are right")
     if args.expires:
@@ -234,8 +247,17 @@ def _write_reports(args: argparse.Namespace, result: Replayed | Comparison, brea
             output.stream.write(report)
 
 
-def _json_report(result: Replayed | Comparison) -> str:
-    return json.dumps(result.to_dict(), ensure_ascii=False, indent=2)
+def _json_report(result: Replayed | Comparison, counts: Sequence[RequestCount]) -> str:
+    requests = [{**asdict(count), "share_of_limit": count.share_of_limit} for count in counts]
+    return json.dumps({**result.to_dict(), **({"requests": requests} if counts else {})}, ensure_ascii=False, indent=2)
+
+
+def _sizes(text: str) -> list[int]:
+    """`20,100`: sizes of calls."""
+    sizes = [int(size) if size.strip().isdecimal() else 0 for size in text.split(",")]
+    if min(sizes) < 1:
+        raise UsageError(f"--requests {text}: expected sizes of calls such as 20,100")
+    return sizes
 
 
 def _report(result: Replayed | Comparison) -> str:

@@ -24,6 +24,7 @@ from svctoolkit.replay.engine.sides import fingerprint, offline_transport, selec
 from svctoolkit.replay.inputs import Events, Input, input_of
 from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.requests import count_requests
 from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
 from svctoolkit.replay.review.accepted import is_over, load_accepted
@@ -51,7 +52,10 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
 
     Raises `ConfigError` or one of its kinds for what is wrong before the first event.
     """
-    return Replayed(**_run(events, (workspace,), complete(options)), _warehouses=partial(warehouse_of, workspace))
+    of = {name: options.get(name) for name in ("destinations", "source")}
+    again = None if isinstance(events, Iterator) else partial(count_requests, events, workspace, **of)
+    members = _run(events, (workspace,), complete(options))
+    return Replayed(**members, _warehouses=partial(warehouse_of, workspace), _requests=again)
 
 
 # Any: a frame, where two outputs are compared

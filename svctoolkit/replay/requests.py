@@ -46,6 +46,11 @@ class RequestCount:
         return self.events / self.requests if self.requests else 0.0
 
     @property
+    def per_million(self) -> int:
+        """The requests that a million such events would make."""
+        return round(1e6 * self.requests / self.events) if self.events else 0
+
+    @property
     def share_of_limit(self) -> float | None:
         """How much of the limit the largest request takes; None without a limit."""
         return self.largest / self.limit if self.limit else None
@@ -136,4 +141,4 @@ def _line(count: RequestCount) -> str:
     share = f", {count.share_of_limit:.0%} of {count.limit}" if count.share_of_limit is not None else ""
     per = f"{count.per_request:.1f} events each, at most {count.largest}{share}"
     total = f"{count.requests:,} requests of {count.events:,} events in calls of {count.jobs}"
-    return f"{count.destination}: {total}: {per}"
+    return f"{count.destination}: {total}: {per}; {count.per_million:,} of a million events"

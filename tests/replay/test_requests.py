@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from svctoolkit import Workspace
+from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay import count_requests
+from svctoolkit.replay import count_requests, replay
 
 EVENTS = [{"type": "track", "event": "Viewed", "userId": f"u{n}", "messageId": f"m{n}"} for n in range(250)]
 
@@ -57,3 +58,28 @@ def test_a_size_that_is_none(workspace: Workspace) -> None:
     """A call has one job at least."""
     with pytest.raises(ConfigError, match="at least 1"):
         count_requests(EVENTS, workspace, jobs=0)
+
+
+def test_a_replay_tells_its_requests(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the events and destinations that went through it; on the command line, too, as text and JSON."""
+    workspace.destination("wh", "POSTGRES", config={})
+    counts = replay(EVENTS, workspace).requests([20, 75])
+    monkeypatch.chdir(tmp_path)
+    Path("events.ndjson").write_text("\n".join(map(json.dumps, EVENTS)), encoding="utf-8")
+    Path("workspace.yaml").write_text(
+        "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example}}, wh: {type: RS, config: {}}}"
+    )
+
+    assert [(c.destination, c.jobs, c.requests, c.per_million) for c in counts][:2] == [
+        ("braze", 20, 13, 52_000),
+        ("braze", 75, 4, 16_000),
+    ]
+    assert main(["replay", "events.ndjson", "--requests", "20,100"]) == 0
+    assert "hook: 250 requests of 250 events in calls of 100" in capsys.readouterr().out
+    assert main(["replay", "events.ndjson", "--requests", "50", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["requests"][0]["requests"] == 250
+    assert main(["replay", "events.ndjson", "--requests", "0"]) == 4
+    with pytest.raises(ConfigError, match="only once"):
+        replay(iter(EVENTS), workspace, destinations=["braze"]).requests()

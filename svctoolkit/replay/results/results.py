@@ -22,6 +22,7 @@ from svctoolkit.replay.tally.tally import Tally, plain
 if TYPE_CHECKING:
     import pandas as pd
 
+    from svctoolkit.replay.requests import RequestCounts
     from svctoolkit.warehouse import Diff, Warehouse
 
 
@@ -47,6 +48,7 @@ class _Result:
     _folder: Folder | None = None
     _dask: Any = None
     _warehouses: Any = None
+    _requests: Any = None
 
     @property
     def events(self) -> int:
@@ -183,6 +185,17 @@ class Replayed(_Result):
             raise ConfigError("this replay has no warehouse")
         warehouse: Warehouse = self._warehouses(self, destination)
         return warehouse
+
+    def requests(self, jobs: int | Sequence[int] = 20) -> RequestCounts:
+        """How many requests these events make at each destination, with calls of one size or of several, and how near
+        the largest is to what the destination takes: see `svctoolkit.replay.count_requests`.
+
+        The events are mapped once more. Raises `ConfigError` for events that can be read only once.
+        """
+        if self._requests is None:
+            raise ConfigError("these events can be read only once: give a file, a list or a frame to `replay`")
+        counts: RequestCounts = self._requests(jobs=jobs)
+        return counts
 
 
 class Comparison(_Result):
