@@ -12,6 +12,7 @@ from svctoolkit.display._blocks import code, facts, message, pill, table
 from svctoolkit.display._diff import diff, diff_text
 from svctoolkit.display._excerpt import Excerpt
 from svctoolkit.display._exchange import exchange
+from svctoolkit.display._flow import flow
 from svctoolkit.display._html import Html, Kind, box, bundle, columns, fragment, html, more, page, quantity, section
 from svctoolkit.display._lights import Leaf, Lights
 from svctoolkit.display._strip import Status, Step, status, strip
@@ -35,6 +36,7 @@ __all__ = [
     "diff_text",
     "exchange",
     "facts",
+    "flow",
     "fragment",
     "html",
     "message",

@@ -52,9 +52,13 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
 
     Raises `ConfigError` or one of its kinds for what is wrong before the first event.
     """
-    of = {name: options.get(name) for name in ("destinations", "source")}
-    again = None if isinstance(events, Iterator) else partial(count_requests, events, workspace, **of)
-    members = _run(events, (workspace,), complete(options))
+    chosen = complete(options)
+    members = _run(events, (workspace,), chosen)
+    again = (
+        partial(count_requests, events, workspace, destinations=chosen["destinations"], source=chosen["source"])
+        if not isinstance(events, Iterator)
+        else None
+    )
     return Replayed(**members, _warehouses=partial(warehouse_of, workspace), _requests=again)
 
 

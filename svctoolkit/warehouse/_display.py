@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit import display
@@ -20,7 +20,7 @@ _LOSSES = 20
 def warehouse_page(warehouse: Warehouse) -> Html:
     """Which events feed which tables; each table with its types and first rows; what was lost."""
     tables = warehouse.tables()
-    blocks: list[object] = [_flow(warehouse)]
+    blocks: list[object] = [_flow(warehouse, dict(zip(tables["table"], tables["rows"], strict=True)))]
     losses = warehouse.losses()
     if len(losses):
         lines = [f"{loss.path}: {loss.text} (event {loss.event_id})" for loss in losses.head(_LOSSES).itertuples()]
@@ -39,11 +39,19 @@ def warehouse_page(warehouse: Warehouse) -> Html:
     return display.page(display.section(f"{warehouse.namespace} ({warehouse.provider.label})", *blocks))
 
 
-def _flow(warehouse: Warehouse) -> Html:
-    """A line for each kind of event: what it became."""
-    flow = warehouse.flow()
-    lines = [(event, " → ", ", ".join(sorted(tables))) for event, tables in sorted(flow.items())]
-    return display.table(("event", "", "tables"), lines, caption="What events become") if lines else Html("")
+def _flow(warehouse: Warehouse, rows: Mapping[str, int]) -> Html:
+    """Which events feed which tables: a picture, and the same as a table."""
+    flow = sorted(warehouse.flow().items())
+    if not flow:
+        return Html("")
+    tables = sorted({table for _, of_event in flow for table in of_event})
+    events = [(name, kind) for kind, _, name in (event.partition(" ") for event, _ in flow)]
+    boxes = [(table, display.quantity(int(rows.get(table, 0)), "row")) for table in tables]
+    lines = [(place, tables.index(table)) for place, (_, of_event) in enumerate(flow) for table in sorted(of_event)]
+    picture = display.flow("What events become", [(name or kind, kind) for name, kind in events], boxes, lines)
+    cells = [(event, " → ", ", ".join(sorted(of_event))) for event, of_event in flow]
+    table = display.table(("event", "", "tables"), cells, caption="What events become")
+    return Html(f"{picture}{display.more('The same as a table', table)}") if picture else table
 
 
 def _cell(value: Any) -> Any:
