@@ -16,7 +16,7 @@ _MOST = 40  # rows: more is a table's business
 def flow(
     title: str, left: Sequence[tuple[str, str]], right: Sequence[tuple[str, str]], lines: Sequence[tuple[int, int]]
 ) -> Html:
-    """The picture as SVG: boxes of (name, what stands below it), and lines from places at the left to those at the right.
+    """The picture as SVG: boxes of (name, what stands below it), and lines from the left to the right.
 
     Empty for nothing, or too much for a picture. Text between the elements is for views that strip SVG and leave that.
     """
@@ -46,7 +46,7 @@ def _line(start: float, end: float) -> str:
 
 def _box(column: tuple[int, int], y: float, name: str, below: str) -> str:
     x, width = column
-    room = width // 8 - 2
+    room = width // 10 - 2
     label = name if len(name) <= room else f"{name[: room - 1]}…"
     return (
         f'<g class="node"><rect x="{x}" y="{y - _HEIGHT / 2}" width="{width}" height="{_HEIGHT}" rx="6"/>'

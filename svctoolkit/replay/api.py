@@ -25,7 +25,7 @@ from svctoolkit.replay.inputs import Events, Input, input_of
 from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.requests import count_requests
-from svctoolkit.replay.results.results import Comparison, Replayed
+from svctoolkit.replay.results.results import Again, Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
 from svctoolkit.replay.review.accepted import is_over, load_accepted
 from svctoolkit.replay.review.review import Review
@@ -55,7 +55,7 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
     chosen = complete(options)
     members = _run(events, (workspace,), chosen)
     again = (
-        partial(count_requests, events, workspace, destinations=chosen["destinations"], source=chosen["source"])
+        Again(partial(count_requests, events, workspace, destinations=chosen["destinations"], source=chosen["source"]))
         if not isinstance(events, Iterator)
         else None
     )
@@ -78,7 +78,7 @@ def compare(
     """
     if after is None:
         return _compare_outputs(events, before, options)
-    again = None if isinstance(events, Iterator) else partial(_diff, events, before, after, options)
+    again = None if isinstance(events, Iterator) else Again(partial(_diff, events, before, after, options))
     return Comparison(**_run(events, (before, after), complete(options)), _warehouses=again)
 
 

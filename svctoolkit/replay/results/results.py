@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -24,6 +24,28 @@ if TYPE_CHECKING:
 
     from svctoolkit.replay.requests import RequestCounts
     from svctoolkit.warehouse import Diff, Warehouse
+
+
+class Again:
+    """A function of events and workspaces that a result may call later. Events may have anything in them: a pickled
+    result is without it.
+    """
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    # Any: what the function takes and gives
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self._function(*arguments, **options)
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _nothing, ()
+
+
+def _nothing() -> None:
+    return None
 
 
 @dataclass(slots=True, repr=False)
