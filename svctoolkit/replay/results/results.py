@@ -33,6 +33,7 @@ class Again:
 
     __slots__ = ("_function",)
 
+    # Any: what the function takes and gives
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
 
