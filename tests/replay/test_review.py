@@ -170,6 +170,7 @@ def test_reports_can_be_read_by_what_they_are_for(tmp_path: Path) -> None:
     assert "[hook](p.html#d-hook)" in markdown
     assert 'id="d-hook"' in result.to_html()
     assert len(markdown) < 5000
+    assert "❌ there were no events" in REPORTS["markdown"].text(compare([], shop(keep), shop(keep)), [], "")
 
 
 def test_the_command_is_a_gate(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
