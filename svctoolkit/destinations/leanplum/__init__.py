@@ -13,7 +13,7 @@ from typing import Any
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Table, converter, first, moment, required, trait
+from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Table, converter, first, moment, required, trait, value_of
 from svctoolkit.secrets import Secret
 
 ENDPOINT = "https://api.leanplum.com/api"
@@ -30,7 +30,8 @@ destination = DestinationType(
     LeanplumSettings,
     docs="https://docs.leanplum.com/reference/get_api-action-setuserattributes",
     quirks=[
-        "When a user was created is the trait createAt: createdAt is an attribute like any other.",
+        "When a user was created is the trait createAt: createdAt is an attribute like any other. What is no time "
+        "there is sent as null.",
         "A user of identify is known by its anonymousId, and the user ID becomes its new name.",
         "An app without a version is sent as version 1.",
     ],
@@ -52,15 +53,6 @@ def nearest_second(value: Json) -> int:
     return math.floor(when.timestamp() + 0.5)
 
 
-@converter
-def maybe_second(value: Json) -> int | None:
-    """As `nearest_second`, and nothing for what is no time: a trait of this name may be the user's own."""
-    try:
-        return nearest_second.of(value)
-    except ValueError:
-        return None
-
-
 WHERE: dict[str, Any] = {
     "locale": "context.locale",
     "timezone": "context.timezone",
@@ -69,13 +61,13 @@ WHERE: dict[str, Any] = {
     "time": nearest_second(TIME),
 }
 ATTRIBUTES = first("traits", "context.traits")
+CREATED = trait("createAt")
 USER = Table(
     {
         "userId": required("anonymousId"),
         "newUserId": USER_ID,
         "deviceId": "context.device.id",
         "userAttributes": ATTRIBUTES,
-        "created": maybe_second(trait("createAt")),
         **WHERE,
     }
 )
@@ -120,7 +112,18 @@ SCREEN = Table({"state": required(first("properties.name", "event")), **_SAME})
 @destination.on("identify")
 def set_attributes(event: Event, settings: LeanplumSettings) -> Payload:
     """The user's attributes, and its name."""
-    return _send(settings, "setUserAttributes", USER(event))
+    user, created = USER(event), value_of(event, CREATED)
+    if created is not None:
+        user["created"] = _second_or_null(created)
+    return _send(settings, "setUserAttributes", user)
+
+
+def _second_or_null(value: Json) -> int | None:
+    """As `nearest_second`, and null for what is no time: a trait of this name may be the user's own."""
+    try:
+        return nearest_second.of(value)
+    except ValueError:
+        return None
 
 
 @destination.on("track")
