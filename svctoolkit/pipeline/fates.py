@@ -17,7 +17,7 @@ from svctoolkit.destinations import Context
 from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
-from svctoolkit.pipeline.rules import exclusion
+from svctoolkit.pipeline.rules import exclusion, needs_all
 from svctoolkit.pipeline.run import run_many
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.plans import Link, Verdict, mark_event
@@ -133,7 +133,7 @@ def pass_many(
     by its plan, never reaches the user's code. An answer that is no success is a failure: nothing is tried again. Where
     nobody knows the source, no rule about sources holds.
     """
-    fates = [fate_at_routing(event, source or _NO_SOURCE, route.destination) for event in events]
+    fates = _at_routing(events, source or _NO_SOURCE, route.destination)
     if source is not None and not source.enabled:
         fates = [Fate("filtered", "gateway", "the source is disabled: its events are refused")] * len(events)
     for place in repeats:
@@ -148,6 +148,22 @@ def pass_many(
         for place, results in zip(places, run_many(going, route, stages, sender, own, source), strict=True):
             passages[place] = Passage(_fate(results, route, stages), results)
     return passages
+
+
+def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, destination: Destination) -> list[Fate]:
+    """`fate_at_routing` of each event; once for those of one type and name that say nothing of integrations."""
+    whole, known = needs_all(destination), dict[tuple[str, str], Fate]()
+    fates = []
+    for event in events:
+        kind, name = event.get("type"), event.get("event")
+        key = (kind, name) if isinstance(kind, str) and isinstance(name, str) else None
+        if whole or key is None or "integrations" in event:
+            fates.append(fate_at_routing(event, source, destination))
+            continue
+        if key not in known:
+            known[key] = fate_at_routing(event, source, destination)
+        fates.append(known[key])
+    return fates
 
 
 def _marked(event: Mapping[str, Json], verdict: Verdict | None) -> Mapping[str, Json]:
