@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from svctoolkit.display._blocks import code, facts, pill
-from svctoolkit.display._html import Html, Kind, box, columns, quantity
+from svctoolkit.display._html import Html, Kind, box, columns, more, quantity
 from svctoolkit.display._tree import tree
 from svctoolkit.json_types import Json
 
@@ -52,8 +52,10 @@ def exchange(request: Request, response: Response | None = None) -> Html:
 
 
 def _content(headers: Mapping[str, str], body: Any) -> Html:
-    head = f'<div class="pad">{facts(headers)}</div>' if headers else ""
-    return Html(head + _body(body))
+    if not headers:
+        return Html(_body(body))
+    folded = more(quantity(len(headers), "header"), Html(f'<div class="pad">{facts(headers)}</div>'))
+    return Html(_body(body) + folded)
 
 
 def _body(body: Any) -> str:
@@ -79,5 +81,5 @@ def _text(body: str) -> str:
     form = parse_qsl(body) if "\n" not in body and "=" in body and "<" not in body and " " not in body else []
     if form:
         return f'<div class="pad">{facts(dict(form))}</div>'
-    more = f"\n… {len(body) - _MAX_BODY:,} more characters" if len(body) > _MAX_BODY else ""
-    return code(body[:_MAX_BODY] + more, "body")
+    rest = f"\n… {len(body) - _MAX_BODY:,} more characters" if len(body) > _MAX_BODY else ""
+    return code(body[:_MAX_BODY] + rest, "body")

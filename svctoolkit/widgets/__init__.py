@@ -21,6 +21,8 @@ _HOME = {
     if not module.name.startswith("_")
 }
 
+__all__ = sorted(_HOME)
+
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
@@ -34,4 +36,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOME)
+    return __all__

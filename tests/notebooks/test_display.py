@@ -245,3 +245,13 @@ def test_a_page_has_one_small_style_for_light_and_dark() -> None:
 def test_a_bundle_has_no_json() -> None:
     """JupyterLab would show JSON instead of the HTML."""
     assert set(display.bundle(display.page("x"), "x")) == {"text/plain", "text/html"}
+
+
+def test_an_exchange_shows_the_body_and_folds_the_headers() -> None:
+    """The body is what one reads; headers are there to open."""
+    request = HttpRequest("POST", "https://hook.example/in", {"x-key": "1", "accept": "*/*"}, b'{"total": 2}')
+    page = display.exchange(request)
+
+    assert page.index("total") < page.index("2 headers") < page.index("x-key")
+    assert "<details" in page[: page.index("2 headers")]
+    assert " open" not in page[page.rindex("<details", 0, page.index("2 headers")) : page.index("2 headers")]

@@ -216,3 +216,11 @@ def test_without_ipywidgets_the_error_says_what_to_install() -> None:
 
     assert "pip install 'svctoolkit[notebooks]'" in out
     assert ConfigError.__name__ not in out
+
+
+def test_a_star_import_gives_every_explorer() -> None:
+    """`from svctoolkit.widgets import *`, as people begin a notebook."""
+    names: dict[str, object] = {}
+    exec("from svctoolkit.widgets import *", names)
+
+    assert {"DestinationExplorer", "LiveEvents", "TransformationEditor"} <= set(names)
