@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.admin import Admin, Control
 from svctoolkit.server.console.routes import Console
@@ -36,6 +37,7 @@ def application(
     control: Control,
     *,
     reload: Callable[[], Reload],
+    forwards: Callable[[], Mapping[str, Json]],
     additions: Sequence[Addition],
     new_id: Callable[[], str],
     loopback: bool,
@@ -54,7 +56,7 @@ def application(
     }
     operations = [
         *(operation for addition in additions for operation in addition(engine, guard)),
-        *Overview(engine, pipeline, reload, guard.local).operations(),
+        *Overview(engine, pipeline, reload, forwards, guard.local).operations(),
         *Exports(engine, guard.local).operations(),
         *inspect.operations(),
         *Admin(control, guard.always).operations(examples),

@@ -17,6 +17,7 @@ import msgspec
 
 from svctoolkit.delivery import Answer as RecorderAnswer
 from svctoolkit.delivery import Recorder, Transport
+from svctoolkit.delivery.live import transport_for
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
 from svctoolkit.json_types import Json
@@ -24,6 +25,7 @@ from svctoolkit.pipeline import Pipeline, Warehouses
 from svctoolkit.server import serving
 from svctoolkit.server.admin import Control, Reloader
 from svctoolkit.server.application import Addition, application
+from svctoolkit.server.forwarding import Tee
 from svctoolkit.server.ingest.routes import new_id as _new_id
 from svctoolkit.server.inspect import arrivals
 from svctoolkit.server.inspect.arrivals import Totals
@@ -142,6 +144,7 @@ class DataPlane(View):
         engine = Engine(self._pipeline, file_store, clock, knobs=knobs, pass_by=pass_by)
         super().__init__(engine)
         self._metrics = Metrics(engine)
+        self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
         self._control = Control(engine)
         self._application = partial(
             application,
@@ -150,6 +153,7 @@ class DataPlane(View):
             self._metrics,
             self._control,
             reload=self._reload,
+            forwards=lambda: self._forwards(),
             additions=additions,
             new_id=new_id,
             loopback=self.loopback,
@@ -333,7 +337,10 @@ class DataPlane(View):
     @cached_property
     def asgi(self) -> Gate:
         """The whole application, for other servers and for clients that call it in process."""
-        return Gate(self._application(), self._metrics.count)
+        allow, loopback = self.workspace.delivery.allow, self.loopback
+        tee = Tee(self._application(), self.workspace, lambda: transport_for(tuple(allow), loopback))
+        self._forwards = tee.states
+        return Gate(tee, self._metrics.count)
 
     async def _main(self) -> None:
         if self._socket is None:

@@ -57,6 +57,18 @@ class Connection:
     enabled: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """A real data plane that gets what a source's clients send, as they send it, with the write key that it knows.
+
+    `answer` says whose answer the clients get: `ours`, at once, or `theirs`, as far as there is one.
+    """
+
+    url: str | Secret
+    write_key: Secret
+    answer: Literal["ours", "theirs"] = "ours"
+
+
 @dataclass(slots=True)
 class Source:
     """Where events come from.
@@ -64,7 +76,7 @@ class Source:
     `tracking_plan` is the key of the plan that its events are checked against, `plan_settings` what becomes of those
     that break it, by event type, in the service's spelling or in rudder-cli's. Without settings they go on, marked.
     `category` is what the service knows a source for beside its type: `cloud` and `singer-protocol` extract records,
-    which warehouses store by rules of their own.
+    which warehouses store by rules of their own. `forward` is where all that comes in goes, too.
     """
 
     key: str
@@ -77,6 +89,7 @@ class Source:
     tracking_plan: str | None = None
     plan_settings: dict[str, dict[str, Any]] | None = None
     category: str = ""
+    forward: Forward | None = None
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display

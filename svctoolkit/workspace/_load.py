@@ -26,6 +26,7 @@ from svctoolkit.workspace._items import (
     DataPlaneSettings,
     Delivery,
     Destination,
+    Forward,
     Language,
     Library,
     Person,
@@ -39,6 +40,7 @@ from svctoolkit.workspace._items import (
 from svctoolkit.workspace._references import has_reference, resolve
 from svctoolkit.workspace._shapes import (
     AccountShape,
+    ForwardShape,
     LibraryShape,
     SourcePlanShape,
     SourceShape,
@@ -162,12 +164,12 @@ def _stray_references(value: Any, path: _Path) -> Iterator[Flaw]:
     if isinstance(value, str) and has_reference(value):
         yield Flaw(
             path,
-            "$(env:...) works in a destination's configuration, as a credential, in an account, as a token and in "
-            "`geolocation`",
+            "$(env:...) works in a destination's configuration, as a credential, in an account, as a token, in "
+            "`forward` of a source and in `geolocation`",
         )
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if key not in ("config", "token", "code", "credentials", "secret", "renewals", "geolocation"):
+            if key not in ("config", "token", "code", "credentials", "secret", "renewals", "geolocation", "forward"):
                 yield from _stray_references(inner, (*path, key))
     elif isinstance(value, list):
         for i, inner in enumerate(value):
@@ -272,7 +274,13 @@ class _Builder:
             named,
             settings,
             shape.category,
+            shape.forward and self._forward(shape.forward, ("sources", key, "forward")),
         )
+
+    def _forward(self, shape: ForwardShape, path: tuple[str, ...]) -> Forward:
+        key = self._resolve(shape.write_key, (*path, "writeKey"))
+        secret = key if isinstance(key, Secret) else Secret(key)
+        return Forward(self._resolve(shape.url, (*path, "url")), secret, shape.answer)
 
     def _tracking_plan(self, key: str, shape: TrackingPlanShape) -> TrackingPlan:
         """Its files are read here; what is wrong in them stands in their own lines."""

@@ -397,13 +397,15 @@ class Workspace:
         """Equal as long as the secrets are."""
         configs = [(destination.type, destination.config) for destination in self.destinations.values()]
         accounts = [[*account.secrets()] for account in self.accounts.values()]
-        return configs, accounts, dict(self.credentials), self.delivery.geolocation
+        forwards = [source.forward for source in self.sources.values()]
+        return configs, accounts, dict(self.credentials), self.delivery.geolocation, forwards
 
     def _secrets_of_now(self) -> Iterator[str]:
         for destination in self.destinations.values():
             yield from destination.secrets()
         for account in self.accounts.values():
             yield from account.secrets()
+        yield from secret_texts([source.forward.write_key for source in self.sources.values() if source.forward])
         yield from secret_texts(self.credentials)
         yield from (text for text in self.credentials.values() if isinstance(text, str))
         yield from secret_texts(self.delivery.geolocation)

@@ -99,7 +99,7 @@ class _Writer:
         sections = {
             "workspace": workspace.name,
             "people": [_person(person) for person in workspace.people],
-            "sources": {key: _source(key, source) for key, source in workspace.sources.items()},
+            "sources": {key: self._source(key, source) for key, source in workspace.sources.items()},
             "destinations": {key: self._destination(key, d) for key, d in workspace.destinations.items()},
             "transformations": {
                 key: {**_names(key, t.id, t.name), **self._code(t, f"transformations.{key}")}
@@ -136,6 +136,17 @@ class _Writer:
             secrets = {key: Secret(value) for key, value in members["credentials"].items()}
             written["credentials"] = self._unresolved(secrets, f"{name}.credentials")
         return written
+
+    def _source(self, key: str, source: Source) -> dict[str, Any]:
+        members, to = _source(key, source), source.forward
+        if to is not None:
+            places = f"sources.{key}.forward"
+            members["forward"] = {
+                "url": self._config(to.url, f"{places}.url"),
+                "writeKey": self._config(to.write_key, f"{places}.writeKey"),
+                **({"answer": to.answer} if to.answer != "ours" else {}),
+            }
+        return members
 
     def _unresolved(self, value: Any, path: str) -> Any:
         """Values of a file that nobody has resolved: references stay."""

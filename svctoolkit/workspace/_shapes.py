@@ -65,6 +65,16 @@ class TrackingPlanShape(_Shape):
     strict: Annotated[bool, Meta(description="refuse schemas whose events the service lets pass unchecked")] = True
 
 
+class ForwardShape(_Shape):
+    """A real data plane that gets what comes in, as it came; $(env:NAME) works."""
+
+    url: Annotated[str, Meta(pattern="^(https?://|\\$\\((env|var):)", description="its address, such as https://...")]
+    write_key: Annotated[str, Meta(min_length=1, extra_json_schema={"writeOnly": True})]
+    answer: Annotated[
+        Literal["ours", "theirs"], Meta(description="whose answer the client gets; theirs makes it wait for them")
+    ] = "ours"
+
+
 class SourceShape(_Shape):
     """Where events come from. Id, name and write key are the source's key unless they are given."""
 
@@ -76,6 +86,7 @@ class SourceShape(_Shape):
     enabled: bool = True
     destinations: Annotated[list[Text | ConnectionShape], Meta(description="keys of destinations")] = []
     tracking_plan: Annotated[Text | SourcePlanShape | None, Meta(description="key of a tracking plan")] = None
+    forward: ForwardShape | None = None
 
 
 class DestinationShape(_Shape, kw_only=True):

@@ -89,6 +89,7 @@ class Ingest:
         source, run, body = None, "", msgspec.json.encode(event)
         try:
             source, run = source_of(self._engine.workspace, key, missing=NO_KEY_IN_QUERY)
+            request.state.source = source.key
             content = scan(body, kind)
             if run not in self._engine.closed_runs:
                 await self._store(request, source, run, body, kind, [content.check(0)])

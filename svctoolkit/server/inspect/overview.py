@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from svctoolkit.delivery import Answer, Recorder
@@ -27,7 +28,7 @@ class Reload(NamedTuple):
     problem: str = ""
 
 
-def workspace_state(engine: Engine, reload: Reload) -> dict[str, Json]:
+def workspace_state(engine: Engine, reload: Reload, forwards: Mapping[str, Json]) -> dict[str, Json]:
     """The workspace, its sources, and what came of the last change of its file."""
     workspace, counts = engine.workspace, totals(engine)
     state: dict[str, Json] = {
@@ -42,6 +43,7 @@ def workspace_state(engine: Engine, reload: Reload) -> dict[str, Json]:
                 "key": source.key,
                 "name": source.name,
                 "enabled": source.enabled,
+                "forward": forwards.get(source.key),
                 "destinations": [connection.destination for connection in source.connections if connection.enabled],
             }
             for source in workspace.sources.values()

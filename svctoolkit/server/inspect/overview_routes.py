@@ -92,16 +92,19 @@ class WorkspaceState(Struct, frozen=True):
 
 
 class Overview:
-    """The operations. `reload` says what came of the last change of the workspace file."""
+    """The operations. `reload` says what came of the last change of the workspace file, `forwards` what
+    was passed on to other data planes, by source."""
 
     def __init__(
         self,
         engine: Engine,
         pipeline: Pipeline,
         reload: Callable[[], Reload],
+        forwards: Callable[[], Mapping[str, Json]],
         protected: Callable[[Handler], Handler],
     ) -> None:
         self._engine, self._pipeline, self._reload, self._protected = engine, pipeline, reload, protected
+        self._forwards = forwards
 
     async def arrivals(self, request: Request) -> Response:
         query = dict(request.query_params)
@@ -143,7 +146,7 @@ class Overview:
 
     async def workspace(self, request: Request) -> Response:
         only(dict(request.query_params))
-        return json_response(workspace_state(self._engine, self._reload()))
+        return json_response(workspace_state(self._engine, self._reload(), self._forwards()))
 
     def operations(self) -> list[Operation]:
         unauthorised = {401: ResponseDoc("Credentials are wrong, or absent where they are needed.", (Refusal,))}

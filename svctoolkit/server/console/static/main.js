@@ -124,10 +124,12 @@ function showCounts(counts) {
 }
 
 /** That the workspace file was read again, or why it was not. */
-function tellReload({ reload }) {
+function tellReload(workspace) {
+  const { reload } = workspace;
   if (state.reload !== undefined && reload.at !== state.reload) say(`the workspace file was read again at ${reload.at.slice(11, 19)} UTC`);
   state.reload = reload.at;
-  state.problem = reload.problem && `The workspace stays as it was, because its file cannot be used:\n${reload.problem}`;
+  const unread = reload.problem && `The workspace stays as it was, because its file cannot be used:\n${reload.problem}`;
+  state.problem = [unread, ...lost(workspace)].filter(Boolean).join("\n");
   showProblem();
 }
 
@@ -137,6 +139,10 @@ function options(select, keys) {
   select.replaceChildren(select.options[0], ...keys.map((key) => new Option(key)));
   select.value = value;
 }
+
+/** Requests of clients that did not get to the data plane that they are passed on to. */
+const lost = ({ sources }) => sources.filter((source) => source.forward?.problem).map(({ key, forward }) =>
+  `Source ${key}: ${forward.failed + forward.dropped} of ${forward.sent + forward.failed + forward.dropped} requests were not passed on: ${forward.problem}`);
 
 /** What to do where nothing has come yet. */
 function empty(workspace) {

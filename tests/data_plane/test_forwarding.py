@@ -1,0 +1,106 @@
+"""What comes in, passed on to a real data plane."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.server import Answer
+from tests.data_plane.conftest import basic
+
+FILE = """
+sources:
+  web: {{writeKey: web-key, forward: {{url: "{url}", writeKey: "$(env:REAL_KEY)", answer: {answer}}}}}
+  quiet: {{writeKey: quiet-key}}
+"""
+EVENT = {"type": "track", "event": "E", "userId": "u1", "messageId": "m1"}
+
+
+@pytest.fixture
+def real(workspace: Workspace) -> Iterator[DataPlane]:
+    """Another data plane, which stands for the real one."""
+    workspace.sources["web"].write_key = "r3al-k3y"
+    with DataPlane(workspace) as plane:
+        yield plane
+
+
+def bench(url: str, answer: str = "ours") -> DataPlane:
+    text = FILE.format(url=url, answer=answer)
+    return DataPlane(Workspace.loads(text, environ={"REAL_KEY": "r3al-k3y"}), listen=False)
+
+
+def send(
+    plane: DataPlane, body: bytes | None = None, key: str = "web-key", path: str = "/v1/batch", **headers: str
+) -> Answer:
+    content = json.dumps({"batch": [EVENT]}).encode() if body is None else body
+    return plane.ingest("POST", path, headers={**basic(key), **headers}, body=content)
+
+
+def forward(plane: DataPlane) -> Any:
+    return plane.ingest("GET", "/inspect/workspace").json["sources"][0]["forward"]
+
+
+def test_it_gets_what_came_unchanged(real: DataPlane) -> None:
+    """Body and headers as they were, compressed or not, with the write key that it knows; nothing of other sources."""
+    with bench(real.url) as plane:
+        zipped = gzip.compress(json.dumps({"batch": [{**EVENT, "messageId": "m2"}]}).encode())
+        answers = [send(plane), send(plane, zipped, **{"Content-Encoding": "gzip", "X-Svctoolkit-Run": "mine"})]
+        answers.append(send(plane, key="quiet-key"))
+        real.wait(lambda: len(real.received) == 2)
+
+        assert [answer.status for answer in answers] == [200] * 3
+        assert sorted(received.message_id for received in real.received) == ["m1", "m2"]
+        assert {received.run for received in real.received} == {""}
+        assert len(plane.received) == 3
+        assert "r3al-k3y" not in plane.ingest("GET", "/inspect/workspace").text + plane.workspace.dumps()
+
+
+def test_failures_are_told_and_in_nobodys_way() -> None:
+    """The client has its answer whatever becomes of the copy; how often and why it failed stands in `/inspect`."""
+    with bench("http://127.0.0.1:9") as plane:
+        answer = send(plane)
+        while not forward(plane)["failed"]:
+            pass
+
+        assert (answer.status, len(plane.received)) == (200, 1)
+        assert forward(plane)["sent"] == 0
+        assert "127.0.0.1:9" in forward(plane)["problem"]
+
+
+def test_the_network_policy_holds() -> None:
+    """Addresses where clouds hand out credentials are never asked."""
+    with bench("http://169.254.169.254") as plane:
+        send(plane)
+        while not forward(plane)["failed"]:
+            pass
+
+        assert "169.254.169.254" in forward(plane)["problem"]
+
+
+def test_their_answer_where_that_is_wanted(real: DataPlane) -> None:
+    """`answer: theirs` gives the client what the real data plane says; ours where it says nothing."""
+    real.workspace.sources["web"].enabled = False
+    with bench(real.url, "theirs") as plane:
+        theirs = send(plane)
+        real.stop()
+        ours = send(plane, json.dumps({"batch": [{**EVENT, "messageId": "m2"}]}).encode())
+
+    assert (theirs.status, ours.status) == (404, 200)
+    assert base64.b64encode(b"r3al-k3y:").decode() not in theirs.text
+
+
+def test_it_is_saved_as_it_was_written() -> None:
+    """The reference, not the key."""
+    with bench("https://plane.example", "theirs") as plane:
+        text = plane.workspace.dumps()
+        again = Workspace.loads(text, environ={"REAL_KEY": "r3al-k3y"}).sources["web"].forward
+
+    assert "$(env:REAL_KEY)" in text
+    assert again is not None
+    assert (again.url, again.write_key.reveal(), again.answer) == ("https://plane.example", "r3al-k3y", "theirs")
