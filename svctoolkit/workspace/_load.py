@@ -274,7 +274,7 @@ class _Builder:
             named,
             settings,
             shape.category,
-            shape.forward and self._forward(shape.forward, ("sources", key, "forward")),
+            self._forward(shape.forward, ("sources", key, "forward")) if shape.forward else None,
         )
 
     def _forward(self, shape: ForwardShape, path: tuple[str, ...]) -> Forward:
