@@ -80,8 +80,8 @@ ROOMS = {
     "replay": "records formats inputs tally review engine requests results reports options api",
     "pipeline": "warehouses route outside stages run rules fates together leaves lineage api",
     "server": (
-        "demo_workspace web test_api store worker ingest inspect console admin scripts forwarding application serving plane "
-        "announcement foreground"
+        "demo_workspace web test_api store worker ingest inspect console admin scripts forwarding application serving "
+        "plane announcement foreground"
     ),
     "server.worker": (
         "bell backoff timers task knobs checks feed journal pending calls lanes router deliveries engine"
