@@ -22,9 +22,10 @@ from svctoolkit.results._types import ABSENT, error_of
 if TYPE_CHECKING:
     from svctoolkit.delivery import HttpRequest
 
-__all__ = ["Answered", "bare_steps", "exchanges", "page", "requests", "steps", "strip", "values"]
+__all__ = ["Answered", "bare_steps", "exchanges", "page", "page_with", "requests", "steps", "strip", "values"]
 
 _WORST = ("failed", "aborted", "dropped", "disabled", "unmapped", "none", "ok")
+_TREES = "Event and payloads"
 _MOST = 50  # entries of a page: a page with thousands would stop the browser
 
 
@@ -43,6 +44,11 @@ def page(results: Sequence[DestinationResult]) -> Html:
     if len(results) > _MOST:
         blocks.append(display.message(f"{len(results) - _MOST:,} more destinations are not shown", "info"))
     return display.page(*blocks) if blocks else display.page(display.message("no destinations", "info"))
+
+
+def page_with(result: DestinationResult, payloads: Html) -> Html:
+    """One result as `page` shows it, with `payloads` instead of its trees."""
+    return display.page(_result(result, False, payloads))
 
 
 def strip(result: DestinationResult, entry: EventResult) -> Html:
@@ -91,27 +97,30 @@ def requests(result: DestinationResult, entry: EventResult) -> list[HttpRequest]
     return [mask_request(request, result.masker) for request in entry.requests]
 
 
-def _result(result: DestinationResult, alone: bool) -> Html:
+def _result(result: DestinationResult, alone: bool, payloads: Html | None = None) -> Html:
     kind = display.pill(result.destination) if result.destination else ""
     title = Html(f"{display.html(result.destination_name)} {kind}")
     if result.error is not None:
         return display.section(title, display.message(result.masker.mask(result.error), "warning"))
-    entries = [block for entry in result.data[:_MOST] for block in _entry(result, entry, alone)]
+    entries = [block for entry in result.data[:_MOST] for block in _entry(result, entry, alone, payloads is None)]
     if len(result.data) > _MOST:
         entries.append(display.message(f"{len(result.data) - _MOST:,} more events are not shown", "info"))
+    if payloads is not None:
+        entries.append(display.more(_TREES, payloads, is_open=True))
     return display.section(title, *entries)
 
 
-def _entry(result: DestinationResult, entry: EventResult, alone: bool) -> Iterator[Html]:
+def _entry(result: DestinationResult, entry: EventResult, alone: bool, trees: bool) -> Iterator[Html]:
     if not alone:
         event = Event(entry.event)
         yield Html(f"<p><b>{display.html(event.type)}</b> {display.html(event.name)}</p>")
     yield strip(result, entry)
     for loss in entry.losses[:_MOST]:
         yield display.message(result.masker.text(str(loss)), "warning")
-    payloads = values(result, entry)
-    trees = [display.tree(value, name, open_depth=1) for name, value in payloads.items()]
-    yield display.more("Event and payloads", display.columns(*trees), is_open=alone)
+    if trees:
+        named = values(result, entry).items()
+        columns = display.columns(*(display.tree(value, name, open_depth=1) for name, value in named))
+        yield display.more(_TREES, columns, is_open=alone)
     http = exchanges(result, entry)
     if http:
         yield display.more("HTTP", *http)

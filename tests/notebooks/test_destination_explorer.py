@@ -125,13 +125,16 @@ def test_fields_light_up_what_they_come_from(shop: Workspace) -> None:
     ran(explorer)
     controls(explorer)["To"].value = "dest_transform"
 
-    for page in (explorer._payloads.value, explorer._diff.value):
+    saved = explorer._repr_mimebundle_()["text/html"]
+    for page in (explorer._payloads.value, explorer._diff.value, saved):
         partners = lit(page)
         assert partners["event properties.total"] == {"payload body.JSON.properties.total"}
         assert partners["payload body.JSON.properties.total"] == {"event properties.total"}
         assert partners["event context.ip"] == set()
         assert page.count(">lost<") == 1
-    assert TOKEN not in matching(explorer)
+    assert TOKEN not in matching(explorer) + saved
+    assert "send_to_destination" in saved
+    assert "<script" not in saved
     explorer.close()
 
 

@@ -35,6 +35,7 @@ class Lit:
     """What a result shows by name, with the lineage of its event: fields that belong together light up."""
 
     def __init__(self, result: DestinationResult, lineage: Lineage | None) -> None:
+        self._result = result
         self.values = values_by_name(result)
         self._lineage = lineage if lineage is not None and lineage.fields else None
         if self._lineage is not None:
@@ -42,12 +43,23 @@ class Lit:
 
     def payloads(self) -> Html:
         """A tree of each."""
-        lights, leaves = self._lights("payloads")
-        trees = [
-            display.tree(value, name, open_depth=6 if lights else 2, leaf=leaves.get(name))
-            for name, value in self.values.items()
-        ]
-        return _page(lights, display.columns(*trees)) if trees else _nothing("no stage has run")
+        return display.page(self._trees("payloads")) if self.values else _nothing("no stage has run")
+
+    def saved(self) -> Html:
+        """The result as it shows itself, with these trees: for views without widgets."""
+        if self._lineage is None:
+            return Html(self._result._repr_mimebundle_()["text/html"])
+        return blocks.page_with(self._result, self._trees("saved"))
+
+    def _trees(self, scope: str) -> Html:
+        lights, leaves = self._lights(scope)
+        trees = display.columns(
+            *(
+                display.tree(value, name, open_depth=6 if lights else 2, leaf=leaves.get(name))
+                for name, value in self.values.items()
+            )
+        )
+        return lights.group(trees) if lights else trees
 
     def diff(self, left: str, right: str) -> Html:
         """Two of them side by side."""
@@ -56,7 +68,7 @@ class Lit:
         lights, leaves = self._lights("diff")
         sides = leaves.get(left), leaves.get(right)
         table = display.diff(self.values[left], self.values[right], left=left, right=right, leaves=sides)
-        return _page(lights, table)
+        return display.page(lights.group(table) if lights else table)
 
     def _lights(self, scope: str) -> tuple[LineageLights | None, dict[str, Leaf]]:
         """What lights up in a view, and by name what does so in its leaves."""
@@ -68,10 +80,6 @@ class Lit:
 
     def _payload_names(self) -> list[str]:
         return [name for name in self.values if "dest_transform" in name]
-
-
-def _page(lights: LineageLights | None, block: Html) -> Html:
-    return display.page(lights.group(block) if lights else block)
 
 
 def http(result: DestinationResult) -> Html:

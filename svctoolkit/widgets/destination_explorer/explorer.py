@@ -78,10 +78,10 @@ class DestinationExplorer(controls.Explorer):
         return self._work.wait(timeout) and self._form.wait(timeout)
 
     def static(self) -> display.Html:
-        """The last result."""
-        if self.result is None:
+        """The last result; fields of its event and payloads light each other up, as they do in the explorer."""
+        if self._lit is None:
             return display.page(display.message(f"Destination explorer: {self.state.name}, not run yet", "info"))
-        return display.Html(self.result._repr_mimebundle_()["text/html"])
+        return self._lit.saved()
 
     def __repr__(self) -> str:
         return repr(self.result) if self.result else f"<DestinationExplorer: {self.state.name}, not run yet>"
