@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from svctoolkit.pipeline import Pipeline as Pipeline
     from svctoolkit.results import DestinationResult as DestinationResult
     from svctoolkit.results import frame as frame
+    from svctoolkit.runner.record.api import record as record
     from svctoolkit.sdk import ServiceClient as ServiceClient
     from svctoolkit.secrets import Secret as Secret
     from svctoolkit.server import DataPlane as DataPlane
@@ -47,6 +48,7 @@ _HOME = {
     "errors": "",
     "events": "",
     "frame": "results",
+    "record": "runner.record.api",
 }
 
 __all__ = [*sorted(_HOME), "__version__"]

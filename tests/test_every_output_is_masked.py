@@ -27,7 +27,7 @@ import httpx
 import pytest
 
 import svctoolkit
-from svctoolkit import DataPlane, Pipeline, Workspace, runner
+from svctoolkit import DataPlane, Pipeline, Workspace, record, runner
 from svctoolkit.client import TestApiClient
 from svctoolkit.delivery import Answer, Recorder
 from svctoolkit.delivery.modes import MODES
@@ -122,6 +122,7 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "Finished": lambda s: s.notice("Finished"),
     "Coverage": lambda s: s.notice("Covered").coverage,
     "_Result": lambda s: [replay([*EVENTS, TELLTALE], s.workspace), compare(EVENTS, s.workspace, _other(s.workspace))],
+    "Recording": lambda s: record([*EVENTS, TELLTALE], s.workspace),
     "DataPlane": lambda s: s.plane,
     "View": lambda s: s.plane.of_run(""),
     "Rows": lambda s: [s.plane.received, s.plane.rejected, s.plane.deliveries, s.plane.delivered, s.plane.fates],

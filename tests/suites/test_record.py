@@ -13,7 +13,9 @@ import httpx
 import pytest
 import yaml
 
+from svctoolkit import DataPlane, Workspace, record
 from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
 
 WORKSPACE = """\
 destinations:
@@ -75,3 +77,90 @@ def test_where_nothing_can_be_written_nothing_is_recorded(capsys: pytest.Capture
 
     assert main(["record", "-o", "file/r.suite.yaml"]) == 4
     assert "nothing can be written there" in capsys.readouterr().err
+
+
+def order(**properties: object) -> dict[str, object]:
+    return {"type": "track", "event": "Order", "userId": "ada@x.example", "properties": properties}
+
+
+def test_python_records_a_data_plane_and_adds_to_the_suite() -> None:
+    """A second call adds what is new, under a name of its own; what people wrote stays as it is, and it passes."""
+    workspace = Workspace.load("workspace.yaml")
+    with DataPlane(workspace.in_mode("record")) as plane:
+        plane.send([order(n=1), order(n=2)], source="web")
+        first = record(plane, file="made/r.suite.yaml")
+        written = Path("made/r.suite.yaml").read_text(encoding="utf-8")
+        own = written.replace("scenarios:\n", "# ours\nscenarios:\n").replace("freeze:", "tags: [kept]\nfreeze:")
+        own += "\n# the end\n"
+        Path("made/r.suite.yaml").write_text(own, encoding="utf-8")
+        plane.send([order(n=3), order(total="x")], source="web")
+        second = record(plane, file="made/r.suite.yaml")
+
+    text = Path("made/r.suite.yaml").read_text(encoding="utf-8")
+    assert (len(first.scenarios), first.added, len(second.scenarios), second.added) == (1, 1, 2, 1)
+    assert "workspace: ../workspace.yaml" in text
+    assert text.startswith(own.removesuffix("\n# the end\n"))
+    assert text.endswith("\n# the end\n")
+    assert "ada@x.example" not in text
+    assert [one["name"] for one in yaml.safe_load(text)["scenarios"]] == ["track Order", "track Order 2"]
+    assert main(["run", "made/r.suite.yaml"]) == 0
+
+
+def test_python_tells_what_is_no_event(tmp_path: Path) -> None:
+    """It is left out; where nothing is left, and where nobody could send, that is an error."""
+    made = record([order(), {"a": 1}, 7, {**order(), "at": {1}}], "workspace.yaml", source="web", personal=True)
+
+    assert [problem.where for problem in made.skipped] == ["event 2", "event 3", "event 4"]
+    assert made.scenarios[0]["send"]["userId"] == "ada@x.example"
+    assert made.added == 0
+    with pytest.raises(ConfigError, match="no event"):
+        record([{"a": 1}], "workspace.yaml")
+    with pytest.raises(ConfigError, match="Give the workspace"):
+        record([order()])
+    with pytest.raises(ConfigError, match="no source that could send"):
+        record([order()], Workspace("empty"))
+    with pytest.raises(ConfigError, match=r"ends with \.suite\.yaml"):
+        record([order()], "workspace.yaml", file=tmp_path / "r.yaml")
+    with pytest.raises(ConfigError, match="cannot write it"):
+        record([order()], "workspace.yaml", file="workspace.yaml/r.suite.yaml")
+
+
+OTHER = "{name: a, source: web, send: {type: page, name: 'É', userId: u}, expect: {response: {status: 200}}}"
+
+
+@pytest.mark.parametrize(
+    ("before", "says"),
+    [
+        ("scenarios: [{name: a, source: web, send: {type: page, userId: u}, expect: {failed: any}}]\n", "- name"),
+        ("scenarios:\n- name: a\n  bad: 1\n", "bad"),
+        ("a: [\n", "bracket is opened"),
+        (f"never: [{{event: Order}}]\nscenarios:\n- {OTHER}\n", "not pass"),
+    ],
+    ids=["flow", "unknown key", "no YAML", "an invariant"],
+)
+def test_a_suite_that_cannot_take_scenarios_stays_as_it_is(before: str, says: str) -> None:
+    """The error says why, and nothing is written."""
+    head = "" if before.startswith("a:") else "workspace: workspace.yaml\n"
+    Path("r.suite.yaml").write_text(head + before, encoding="utf-8")
+
+    with pytest.raises(ConfigError, match=says):
+        record([order()], "workspace.yaml", file="r.suite.yaml")
+    assert Path("r.suite.yaml").read_text(encoding="utf-8") == head + before
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["", "\n\n", "\n# what follows\ntags: [a]\n", "\n\n  # a note on it\n"],
+    ids=["no line end", "blank lines", "a key behind it", "a comment in it"],
+)
+@pytest.mark.parametrize("margin", ["", "  ", "      "])
+def test_scenarios_are_added_whatever_the_file_looks_like(margin: str, after: str) -> None:
+    """The old text stands around the new one."""
+    code = f"{margin}- {OTHER}"
+    Path("r.suite.yaml").write_text(f"workspace: workspace.yaml\nscenarios:\n{code}{after}", encoding="utf-8")
+
+    assert record([order()], "workspace.yaml", file="r.suite.yaml").added == 1
+    text = Path("r.suite.yaml").read_text(encoding="utf-8")
+    assert [one["name"] for one in yaml.safe_load(text)["scenarios"]] == ["a", "track Order"]
+    assert all(line in text for line in f"{code}{after}".splitlines())
+    assert main(["run", "r.suite.yaml"]) == 0

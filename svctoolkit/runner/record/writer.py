@@ -64,7 +64,7 @@ def read_events(path: Path, bad: list[Problem]) -> list[ReceivedEvent]:
         except ValueError as error:
             bad.append(Problem("no JSON", f"{name}:{number}:{getattr(error, 'colno', 1)}"))
             continue
-        events = _events(value)
+        events = events_in(value)
         if not events:
             message = "no event: a line is an event, {batch: [...]} or {source, event: {...}}"
             bad.append(Problem(message, f"{name}:{number}:1"))
@@ -74,7 +74,8 @@ def read_events(path: Path, bad: list[Problem]) -> list[ReceivedEvent]:
     return events_read
 
 
-def _events(value: Any) -> list[ReceivedEvent]:
+def events_in(value: Json) -> list[ReceivedEvent]:
+    """The events of an event, a batch, or what `/inspect/events` gives; none for what is neither."""
     if not isinstance(value, dict):
         return []
     if isinstance(value.get("batch"), list):

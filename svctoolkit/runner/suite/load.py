@@ -55,11 +55,14 @@ def suite_of(data: Mapping[str, Json], workspace: Workspace, *, name: str = "sui
     return loads(json.dumps(data), workspace, name=name)
 
 
-def loads(text: str, workspace: Workspace, *, name: str = "suite") -> Suite:
-    """The suite in a YAML text, for `workspace` unless the text has one of its own. Otherwise as `of`."""
+def loads(text: str, workspace: Workspace, *, name: str = "suite", path: Path = Path("suite.suite.yaml")) -> Suite:
+    """The suite in a YAML text, for `workspace` unless the text has one of its own. Otherwise as `suite_of`.
+
+    Relative files start from the folder of `path`.
+    """
     document = yamlfile.load(text, name=name, error=InvalidSuite)
     yamlfile.check(document, _format.schema(), InvalidSuite)
-    path, environment = Path("suite.suite.yaml"), Environment()
+    environment = Environment()
     files: list[Path] = []
     if document.data.keys() & {"workspace", *_format.WORKSPACE_KEYS}:
         workspace, files = _workspace(path, document, {}, environment, {})

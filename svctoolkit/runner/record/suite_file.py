@@ -1,0 +1,122 @@
+"""Scenarios into a suite file: a new one, or behind those that a file has already, which stays as people wrote it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+import yaml
+
+from svctoolkit import yamlfile
+from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
+from svctoolkit.runner.attempts.attempt import attempt
+from svctoolkit.runner.expect.snapshots import write
+from svctoolkit.runner.planes.embedded import open_planes
+from svctoolkit.runner.record.writer import dump, inline
+from svctoolkit.runner.suite.load import loads
+from svctoolkit.workspace import Workspace
+
+_ENDINGS = (".suite.yaml", ".suite.yml")
+_WORKSPACE_FILE = "workspace.yaml"
+
+
+def add_scenarios(path: Path, suite: Mapping[str, Json], workspace: Workspace) -> int:
+    """Write the scenarios of a recorded suite to a file, and say how many it did not have yet.
+
+    A new file is for the `workspace.yaml` that the workspace was read from, or holds the workspace itself. In one that
+    is there they stand behind the last one, under names of their own; everything else stays as it is. The file is
+    written as a whole or not at all, and only if what is added passes there. Raises `ConfigError` or one of its kinds.
+    """
+    name = yamlfile.display_name(path)
+    if not path.name.endswith(_ENDINGS):
+        raise ConfigError("the name of a suite ends with .suite.yaml", where=name)
+    if path.exists():
+        text = yamlfile.load_text(path)
+        added = _missing(yamlfile.load(text, name=name).data, suite)
+        text = _append(text, added, name)
+    else:
+        added = [*suite["scenarios"]]
+        text = _new(path, suite, workspace)
+    if added:
+        _make_folder(path.parent, name)  # before the check: paths in the suite go through it
+        _check(text, path, workspace, len(added))
+        write(path, text)
+    return len(added)
+
+
+def _new(path: Path, suite: Mapping[str, Any], workspace: Workspace) -> str:
+    file = workspace.folder / _WORKSPACE_FILE if workspace.folder is not None else None
+    if file is None or not file.is_file():
+        return dump({**inline(workspace), **suite})
+    return dump(suite, Path(os.path.relpath(file, path.parent)).as_posix())
+
+
+def _make_folder(folder: Path, name: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"cannot write it: {error.strerror}", where=name) from error
+
+
+def _missing(data: Any, suite: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The scenarios that a file does not have, as they stand in it: with a name of their own, and their clock."""
+    there = data.get("scenarios") if isinstance(data, dict) else None
+    known = [one for one in there if isinstance(one, dict)] if isinstance(there, list) else []
+    names = {str(one.get("name")) for one in known}
+    bare = [_without_name(one) for one in known]
+    own = {} if data == {} or data.get("freeze") == suite.get("freeze") else {"freeze": suite["freeze"]}
+    added: list[dict[str, Any]] = []
+    for scenario in suite["scenarios"]:
+        whole = {**scenario, **own}
+        if _without_name(whole) in bare:
+            continue
+        name, number = whole["name"], 1
+        while whole["name"] in names:
+            number += 1
+            whole["name"] = f"{name} {number}"
+        names.add(whole["name"])
+        added.append(whole)
+    return added
+
+
+def _without_name(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in scenario.items() if key != "name"}
+
+
+def _append(text: str, scenarios: Sequence[Mapping[str, Any]], name: str) -> str:
+    """The text with more items behind the last one of `scenarios`."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    members = root.value if isinstance(root, yaml.MappingNode) else []
+    items = next((value for key, value in members if key.value == "scenarios"), None)
+    if not isinstance(items, yaml.SequenceNode) or items.flow_style or not items.value:
+        raise ConfigError("there is no list of `scenarios:` with a line `- name: ...` for each to add to", where=name)
+    column = items.start_mark.column
+    lines = text.splitlines(keepends=True)
+    end = items.end_mark.line if items.end_mark.column == 0 else items.end_mark.line + 1
+    while _is_between(lines[end - 1], column):  # blank lines and comments in front of what follows
+        end -= 1
+    before = "".join(lines[:end])
+    gap = "" if before.endswith("\n") else "\n"
+    gap += "\n" if any(not line.strip() for line in lines[items.start_mark.line : end]) else ""
+    return before + gap + indent(yamlfile.dump(list(scenarios)), " " * column) + "".join(lines[end:])
+
+
+def _is_between(line: str, column: int) -> bool:
+    bare = line.strip()
+    return not bare or (bare.startswith("#") and len(line) - len(line.lstrip()) <= column)
+
+
+def _check(text: str, path: Path, workspace: Workspace, count: int) -> None:
+    """The file as it would be can be read, and what is added to it passes."""
+    suite = loads(text, workspace, name=yamlfile.display_name(path), path=path)
+    with open_planes() as planes:
+        for scenario in suite.scenarios[-count:]:
+            outcome = attempt(scenario, planes)
+            if outcome.status != "passed":
+                why = outcome.reason or next((str(d) for s in outcome.steps for d in s.differences), outcome.status)
+                message = f"{scenario.title!r} would not pass there, so nothing is written: {suite.masker.text(why)}"
+                raise ConfigError(message, where=suite.name)
