@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from svctoolkit.json_types import Json
@@ -26,6 +30,7 @@ from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.operation import Operation
 from svctoolkit.server.worker import Engine
 
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 #: More operations for a data plane, from packages above this one. They go before the others.
 Addition: TypeAlias = Callable[[Engine, Guard], Sequence[Operation]]
 
@@ -70,7 +75,24 @@ def application(
             *ingest.routes(),
             *Console(engine, pipeline, guard, config.health).routes(),
             *config.routes(),
-            *(Route(o.path, o.handle, methods=[o.method], name=o.id) for o in operations),
+            *_routes(operations),
         ],
         documented=[*_ingest_docs.operations(config.health), *operations],
     )
+
+
+def _routes(operations: Sequence[Operation]) -> list[Route]:
+    """The routes of operations; those under `/inspect` that change something are no kind of records to GET."""
+    methods: dict[str, set[str]] = {}
+    for operation in operations:
+        methods.setdefault(operation.path, set()).add(operation.method)
+    refusals = [
+        Route(path, partial(_refuse_method, allowed), methods=_METHODS - allowed)
+        for path, allowed in methods.items()
+        if "{" not in path and "GET" not in allowed
+    ]
+    return [*refusals, *(Route(o.path, o.handle, methods=[o.method], name=o.id) for o in operations)]
+
+
+async def _refuse_method(allowed: Collection[str], _: Request) -> Response:
+    raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})

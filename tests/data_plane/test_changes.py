@@ -12,6 +12,7 @@ from svctoolkit.delivery import Answer
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.pipeline.rules import HYBRID_EVENTS, exclusion
 from svctoolkit.server import Backoff
+from svctoolkit.server.store.enrich import iso
 from svctoolkit.server.worker.lanes import lane
 from svctoolkit.workspace import Source
 
@@ -31,17 +32,21 @@ def test_changes_have_these_members(workspace: Workspace) -> None:
 
     of_event = {"source": "web", "run": "r1", "type": "track", "name": "E"}
     user = {"userId": "u1", "anonymousId": "a1", "messageId": "m1"}
-    assert [change for kind, change in changes if kind == "received"] == [
+    received = [change for kind, change in changes if kind == "received"]
+    assert {change.pop("at") for change in received} == {iso(event.received_at) for event in plane.received}
+    assert received == [
         {**of_event, **user, "seq": 1, "repeats": None},
         {**of_event, **user, "seq": 2, "repeats": 1},
     ]
     [refused] = [change for kind, change in changes if kind == "rejected"]
     reason = "request neither has anonymousId nor userId"
     assert refused.pop("seq") > 2
+    assert refused.pop("at") == iso(plane.rejected[-1].at)
     assert refused == {"source": "web", "run": "r2", "status": 400, "reason": reason, "position": 0}
     fates = [change for kind, change in changes if kind == "fate" and change["seq"] == 1]
     assert [{name: fate[name] for name in ("destination", "run", "status", "by", "attempts")} for fate in fates] == [
-        {"destination": "crm", "run": "r1", "status": "dead", "by": "send_to_destination", "attempts": 1}
+        {"destination": "crm", "run": "r1", "status": "pending", "by": "", "attempts": 0},
+        {"destination": "crm", "run": "r1", "status": "dead", "by": "send_to_destination", "attempts": 1},
     ]
     assert (fates[0]["type"], fates[0]["name"], fates[0]["user"]) == ("track", "E", "u1")
     [sent] = [change for kind, change in changes if kind == "delivery"]
