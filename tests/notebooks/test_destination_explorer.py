@@ -16,7 +16,7 @@ from svctoolkit import DestinationResult, Secret, Workspace, events
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.pipeline import Stages
-from svctoolkit.runner import collect, open_planes, run
+from svctoolkit.runner import Outcome, collect, open_planes, run
 from svctoolkit.widgets import DestinationExplorer
 from svctoolkit.widgets.destination_explorer.form import Form
 from svctoolkit.widgets.destination_explorer.state import DestinationState
@@ -404,6 +404,40 @@ def test_a_destination_and_an_event_can_be_given(shop: Workspace) -> None:
     with pytest.raises(UnknownName, match="Did you mean 'hook'"):
         DestinationExplorer(shop, "hok")
     explorer.close()
+
+
+def test_a_scenario_is_added_to_a_suite_that_passes(
+    explorer: DestinationExplorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new file, then one more in it, once each; typed secrets are references; what a file cannot take is told."""
+    monkeypatch.chdir(tmp_path)
+    controls(explorer)["Destination"].value = "AM"
+    controls(explorer)["API Key (required)"].value = TOKEN
+    seen = controls(explorer)
+    seen["Suite file"].value = "am.suite.yaml"
+    for name in ("identify", "identify", "page"):
+        sample = next(
+            value for title, value in seen["Start from a sample event or an example"].options if title == name
+        )
+        seen["Start from a sample event or an example"].value = sample
+        seen["Add to suite"].click()
+    text = Path("am.suite.yaml").read_text(encoding="utf-8")
+    assert "added to am.suite.yaml" in matching(explorer)
+    assert TOKEN not in text
+    (name,) = re.findall(r"\$\(env:(\w+)\)", text)
+    monkeypatch.setenv(name, TOKEN)
+    _, scenarios = collect(["am.suite.yaml"])
+    with open_planes() as planes:
+        outcomes = [notice for notice in run(scenarios, planes) if isinstance(notice, Outcome)]
+    assert len(scenarios) == 2
+    assert all(outcome.ok for outcome in outcomes)
+
+    controls(explorer)["Destination"].value = "hook"
+    for file, says in (("am.suite.yaml", "hook"), ("am.txt", "ends with .suite.yaml"), (" ", "name the file")):
+        seen["Suite file"].value = file
+        seen["Add to suite"].click()
+        assert says in html.unescape(explorer._added.value)
+    assert Path("am.suite.yaml").read_text(encoding="utf-8") == text
 
 
 def test_the_static_view_is_the_last_result(explorer: DestinationExplorer) -> None:

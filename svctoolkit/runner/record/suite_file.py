@@ -18,18 +18,22 @@ from svctoolkit.runner.expect.snapshots import write
 from svctoolkit.runner.planes.embedded import open_planes
 from svctoolkit.runner.record.writer import dump, inline
 from svctoolkit.runner.suite.load import loads
+from svctoolkit.runner.suite.model import Suite
 from svctoolkit.workspace import Workspace
 
 _ENDINGS = (".suite.yaml", ".suite.yml")
 _WORKSPACE_FILE = "workspace.yaml"
 
 
-def add_scenarios(path: Path, suite: Mapping[str, Json], workspace: Workspace) -> int:
+def add_scenarios(
+    path: Path, suite: Mapping[str, Json], workspace: Workspace, *, environ: Mapping[str, str] | None = None
+) -> int:
     """Write the scenarios of a recorded suite to a file, and say how many it did not have yet.
 
     A new file is for the `workspace.yaml` that the workspace was read from, or holds the workspace itself. In one that
     is there they stand behind the last one, under names of their own; everything else stays as it is. The file is
-    written as a whole or not at all, and only if what is added passes there. Raises `ConfigError` or one of its kinds.
+    written as a whole or not at all, and only if what is added passes there; `environ` has what its references name,
+    beside the variables of the process. Raises `ConfigError` or one of its kinds.
     """
     name = yamlfile.display_name(path)
     if not path.name.endswith(_ENDINGS):
@@ -37,22 +41,26 @@ def add_scenarios(path: Path, suite: Mapping[str, Json], workspace: Workspace) -
     if path.exists():
         text = yamlfile.load_text(path)
         added = _missing(yamlfile.load(text, name=name).data, suite)
-        text = _append(text, added, name)
+        text = checked = _append(text, added, name)
     else:
         added = [*suite["scenarios"]]
-        text = _new(path, suite, workspace)
+        head = _head(path, workspace)
+        text = dump({**head, **suite})
+        # its own workspace is this one; secrets that were typed in are in no variable yet
+        checked = text if "workspace" in head else dump(suite)
     if added:
         _make_folder(path.parent, name)  # before the check: paths in the suite go through it
-        _check(text, path, workspace, len(added))
+        _check(loads(checked, workspace, name=name, path=path, environ={**os.environ, **(environ or {})}), len(added))
         write(path, text)
     return len(added)
 
 
-def _new(path: Path, suite: Mapping[str, Any], workspace: Workspace) -> str:
+def _head(path: Path, workspace: Workspace) -> dict[str, Any]:
+    """What a new suite says of its workspace."""
     file = workspace.folder / _WORKSPACE_FILE if workspace.folder is not None else None
     if file is None or not file.is_file():
-        return dump({**inline(workspace), **suite})
-    return dump(suite, Path(os.path.relpath(file, path.parent)).as_posix())
+        return inline(workspace)
+    return {"workspace": Path(os.path.relpath(file, path.parent)).as_posix()}
 
 
 def _make_folder(folder: Path, name: str) -> None:
@@ -110,9 +118,8 @@ def _is_between(line: str, column: int) -> bool:
     return not bare or (bare.startswith("#") and len(line) - len(line.lstrip()) <= column)
 
 
-def _check(text: str, path: Path, workspace: Workspace, count: int) -> None:
-    """The file as it would be can be read, and what is added to it passes."""
-    suite = loads(text, workspace, name=yamlfile.display_name(path), path=path)
+def _check(suite: Suite, count: int) -> None:
+    """The last scenarios of a suite pass."""
     with open_planes() as planes:
         for scenario in suite.scenarios[-count:]:
             outcome = attempt(scenario, planes)

@@ -55,14 +55,21 @@ def suite_of(data: Mapping[str, Json], workspace: Workspace, *, name: str = "sui
     return loads(json.dumps(data), workspace, name=name)
 
 
-def loads(text: str, workspace: Workspace, *, name: str = "suite", path: Path = Path("suite.suite.yaml")) -> Suite:
+def loads(
+    text: str,
+    workspace: Workspace,
+    *,
+    name: str = "suite",
+    path: Path = Path("suite.suite.yaml"),
+    environ: Mapping[str, str] | None = None,
+) -> Suite:
     """The suite in a YAML text, for `workspace` unless the text has one of its own. Otherwise as `suite_of`.
 
-    Relative files start from the folder of `path`.
+    Relative files start from the folder of `path`; `environ` is what `$(env:NAME)` reads, else the process's.
     """
     document = yamlfile.load(text, name=name, error=InvalidSuite)
     yamlfile.check(document, _format.schema(), InvalidSuite)
-    environment = Environment()
+    environment = Environment() if environ is None else Environment(environ)
     files: list[Path] = []
     if document.data.keys() & {"workspace", *_format.WORKSPACE_KEYS}:
         workspace, files = _workspace(path, document, {}, environment, {})

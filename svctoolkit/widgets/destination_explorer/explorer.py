@@ -115,7 +115,9 @@ class DestinationExplorer(controls.Explorer):
         nothing = display.page(display.message("Run to see what each stage gives", "info"))
         self._strips, self._payloads, self._diff = controls.html(), controls.html(nothing), controls.html(nothing)
         self._http, self._frame = controls.html(nothing), controls.html(nothing)
-        self._code, self._suite = controls.html(), controls.html()
+        self._code, self._suite, self._added = controls.html(), controls.html(), controls.html()
+        self._file = controls.text("Suite file", placeholder="orders.suite.yaml")
+        add = controls.button("Add to suite", self._add, icon="plus")
         self._lit: _destination_view.Lit | None = None
         self._count_missing, self._right = controls.choice("From", [""]), controls.choice("To", [""])
         compared = controls.group("", controls.bar(self._count_missing, self._right), self._diff)
@@ -125,7 +127,7 @@ class DestinationExplorer(controls.Explorer):
             HTTP=self._http,
             Frame=self._frame,
             Python=self._code,
-            Suite=self._suite,
+            Suite=controls.group("", controls.bar(self._file, add), self._added, self._suite),
         )
 
     def _observe(self) -> None:
@@ -207,7 +209,7 @@ class DestinationExplorer(controls.Explorer):
 
     def _show_code(self, trial: TestRequest, suite: str, *, expected: bool = False) -> None:
         self._code.value = _destination_view.code(trial.code(), "Python", _COPY)
-        note = f"{_COPY} Save it as explorer.suite.yaml; svctoolkit run explorer.suite.yaml runs it."
+        note = f"{_COPY} Add it to a suite file, or save it as one; svctoolkit run runs it."
         if not expected:
             note += " Run adds what is expected of each stage."
         self._suite.value = _destination_view.code(suite, "YAML", note)
@@ -231,6 +233,14 @@ class DestinationExplorer(controls.Explorer):
             side.options = names
             side.value = chosen if chosen in names else next(iter(otherwise), None)
         self._compare()
+
+    def _add(self) -> None:
+        """The scenario, as it stands, into the file."""
+        try:
+            said = display.message(self.state.request().add_to(self._file.value), "ok")
+        except ToolkitError as error:
+            said = controls.failure(error)
+        self._added.value = display.page(said)
 
     def _compare(self) -> None:
         if self._lit is not None:

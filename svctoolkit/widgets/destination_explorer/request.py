@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.results import DestinationResult
 from svctoolkit.runner.record import writer as record
+from svctoolkit.runner.record.suite_file import add_scenarios
 from svctoolkit.secrets import Secret
 from svctoolkit.workspace import Destination
 
@@ -72,7 +76,27 @@ class TestRequest:
 
         For a destination of the user's workspace it names `workspace.yaml`: the workspace's own file has to be there.
         """
-        suite = record.verify_suite(
+        suite = self._suite(expected=expected)
+        if self.own:
+            return record.dump(suite, "workspace.yaml")
+        return record.dump({**record.inline(self.pipeline.workspace), **suite})
+
+    def add_to(self, file: str) -> str:
+        """Write the scenario to a suite file, a new one or behind those that it has; the text says what was done.
+
+        Raises `ConfigError` where the file cannot take it.
+        """
+        if not file.strip():
+            raise ConfigError("name the file: orders.suite.yaml")
+        path = Path(file.strip()).expanduser()
+        suite, workspace = self._suite(expected=True), self.pipeline.workspace
+        typed = _secrets([self.config, *(destination.config for destination in workspace.destinations.values())])
+        variables = {secret.origin.removeprefix("$(env:").removesuffix(")"): secret.reveal() for secret in typed}
+        added = add_scenarios(path, suite, workspace, environ=variables)
+        return f"added to {file}" if added else f"{file} has it already"
+
+    def _suite(self, *, expected: bool) -> dict[str, Json]:
+        return record.verify_suite(
             self.pipeline.workspace,
             self.destination.key,
             self.event,
@@ -81,9 +105,14 @@ class TestRequest:
             force=self.force,
             expected=expected,
         )
-        if self.own:
-            return record.dump(suite, "workspace.yaml")
-        return record.dump({**record.inline(self.pipeline.workspace), **suite})
+
+
+def _secrets(value: Any) -> Iterator[Secret]:
+    if isinstance(value, Secret):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _secrets(inner)
 
 
 def _call(name: str, arguments: list[str]) -> str:
