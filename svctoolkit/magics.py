@@ -30,6 +30,7 @@ from svctoolkit.errors import ConfigError, ToolkitError, UnknownName, UsageError
 from svctoolkit.events import EVENT_TYPES, samples
 from svctoolkit.json_types import Json
 from svctoolkit.widgets.suite_explorer.results import Results
+from svctoolkit.widgets.transformation_editor.aggregate import Aggregate, Many, aggregate
 from svctoolkit.widgets.transformation_editor.state import Capturing, events_by_name, language_of, replace_code
 from svctoolkit.widgets.transformation_editor.trial import Bench, Trials
 from svctoolkit.workspace import Workspace
@@ -76,6 +77,7 @@ def _transform_options() -> _Options:
     options.add_argument("--language")
     options.add_argument("--event", action="append", default=[])
     options.add_argument("--destination", action="append", default=[])
+    options.add_argument("--events")
     options.add_argument("--plan")
     return options
 
@@ -98,16 +100,18 @@ class Magics:
         self._chosen = ""
         self._bench: Bench | None = None
 
-    def transform(self, line: str, cell: str) -> Trials:
-        """The cell is the code of a transformation; running it shows what it does to an event.
+    def transform(self, line: str, cell: str) -> Trials | Aggregate:
+        """The cell is the code of a transformation; running it shows what it does to an event, or to many.
 
-        %%transform NAME [--language js|python] [--event EVENT] [--destination KEY] [--plan PLAN]
+        %%transform NAME [--language js|python] [--event EVENT | --events EVENTS] [--destination KEY] [--plan PLAN]
 
         The transformation is made in the workspace, or its code is replaced.
 
         --language: if it is not said, what the code looks like
         --event: a sample event (track, 'order completed'), a variable with an event or a list of them, or a JSON or
             YAML file; may be repeated. Default: track
+        --events: many events, counted: how many the code changed, dropped, failed on, and where. A variable (a list, a
+            DataFrame, Arrow, a data plane), or files as `svctoolkit replay` reads them (events.ndjson)
         --destination: let this destination use the transformation; may be repeated
         --plan: also show what the events break of this tracking plan: a key of the workspace's, or a path
         """
@@ -116,6 +120,9 @@ class Magics:
             raise UsageError("%%transform: the cell is empty; write the code below the first line")
         workspace = self.workspace()
         destinations = [workspace.destination(key) for key in options.destination]
+        if options.events and options.event:
+            raise UsageError("%%transform: give --event for events one by one, or --events for many that are counted")
+        many = self._many(options.events) if options.events else None
         events = {name: event for text in options.event or ["track"] for name, event in self._events(text)}
         if options.language and options.language not in _LANGUAGES:
             near = did_you_mean(options.language, _LANGUAGES)
@@ -125,21 +132,34 @@ class Magics:
         for destination in destinations:
             destination.transformation = options.name
         if options.plan:
-            self._show_violations(options.plan, events)
+            self._show_violations(options.plan, events, many)
         if self._bench is None or self._bench.workspace is not workspace:
             self._bench = Bench(workspace)
-        return self._bench.run(workspace.transformation(options.name), events, offset=_BEFORE)
+        transformation = workspace.transformation(options.name)
+        if many is None:
+            return self._bench.run(transformation, events, offset=_BEFORE)
+        return aggregate(self._bench, transformation, many, offset=_BEFORE)
 
-    def _show_violations(self, name: str, events: Mapping[str, Any]) -> None:
-        """What each event breaks of a plan, above what the transformation does to it."""
-        from IPython.display import display as show
+    def _many(self, text: str) -> Many:
+        """The events that `--events` names."""
+        if text in self._shell.user_ns:
+            return Many(self._shell.user_ns[text])
+        if not (Path(text).suffix or Path(text).exists() or "://" in text):
+            names = [name for name in self._shell.user_ns if not name.startswith("_")]
+            raise UnknownName("variable or file with events", text, names)
+        return Many(text)
 
+    def _show_violations(self, name: str, events: Mapping[str, Any], many: Many | None) -> None:
+        """What each event breaks of a plan, above what the transformation does to it; of many a frame."""
         from svctoolkit import plans
 
         known = self.workspace().tracking_plans
         plan = known[name].chosen if name in known else plans.load(name).plan()
+        if many is not None:
+            display(plan.report([event for _, event in many.events()]))
+            return
         for event in events.values():
-            show(plan.check(event))
+            display(plan.check(event))
 
     def suite(self, line: str, cell: str) -> Results:
         """The cell is a suite in YAML; running it runs the scenarios and shows what became of them.
@@ -231,7 +251,7 @@ class Magics:
         words, text = _split(before)
         in_suite = cell[0].startswith("%%suite")
         if words[:1] == ["%svc"] or (context.cursor_line == 0 and words[:1] in (["%%transform"], ["%%suite"])):
-            return _matches(text, self._arguments(words, text), files=words[-1] == "--event")
+            return _matches(text, self._arguments(words, text), files=words[-1] in ("--event", "--events"))
         if not in_suite or context.cursor_line == 0:
             return _matches("", [])
         if match := _VALUE.search(before):
@@ -248,7 +268,7 @@ class Magics:
             return _suite_options().names
         if last == "--language":
             return ["js", "python"]
-        if last == "--event":
+        if last in ("--event", "--events"):
             return [shlex.quote(name) for name in self.event_names()]
         if last == "--destination":
             return list(self._seen().destinations)

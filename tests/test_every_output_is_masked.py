@@ -40,6 +40,7 @@ from svctoolkit.replay import compare, replay
 from svctoolkit.sdk import LogLevel, ServiceClient
 from svctoolkit.secrets import Secret
 from svctoolkit.server.inspect.queries import KINDS
+from svctoolkit.widgets.transformation_editor.aggregate import Many, aggregate
 from svctoolkit.widgets.transformation_editor.trial import Bench
 from tests.test_no_secret_shows import CANARIES, ENVIRONMENT, EVENTS, KNOWN, canaries_in, shop, shown_by, workspace
 
@@ -112,6 +113,7 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "SourceResult": lambda s: s.pipeline.test_source("web", EVENTS[0], stages=_ALL),
     "Output": lambda s: [s.workspace.transformation("code").run(event) for event in EVENTS[1:]],
     "Trials": lambda s: Bench(s.workspace).run(s.workspace.transformation("code"), {"a": EVENTS[0], "b": EVENTS[1]}),
+    "Aggregate": lambda s: aggregate(Bench(s.workspace), s.workspace.transformation("code"), Many(EVENTS)),
     "Recorder": lambda s: [s.pipeline.recorder, s.plane.recorder],
     "Recorded": lambda s: [*s.pipeline.recorder.requests, *s.plane.recorder.requests],
     "HttpRequest": lambda s: [each.request for each in s.pipeline.recorder.requests],

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
@@ -418,3 +419,58 @@ def test_transform_shows_violations_when_asked(shell: InteractiveShell, shop: Wo
     with capture_output() as output:
         ran(shell, f"%%transform clean\n{LOWER}")
     assert "required property" not in output.stdout
+
+
+MANY = """%%transform clean --events {}
+def transformEvent(event, metadata):
+    n = event["properties"]["n"]
+    if n % 10 == 0:
+        return None
+    if n % 10 == 1:
+        raise ValueError(f"bad {{n}}")
+    if n % 2:
+        event["properties"]["items"] = [{{"p": "x"}}, {{"p": "x"}}]
+    return event
+"""
+
+
+def test_many_events_are_counted(shell: InteractiveShell, shop: Workspace, tmp_path: Path) -> None:
+    """Changed, dropped, failed, unchanged: by field and by error, an event once each; from a list, a frame, a file."""
+    items = [{"p": 1}, {"p": 2}]
+    many = [{"type": "track", "event": "E", "userId": "u", "properties": {"n": n, "items": items}} for n in range(1200)]
+    shell.user_ns["many"] = [*many, {"no": "event"}]
+    shell.user_ns["frame"] = pd.DataFrame(many)
+    file = tmp_path / "many.ndjson"
+    file.write_text("\n".join(map(json.dumps, many)), encoding="utf-8")
+
+    counted = [ran(shell, MANY.format(name)) for name in ("many", "frame", file)]
+    for result in counted:
+        assert result.counts == {"changed": 480, "unchanged": 480, "dropped": 120, "failed": 120}
+        assert [tuple(row)[:3] for row in result.frame().to_numpy()] == [
+            ("changed", "~ properties.items.*.p", 480),
+            ("dropped", "no event came out", 120),
+            ("failed", "ValueError: bad … (clean.py:6:9)", 120),
+        ]
+    assert [result.rejected for result in counted] == [1, 0, 0]
+    assert "480 changed" in html(counted[0])
+    assert "line 7 of the cell" in html(counted[0])
+    assert shop.transformations["clean"].code
+
+
+@pytest.mark.parametrize(
+    ("events", "says"),
+    [
+        ("mani", "Did you mean 'many'"),
+        ("nowhere.ndjson", "nowhere.ndjson"),
+        ("number", "not int"),
+        ("many --event track", "--event for events one by one"),
+    ],
+)
+def test_events_that_are_none_are_told(
+    shell: InteractiveShell, shop: Workspace, refused: Callable[[str], str], events: str, says: str
+) -> None:
+    """Before anything is changed."""
+    shell.user_ns |= {"many": [], "number": 7}
+
+    assert says in refused(MANY.format(events))
+    assert not shop.transformations

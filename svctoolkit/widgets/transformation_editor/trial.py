@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -97,6 +97,10 @@ class Trials(Sequence[Trial]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.trials[index]
+
+    def only(self, trial: Trial) -> Trials:
+        """The same with one of its events."""
+        return replace(self, trials=(trial,))
 
     @property
     def ok(self) -> bool:

@@ -1,0 +1,166 @@
+"""What a transformation makes of many events: how many changed, were dropped or failed, and where."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+
+from svctoolkit import display
+from svctoolkit.json_types import Json
+from svctoolkit.replay.inputs import input_of, records
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.record import Chunk, Reject
+from svctoolkit.results import ABSENT
+from svctoolkit.results.changes import Change, changes
+from svctoolkit.results.failures import template_of
+from svctoolkit.widgets.transformation_editor.trial import Bench, Trial, Trials
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from svctoolkit.workspace import Transformation
+
+Outcome = Literal["changed", "unchanged", "dropped", "failed"]
+_AT_ONCE = 1_000  # events of one call
+_SIGNS = {"added": "+", "removed": "−", "changed": "~"}
+_LONGEST = 200  # characters of a value
+_COLUMNS = ("outcome", "what", "events", "example", "before", "after")
+
+
+@dataclass(slots=True)
+class _Kind:
+    """What happened alike to several events, with the first of them."""
+
+    example: str
+    before: Any = None
+    after: Any = None
+    events: int = 0
+
+
+@dataclass(slots=True, repr=False)
+class Aggregate:
+    """What a transformation made of `events` events. `rejected` records were none.
+
+    `counts` has how many were `changed`, `unchanged`, `dropped`, `failed`; `examples` is the first one of each of
+    these but the unchanged, in full. `milliseconds` is the time in the user's code. Secrets are masked.
+    """
+
+    name: str
+    counts: Counter[Outcome] = field(default_factory=Counter)
+    rejected: int = 0
+    milliseconds: float = 0.0
+    examples: dict[Outcome, Trials] = field(default_factory=dict)
+    _kinds: dict[tuple[Outcome, str], _Kind] = field(default_factory=dict)
+
+    @property
+    def events(self) -> int:
+        return self.counts.total()
+
+    @property
+    def ok(self) -> bool:
+        """Whether no event failed."""
+        return not self.counts["failed"]
+
+    def frame(self) -> pd.DataFrame:
+        """One row for each field that was changed, and for each error; the most frequent first.
+
+        Columns: `outcome` (changed, dropped, failed), `what` (the field with its sign and `*` for items of lists, or
+        the error without its values), `events`, `example` (the first event), `before` and `after` (JSON text).
+        """
+        import pandas as pd
+
+        table = pd.DataFrame(self._rows(), columns=list(_COLUMNS)).astype(dict.fromkeys(_COLUMNS, "string"))
+        return table.astype({"outcome": "category", "events": "int64"})
+
+    def add(self, trials: Trials) -> None:
+        """Count what came of more events."""
+        self.milliseconds += trials.milliseconds
+        for trial in trials:
+            found = list(_found(trial))
+            outcome = found[0][0] if found else "unchanged"
+            self.counts[outcome] += 1
+            if found and outcome not in self.examples:
+                self.examples[outcome] = trials.only(trial)
+            alike = {(one[0], one[1]): one for one in reversed(found)}  # of an event a field counts once
+            for key, (_, _, before, after) in alike.items():
+                self._kinds.setdefault(key, _Kind(trial.name, before, after)).events += 1
+
+    def _rows(self) -> list[tuple[str, str, int, str, str | None, str | None]]:
+        kinds = sorted(self._kinds.items(), key=lambda item: -item[1].events)
+        return [(outcome, what, k.events, k.example, k.before, k.after) for (outcome, what), k in kinds]
+
+    def _head(self) -> str:
+        words = [f"{count:,} {outcome}" for outcome, count in self.counts.most_common()]
+        words += [f"{display.quantity(self.rejected, 'record')} left out: no events"] if self.rejected else []
+        return f"{self.name}, {self.events:,} events: {', '.join(words)}; {self.milliseconds:.0f} ms"
+
+    def __repr__(self) -> str:
+        lines = [f"  {count:,} {outcome}: {what} (such as {name})" for outcome, what, count, name, *_ in self._rows()]
+        return "\n".join([self._head(), *lines])
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        kind: display.Kind = "ok" if self.ok and self.events else "warning"
+        blocks = [display.message(self._head(), kind)]
+        if self._kinds:
+            blocks.append(display.table(_COLUMNS, self._rows()))
+        blocks += [
+            display.more(f"The first one {outcome}: {trials[0].name}", trials.html())
+            for outcome, trials in self.examples.items()
+        ]
+        return display.bundle(display.page(*blocks), repr(self))
+
+
+class Many:
+    """Events that are read each time they are asked for; `rejected` counts what was none, the last time."""
+
+    # Any: whatever a replay takes
+    def __init__(self, source: Any) -> None:
+        self._input = input_of(source)
+        self.rejected = 0
+
+    def events(self) -> Iterator[tuple[str, Mapping[str, Json]]]:
+        """Each with its place. Raises `ConfigError`."""
+        self.rejected = 0
+        for chunk in self._input.chunks():
+            for record in records(chunk, Columns(None)) if isinstance(chunk, Chunk) else [chunk]:
+                if isinstance(record, Reject):
+                    self.rejected += 1
+                else:
+                    yield record.place, record.event
+
+
+def aggregate(bench: Bench, transformation: Transformation, many: Many, *, offset: int = 0) -> Aggregate:
+    """What `transformation` makes of events, a thousand in one call. `offset`: see `Trials`. Raises `ConfigError`."""
+    result = Aggregate(transformation.key)
+    remaining = many.events()
+    while block := dict(islice(remaining, _AT_ONCE)):
+        result.add(bench.run(transformation, block, offset=offset))
+    result.rejected = many.rejected
+    return result
+
+
+def _found(trial: Trial) -> Iterator[tuple[Outcome, str, str | None, str | None]]:
+    """What happened to an event: outcome, what, and the values before and after."""
+    if trial.output.error is not None:
+        where = trial.output.error.where
+        yield "failed", template_of(str(trial.output.error)) + (f" ({where})" if where else ""), None, None
+    elif not trial.output.events:
+        yield "dropped", "no event came out", None, None
+    for event in trial.output.events:
+        for change in changes(trial.event, event):
+            yield "changed", f"{_SIGNS[change.kind]} {_path(change)}", _side(change.before), _side(change.after)
+
+
+def _side(value: Json) -> str | None:
+    if value is ABSENT:
+        return None
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _path(change: Change) -> str:
+    return ".".join("*" if step.isdigit() else step for step in change.path.split(".")) or "(the event)"
