@@ -24,6 +24,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import replay
 from svctoolkit.results import flatten
+from svctoolkit.results.arrow import arrow_table
 from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -100,6 +101,14 @@ class FrameAccessor:
             else:
                 columns.append(column)
         return pd.concat(columns, axis="columns") if columns else self._frame.copy()
+
+    # Any: a table of pyarrow, which has no types
+    def to_arrow(self) -> Any:
+        """The frame as a `pyarrow.Table`, also with lists, objects and values of several types in a column.
+
+        See `svctoolkit.results.arrow`. Raises `ConfigError` where pyarrow is not installed.
+        """
+        return arrow_table(self._frame)
 
     def diff(self, other: pd.DataFrame) -> pd.DataFrame:
         """What is different in `other`: one row per cell, with the columns of the key, `column`, `before`, `after`.

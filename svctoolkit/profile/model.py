@@ -12,6 +12,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Shape
 from svctoolkit.replay.records.record import Reject
+from svctoolkit.results.arrow import ArrowOut
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,7 @@ _NEEDS = ("destination", "type", "event", "what", "field", "reason", "rule", "ev
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Profile:
+class Profile(ArrowOut):
     """The shapes of events by type and name, the most frequent first, and what a workspace's destinations need.
 
     `rejects` are records that are no events (the first thousand; `rejected` counts all). `since` bounds what is new.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from svctoolkit.errors import Unsupported
 from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT, DROPPED, NO_TRANSFORMATION, Absent, Payload, StageError, error_of
+from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http
 
@@ -134,7 +135,7 @@ class EventResult:
 
 
 @dataclass(slots=True, repr=False)
-class DestinationResult:
+class DestinationResult(ArrowOut):
     """The result for one destination: `data` has one entry per event, or `error` says why there is none.
 
     `unmapped` says why there are no payloads although nothing failed: nothing here makes requests for that type of
@@ -227,7 +228,7 @@ class DestinationResult:
         return display.bundle(page([self]), repr(self))
 
 
-class SourceResult(Sequence[DestinationResult]):
+class SourceResult(ArrowOut, Sequence[DestinationResult]):
     """The results of one source: one `DestinationResult` per connected destination, in order."""
 
     def __init__(self, results: Sequence[DestinationResult]) -> None:

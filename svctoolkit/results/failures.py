@@ -17,6 +17,7 @@ from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.results._rows import steps
 from svctoolkit.results._types import error_of
+from svctoolkit.results.arrow import ArrowOut
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,7 @@ _COLUMNS = [field.name for field in fields(Failure)]
 _CLOSED = ("stage", "event_type")
 
 
-class Failures(Sequence[Failure]):
+class Failures(ArrowOut, Sequence[Failure]):
     """The failures of some events, in their order; `frame()` has them all, `counts()` those alike in one row."""
 
     def __init__(self, failures: Iterable[Failure]) -> None:

@@ -15,6 +15,7 @@ from svctoolkit.replay.inputs import input_of, records
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, Reject
 from svctoolkit.results import ABSENT
+from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.results.changes import Change, changes
 from svctoolkit.results.failures import template_of
 from svctoolkit.widgets.transformation_editor.trial import Bench, Trial, Trials
@@ -42,7 +43,7 @@ class _Kind:
 
 
 @dataclass(slots=True, repr=False)
-class Aggregate:
+class Aggregate(ArrowOut):
     """What a transformation made of `events` events. `rejected` records were none.
 
     `counts` has how many were `changed`, `unchanged`, `dropped`, `failed`; `examples` is the first one of each of

@@ -1,0 +1,87 @@
+"""Frames as Arrow: into Parquet, Polars and DuckDB whatever values a column has."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_KINDS: dict[type, str] = {str: "text", bool: "boolean", int: "integer", float: "number", list: "list", dict: "object"}
+
+
+class HasFrame(Protocol):
+    """What shows itself as a DataFrame."""
+
+    def frame(self) -> pd.DataFrame: ...
+
+
+class ArrowOut:
+    """For what has `frame()`: the same as Arrow and for Polars."""
+
+    __slots__ = ()
+
+    # Any: a table of pyarrow, which has no types
+    def to_arrow(self: HasFrame) -> Any:
+        """`frame()` as a `pyarrow.Table`: see `arrow_table`. Needs pyarrow."""
+        return arrow_table(self.frame())
+
+    # Any: a DataFrame of Polars, which need not be there
+    def to_polars(self: HasFrame) -> Any:
+        """`frame()` as a DataFrame of Polars, by way of Arrow. Needs pyarrow and polars."""
+        return _library("polars").from_arrow(arrow_table(self.frame()))
+
+    # Any: a capsule
+    def __arrow_c_stream__(self: HasFrame, requested_schema: Any = None) -> Any:
+        """The Arrow stream protocol: `pyarrow.table(result)`."""
+        return arrow_table(self.frame()).__arrow_c_stream__(requested_schema)
+
+
+# Any: a table of pyarrow, which has no types
+def arrow_table(frame: pd.DataFrame) -> Any:
+    """A DataFrame as a `pyarrow.Table`, without its index. Categories and times stay what they are.
+
+    Lists and objects become JSON text. So do values of several types in one column, texts as they are; beside it stands
+    a column `NAME (type)` with `text`, `integer`, `number`, `boolean`, `list` or `object`. Raises `ConfigError` where
+    pyarrow is not installed.
+    """
+    pyarrow = _library("pyarrow")
+    columns: dict[str, Any] = {}
+    for position, name in enumerate(frame.columns):
+        column = frame.iloc[:, position]
+        if column.dtype != object:
+            columns[str(name)] = pyarrow.Array.from_pandas(column)
+            continue
+        values = [None if _is_missing(value) else value for value in column]
+        kinds = [None if value is None else _KINDS.get(type(value), type(value).__name__) for value in values]
+        columns[str(name)] = pyarrow.array([_text(value) for value in values], type=pyarrow.string())
+        if len({*kinds} - {None}) > 1:
+            columns[f"{name} (type)"] = pyarrow.array(kinds, type=pyarrow.string())
+    return pyarrow.table(columns)
+
+
+def _text(value: Json) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, `pandas.NA`; they alone are unlike themselves or say so."""
+    import pandas as pd
+
+    return value is None or (
+        not isinstance(value, str | list | dict | tuple) and pd.api.types.is_scalar(value) and bool(pd.isna(value))
+    )
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConfigError(f"{name} is needed for this: pip install {name}") from error

@@ -1,0 +1,101 @@
+"""Results, failures and profiles as Arrow: through Parquet, Polars and DuckDB, whatever values they have."""
+
+from __future__ import annotations
+
+import io
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import svctoolkit.accessor  # noqa: F401 - gives DataFrames `.svc`
+from svctoolkit import Pipeline, Workspace
+from svctoolkit.errors import ConfigError
+from svctoolkit.pipeline import Stages
+from svctoolkit.profile import profile
+from svctoolkit.results import SourceResult, failures, flatten
+from svctoolkit.widgets.transformation_editor.aggregate import Many, aggregate
+from svctoolkit.widgets.transformation_editor.trial import Bench
+
+CODE = "def transformEvent(event, metadata):\n    event['n'] = 1 / event['properties']['n']\n    return event\n"
+MIXED = [1, "1 EUR", 2.5, True, [1, {"a": "é"}], None, {"b": 1}, 2**70, float("nan")]
+
+
+@pytest.fixture
+def given() -> dict[str, Any]:
+    """Something of each kind, with values of every type at `properties.total`."""
+    shop = Workspace("shop")
+    shop.transformation("divide", code=CODE)
+    shop.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/"})
+    shop.destination("code", "WEBHOOK", config={"webhookUrl": "https://hook.example/"}, transformation="divide")
+    head = {"type": "track", "event": "Order", "userId": "u", "originalTimestamp": "2026-01-31T12:00:00Z"}
+    events = [{**head, "messageId": f"m{n}", "properties": {"n": 0, "total": v}} for n, v in enumerate(MIXED[:-1])]
+    pipeline, stages = Pipeline(shop), Stages(send_to_destination=True)
+    results = [pipeline.test_destination(key, e, stages=stages) for key in ("hook", "code") for e in events]
+    return {
+        "result": results[0],
+        "results": SourceResult(results),
+        "failures": failures(results),
+        "profile": profile(events, shop),
+        "aggregate": aggregate(Bench(shop), shop.transformation("divide"), Many(events)),
+    }
+
+
+@pytest.mark.parametrize("name", ["result", "results", "failures", "profile", "aggregate"])
+def test_anything_with_a_frame_goes_everywhere(given: dict[str, Any], name: str) -> None:
+    """The rows and values are the same in Arrow, Parquet, Polars and DuckDB."""
+    one = given[name]
+    table = one.to_arrow()
+    file = io.BytesIO()
+    pq.write_table(table, file)
+
+    assert table.num_rows == len(one.frame()) > 0
+    assert {*map(str, one.frame().columns)} <= {*table.column_names}
+    assert pa.table(one).to_pylist() == pq.read_table(file).to_pylist() == table.to_pylist()
+    assert duckdb.from_arrow(table).to_arrow_table().to_pylist() == table.to_pylist()
+
+
+def test_values_of_several_types_stand_beside_their_type() -> None:
+    """Texts as they are, all else as JSON text; what is missing stays missing; columns of one type keep it."""
+    frame = flatten([{"total": value, "n": 1, "tags": ["a"]} for value in MIXED])
+    table = frame.svc.to_arrow()
+
+    assert table["total"].to_pylist() == [
+        *("1", "1 EUR", "2.5", "true", '[1, {"a": "é"}]', None, None, "1180591620717411303424", None),
+    ]  # an object is flattened
+    assert table["total (type)"].to_pylist() == [
+        *("integer", "text", "number", "boolean", "list", None, None, "integer", None),
+    ]
+    assert (table["n"].type, table["tags"].to_pylist()[0]) == (pa.int64(), '["a"]')
+    assert "tags (type)" not in table.column_names
+
+
+def test_times_and_categories_stay(given: dict[str, Any]) -> None:
+    """A time in UTC, not a text; a dictionary."""
+    seen = given["profile"].to_arrow()["first_seen"]
+
+    assert seen.type == pa.timestamp("us", "UTC")
+    assert seen[0].as_py() == pd.Timestamp("2026-01-31T12:00:00Z").to_pydatetime()
+    assert pa.types.is_dictionary(given["failures"].to_arrow()["stage"].type)
+
+
+def test_polars_takes_all_of_them(given: dict[str, Any]) -> None:
+    """With all values and times; where it is not installed, that is told."""
+    if find_spec("polars") is None:
+        with pytest.raises(ConfigError, match="pip install polars"):
+            given["result"].to_polars()
+        return
+    polars = import_module("polars")
+    for one in given.values():
+        assert one.to_polars().rows() == [*map(tuple, map(dict.values, rows_of(one)))]
+    assert given["profile"].to_polars().schema["first_seen"] == polars.Datetime("us", "UTC")
+
+
+def rows_of(one: Any) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = one.to_arrow().to_pylist()
+    return rows
