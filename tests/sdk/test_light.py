@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.pace import slowness
+
 from .gateway import KEY, Gateway
 
 ROOT = Path(__file__).parents[2]
@@ -81,4 +83,4 @@ def test_the_client_alone_is_small_and_works(gateway: Gateway, tmp_path: Path):
     assert gateway.names == ["one"]
     size = sum(path.stat().st_size for path in [*site.rglob("*"), *(site / "platformdirs").rglob("*")])
     assert size < 10_000_000
-    assert float(seconds) < 0.1  # CPU, on a machine that may do much else; 20 to 50 ms on one that does not
+    assert float(seconds) < 0.1 * slowness()  # CPU; 20 to 50 ms is usual
