@@ -18,6 +18,7 @@ from svctoolkit.server import Backoff
 from svctoolkit.server.inspect.arrivals import Arrival
 from svctoolkit.widgets import LiveEvents
 from tests.notebooks.controls import control, html_parts, saved, shown, words
+from tests.pace import slowness
 
 NEWEST = "Newest events (UTC); choose one to see all about it"
 
@@ -263,7 +264,7 @@ def _quiet() -> Workspace:
 
 @pytest.mark.slow
 def test_a_flood_costs_little(plane: DataPlane) -> None:
-    """At well over 1,000 events a second it repaints at most 5 times a second, and keeps only what it shows."""
+    """At over 1,000 events a second of a quiet core it repaints at most 5 times a second, and keeps what it shows."""
     others = {id(one) for one in _arrivals()}  # of other tests in this process
     live = LiveEvents(plane)
     assert live.wait()
@@ -271,14 +272,14 @@ def test_a_flood_costs_little(plane: DataPlane) -> None:
     repaints: list[object] = []
     counts.observe(repaints.append, "value")
 
-    started, worked = time.monotonic(), time.process_time()
+    pace, started, worked = slowness(), time.monotonic(), time.process_time()
     _flood(plane, batches=60)
     seconds, work = time.monotonic() - started, time.process_time() - worked
     assert live.wait()
     shown = [one for one in _arrivals() if id(one) not in others]
     live.close()
 
-    assert 6000 / work > 1000
+    assert 6000 / work > 1000 / pace
     assert 2 <= len(repaints) <= 5 * seconds + 2
     assert len(shown) <= 50
 
