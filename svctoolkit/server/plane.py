@@ -276,6 +276,17 @@ class DataPlane(View):
         self._engine.journal.feed.listen(listener)
         return partial(self._engine.journal.feed.unlisten, listener)
 
+    # Any: a `svctoolkit.runner.record.api.Recording`, of the layer above
+    def record(self, *, file: Path | str | None = None, source: str = "", personal: bool = False, run: str = "") -> Any:
+        """What it has received as a suite: one scenario for each shape of event. With `run`, what belongs to that run.
+
+        It is what `svctoolkit.record(plane, ...)` gives, which says what the arguments do and what is raised.
+        """
+        from svctoolkit import record
+
+        received = self.of_run(run).received if run else self.received
+        return record(received, self.workspace, file=file, source=source, personal=personal)
+
     def script(self, destination: str, *answers: RecorderAnswer, run: str = "") -> None:
         """Let the recorder answer a destination (key or id) with these answers, in order; the last is repeated.
 

@@ -94,7 +94,7 @@ def test_python_records_a_data_plane_and_adds_to_the_suite() -> None:
         own += "\n# the end\n"
         Path("made/r.suite.yaml").write_text(own, encoding="utf-8")
         plane.send([order(n=3), order(total="x")], source="web")
-        second = record(plane, file="made/r.suite.yaml")
+        second = plane.record(file="made/r.suite.yaml")
 
     text = Path("made/r.suite.yaml").read_text(encoding="utf-8")
     assert (len(first.scenarios), first.added, len(second.scenarios), second.added) == (1, 1, 2, 1)
@@ -104,6 +104,19 @@ def test_python_records_a_data_plane_and_adds_to_the_suite() -> None:
     assert "ada@x.example" not in text
     assert [one["name"] for one in yaml.safe_load(text)["scenarios"]] == ["track Order", "track Order 2"]
     assert main(["run", "made/r.suite.yaml"]) == 0
+
+
+def test_a_data_plane_records_one_run() -> None:
+    """What other runs have sent is not in the suite; what is asked for wrongly is told as `record` does."""
+    with DataPlane(Workspace.load("workspace.yaml").in_mode("record")) as plane:
+        plane.send(order(n=1), source="web")
+        plane.send(order(total="x"), source="web", run="mine")
+        mine = plane.record(run="mine", personal=True)
+
+        assert [scenario["send"]["properties"] for scenario in mine.scenarios] == [{"total": "x"}]
+        assert len(plane.record().scenarios) == 2
+        with pytest.raises(ConfigError, match="no event"):
+            plane.record(run="nobody")
 
 
 def test_python_tells_what_is_no_event(tmp_path: Path) -> None:
