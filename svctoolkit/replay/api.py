@@ -87,10 +87,11 @@ def _compare_outputs(before: Any, after: Any, options: Options) -> Comparison:
     for name in set(options) - {"ignore", "tolerance", "accept"}:
         raise ConfigError(f"{name} is for events that run: with two outputs, there are ignore, tolerance and accept")
     started = time.perf_counter()
-    tally, columns = compare_outputs(_columns(before), _columns(after), _review(complete(options)))
+    review = _review(complete(options))
+    tally, columns = compare_outputs(_columns(before), _columns(after), review)
     rows = Rows()
     rows.add(columns)
-    return Comparison(tally, True, time.perf_counter() - started, 1.0, None, rows)
+    return Comparison(tally, True, time.perf_counter() - started, 1.0, None, rows, expired=review.expired)
 
 
 def _columns(output: Any) -> Iterable[RowColumns]:
@@ -115,9 +116,8 @@ def _review(options: Options) -> Review:
     entries = load_accepted(options["accept"]) if options["accept"] is not None else []
     ignore = options["ignore"]
     paths = (ignore,) if isinstance(ignore, str) else tuple(ignore)
-    return Review(
-        paths, options["tolerance"], [entry for entry in entries if not is_over(entry, datetime.now(UTC).date())]
-    )
+    today = datetime.now(UTC).date()
+    return Review(paths, options["tolerance"], entries, lambda entry: is_over(entry, today))
 
 
 def _diff(events: Events, before: Workspace, after: Workspace, options: Options, destination: str) -> Diff:
@@ -147,6 +147,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         **members,
         "elapsed": time.perf_counter() - started,
         "sample": job.sample,
+        "expired": job.expired,
         "out": Path(out) if out is not None else None,
     }
 
@@ -196,6 +197,7 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
         ignore=review.ignore,
         tolerance=review.tolerance,
         accepted=review.accepted,
+        expired=review.expired,
     )
 
 

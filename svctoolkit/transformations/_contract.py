@@ -30,12 +30,14 @@ class Output(msgspec.Struct, frozen=True):
     """What became of one event: no event (dropped), one, several, or an error.
 
     `order` is set where the code returned the events of a whole batch: the place of each of `events` in that list.
+    `by_metadata`: the call has asked for metadata, or may have: with other metadata, other things may come out of it.
     """
 
     events: tuple[dict[str, Any], ...] = ()
     error: TransformationError | None = None
     logs: tuple[Log, ...] = ()
     order: tuple[int, ...] = ()
+    by_metadata: bool = False
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display

@@ -46,7 +46,7 @@ class Request(msgspec.Struct):
 class Answer(msgspec.Struct):
     """What a worker says about a call: its results, or the requests that it needs answers to, or a failure of all.
 
-    `batch` is what a batch function returned, `hits` the line counters.
+    `batch` is what a batch function returned, `hits` the line counters, `metadata` whether it has asked for metadata.
     """
 
     results: list[Result] | None = None
@@ -54,6 +54,7 @@ class Answer(msgspec.Struct):
     error: Failure | None = None
     batch: list[msgspec.Raw] | None = None
     hits: list[list[int]] | None = None
+    metadata: bool = False
 
 
 class Unit(msgspec.Struct):

@@ -111,12 +111,13 @@ class SandboxedTransformation:
             return self._run(events, metadata)
         except TransformationError as breach:
             if len(events) == 1 or breach.kind == "sandbox":
-                return [Output(error=_of_event(breach, event)) for event in events]
+                unknown = self.program.may_ask
+                return [Output(error=_of_event(breach, event), by_metadata=unknown) for event in events]
         return self._one_by_one(events, metadata)
 
     def _one_by_one(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
         outputs: list[Output] = []
-        breaches = 0
+        breaches, unknown = 0, self.program.may_ask  # code that is stopped cannot tell what it has asked for
         for event, about in zip(events, metadata, strict=True):
             if breaches >= _BREACHES:
                 text = f"not run: {breaches} events of this call have exceeded a limit already"
@@ -127,7 +128,7 @@ class SandboxedTransformation:
             except TransformationError as breach:
                 breaches += 1
                 outputs.append(Output(error=_of_event(breach, event)))
-        return outputs
+        return [msgspec.structs.replace(output, by_metadata=unknown) for output in outputs]
 
     def _run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
         try:
@@ -139,9 +140,12 @@ class SandboxedTransformation:
         if answer.hits is not None:
             self.add_hits(answer.hits)
         outputs = [self._output(result, event) for result, event in zip(answer.results, events, strict=True)]
-        if answer.batch is None:
+        if answer.batch is not None:
+            batch = [decode_event(item, self.program.limits) for item in answer.batch]
+            outputs = _batch_outputs(batch, outputs, events)
+        if not answer.metadata:
             return outputs
-        return _batch_outputs([decode_event(item, self.program.limits) for item in answer.batch], outputs, events)
+        return [msgspec.structs.replace(output, by_metadata=True) for output in outputs]
 
     def _answer(self, content: bytes) -> Answer:
         """Of a call. One that breaks a worker which had others before is run again in a new one.

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from svctoolkit.errors import TransformationError, did_you_mean
 from svctoolkit.transformations import standard
@@ -14,6 +15,12 @@ from svctoolkit.transformations._frames import Failure, LoadAnswer, Place, Unit
 from svctoolkit.transformations._worker import Worker
 
 _LONGEST, _LONGEST_STACK = 2000, 4000  # characters of an error
+#: The whole list of parameters of the entry point, with the name of the second.
+_PARAMETERS = re.compile(
+    r"\btransform(?:Event|Batch)?\b[\s=]*(?:async\b\s*)?(?:function\b\s*)?\(\s*[\w$]+\s*(?:,\s*([\w$]+)\s*)?\)"
+)
+_ENTRY_POINT = re.compile(r"\btransform(?:Event|Batch)?\b")
+_BACK_DOORS = re.compile(r"\b(?:arguments|eval|exec|Function|locals|vars|inspect|sys)\b|\.\.\.")
 _SYNTAX = re.compile(r"([^\n]*):(\d+): (\w+): ([^\n]*)(?:\n[^\n]*\n([^\n^]*)\^)?")
 
 
@@ -55,6 +62,18 @@ class Program:
         identity = json.dumps([language, scope, repr(limits)]).encode() + self._payload
         self.digest = hashlib.sha256(identity).hexdigest()
         self.units: list[Unit] = []
+
+    @cached_property
+    def may_ask(self) -> bool:
+        """Whether the code may ask for metadata, as far as its text tells without being run."""
+        main, text = next(iter(self._sources.values())), "\n".join(self._sources.values())
+        entries = _ENTRY_POINT.findall(main)
+        parameters = _PARAMETERS.search(main)
+        if parameters is None or len(entries) > 1 or _BACK_DOORS.search(text):
+            return True
+        second = parameters[1] or "metadata"
+        uses = len(re.findall(rf"(?<![\w$]){re.escape(second)}(?![\w$])", text))
+        return uses > bool(parameters[1]) or (second != "metadata" and "metadata" in text)
 
     def _source(self, file: str) -> dict[str, str]:
         script = next(script for script, source in self._scripts.items() if source == file)

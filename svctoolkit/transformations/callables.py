@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
+import msgspec
+
 from svctoolkit.errors import TransformationError
 from svctoolkit.json_types import Json
 from svctoolkit.transformations._contract import Metadata, NotPlain, Output, encode, json_copy, outputs
@@ -25,7 +27,10 @@ class CallableTransformation:
         self.wants_metadata = len(inspect.signature(function).parameters) > 1
 
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
-        return [self._transform(event, about) for event, about in zip(events, metadata, strict=True)]
+        outputs = [self._transform(event, about) for event, about in zip(events, metadata, strict=True)]
+        if not self.wants_metadata:
+            return outputs
+        return [msgspec.structs.replace(output, by_metadata=True) for output in outputs]
 
     def _transform(self, event: Mapping[str, Any], about: Metadata) -> Output:
         text, copy = _copy(event)

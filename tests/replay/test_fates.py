@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from svctoolkit import DataPlane, Workspace, events
+from svctoolkit.delivery import Recorder
 from svctoolkit.plans import of_service
 from svctoolkit.replay import Replayed, compare, replay
+from svctoolkit.transformations import Limits
+from svctoolkit.workspace import Library
 from tests.replay.shops import order, orders
 
 REVENUE = {"type": "object", "properties": {"revenue": {"type": "number"}}, "required": ["revenue"]}
@@ -182,3 +185,77 @@ def test_a_mapping_has_the_account_of_its_destination() -> None:
     assert dict(result.counts["crm"]) == {"delivered": 1}
     assert "t0k3n" not in result.frame().to_csv()
     assert "Bearer ••••" in result.frame().output.iloc[-1]
+
+
+def shared(code: str, *, language: str = "javascript", **options: Any) -> Workspace:
+    """Three destinations behind one transformation."""
+    shop = Workspace("shop", **options)
+    shop.transformation("clean", code=code, language=language)
+    for key in ("one", "two", "three"):
+        shop.destination(key, "WEBHOOK", config={"webhookUrl": f"https://{key}.example"}, transformation="clean")
+    return shop
+
+
+def bodies(result: Replayed) -> list[list[Any]]:
+    """What each of the three destinations would get, in order."""
+    rows = result.frame().query("stage == 'dest_transform' and status == 'ok'")
+    return [
+        [json.loads(output)["body"]["JSON"] for output in rows[rows.destination_id == key].output]
+        for key in ("one", "two", "three")
+    ]
+
+
+RANDOM = "export function transformEvent(event, metadata) { event.chance = Math.random(); return event }"
+RANDOM_PYTHON = """
+import random
+def transformEvent(event, metadata):
+    return {**event, "chance": random.random()}
+"""
+
+
+@pytest.mark.parametrize(("code", "language"), [(RANDOM, "javascript"), (RANDOM_PYTHON, "python")])
+def test_user_code_runs_once_for_the_destinations_behind_it(code: str, language: str) -> None:
+    """A random number is the same at all three: there was one call."""
+    one, two, three = bodies(replay(orders(5), shared(code, language=language)))
+
+    assert one == two == three
+    assert len({event["chance"] for event in one}) == 5
+
+
+@pytest.mark.parametrize(
+    ("code", "language"),
+    [
+        ("export function transformEvent(event, about) { event.at = about(event).destinationId; return event }", ""),
+        ("export function transformBatch(all, f) { return all.map(e => ({ ...e, at: f(e).destinationId })) }", ""),
+        ("import { at } from 'lib'; export function transformEvent(e, m) { return { ...e, at: at(m, e) } }", ""),
+        ("def transformEvent(event, metadata):\n  return {**event, 'at': metadata(event)['destinationId']}", "python"),
+    ],
+    ids=["event", "batch", "library", "python"],
+)
+def test_code_that_asks_where_it_is_runs_for_each(code: str, language: str) -> None:
+    """Metadata of another destination is another call, in each form of code."""
+    shop = shared(code, language=language or "javascript")
+    shop.libraries["lib"] = Library("lib", "javascript", "export const at = (f, e) => f(e).destinationId")
+
+    assert [{event["at"] for event in of} for of in bodies(replay(orders(3), shop))] == [{"one"}, {"two"}, {"three"}]
+
+
+@pytest.mark.parametrize(("condition", "calls"), [("metadata(event)", 3), ("event.userId", 1)])
+def test_code_that_is_stopped_is_shared_only_if_it_cannot_ask(condition: str, calls: int) -> None:
+    """A limit breaks a call without a word: where the text shows a use of metadata, each destination has its own."""
+    requests = Recorder()
+    code = f"""export async function transformEvent(event, metadata) {{
+      await fetch('https://api.example/'); if ({condition}) for (;;); return event }}"""
+    result = replay(orders(1), shared(code, limits=Limits(time=0.3)), transport=requests)
+
+    assert [dict(counts) for counts in result.counts.values()] == [{"failed": 1}] * 3
+    assert len(requests.requests) == calls
+
+
+def test_a_comparison_with_shared_code_still_sees_what_varies() -> None:
+    """Code that is new on one side runs again for each destination: random numbers are told, and are no change."""
+    result = compare(orders(4), shared(RANDOM), shared(RANDOM.replace("return", "event.more = 1; return")))
+
+    assert {(group.path, group.count) for group in result.groups} == {("body.JSON.more", 4)}
+    varies = {key: dict(paths) for key, paths in result.unstable.items()}
+    assert varies == {key: {"body.JSON.chance": 4} for key in ("one", "two", "three")}

@@ -129,7 +129,11 @@ def test_accepted_differences_are_no_breach_until_their_day(tmp_path: Path) -> N
     entries = yamlfile.load(file).data["accepted"]
     assert all(entry["expires"] > datetime.now(UTC).date().isoformat() for entry in entries)
     file.write_text(yamlfile.dump({"accepted": [{**entry, "expires": "2020-01-31"} for entry in entries]}))
-    assert result_of(accept=file).kinds == result_of().kinds
+    over = result_of(accept=file)
+    assert over.kinds == result_of().kinds
+    assert len(over.to_dict()["expired"]) == len(entries)
+    assert "was accepted until 2020-01-31, and counts again (the CRM wants texts)" in repr(over)
+    assert "was accepted until 2020-01-31" in REPORTS["markdown"].text(over, [], "")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
@@ -41,7 +41,8 @@ class Job:
     """What is done with each event. One workspace is a replay, two are a comparison.
 
     `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the clock of
-    events that have no time of their own. `ignore`, `tolerance` and `accepted` are those of `Review`.
+    events that have no time of their own. `ignore`, `tolerance`, `accepted` and `expired` are those of
+    `Review`.
     """
 
     sides: tuple[Workspace, ...]
@@ -58,17 +59,19 @@ class Job:
     ignore: tuple[str, ...] = ()
     tolerance: Mapping[str, float] = field(default_factory=dict)
     accepted: tuple[Accepted, ...] = ()
+    expired: tuple[Accepted, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch:
     """Events that go through together. `source` is the key or id of where they come from, or empty."""
 
     records: Sequence[Record]
     source: str
 
-    @property
+    @cached_property
     def events(self) -> list[Mapping[str, Json]]:
+        """The same list each time: what was asked about it need not be asked again."""
         return [record.event for record in self.records]
 
     @property
@@ -149,9 +152,11 @@ class Engine:
             yield Batch(of_source, source)
 
     def run_side(
-        self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Json]]
+        self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Json]], *, again: bool = False
     ) -> list[Passage] | None:
         """What becomes of each event at one destination; None where these events do not go there.
+
+        `again`: nothing is taken from what these events gave before.
 
         Mappings get a clock and ids that are the same whenever an event is replayed: its own time, and ids made from
         its place.
@@ -164,7 +169,7 @@ class Engine:
             )
             for record in batch.records
         ]
-        passages = side.run(destination, events, self.job.stages, contexts, batch.source, batch.repeats)
+        passages = side.run(destination, events, self.job.stages, contexts, batch.source, batch.repeats, again=again)
         if passages is not None:
             self._spent(passages)
         return passages

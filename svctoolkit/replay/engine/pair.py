@@ -33,8 +33,8 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
         with engine.timer("compare"):
             differences = [SAME if o is n else difference(o, n) for o, n in zip(old, new, strict=True)]
         if any(d.kind != "same" for d in differences):
-            run_before = partial(_outcomes, engine, before, destination, batch, events)
-            run_after = partial(_outcomes, engine, after, destination, batch, events)
+            run_before = partial(_outcomes, engine, before, destination, batch, events, again=True)
+            run_after = partial(_outcomes, engine, after, destination, batch, events, again=True)
             count = partial(_count, engine, destination)
             differences = without_noise(differences, old, new, run_before, run_after, count)
         with engine.timer("rows"):
@@ -43,8 +43,10 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
     return run
 
 
-def _outcomes(engine: Engine, side: Side, destination: str, batch: Batch, events: Sequence[Any]) -> list[Outcome]:
-    passages = engine.run_side(side, destination, batch, events)
+def _outcomes(
+    engine: Engine, side: Side, destination: str, batch: Batch, events: Sequence[Any], *, again: bool = False
+) -> list[Outcome]:
+    passages = engine.run_side(side, destination, batch, events, again=again)
     if passages is None:
         return [OFF] * len(events)
     return [outcome(passage, engine.job.stages) for passage in passages]

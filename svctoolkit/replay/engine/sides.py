@@ -19,8 +19,8 @@ from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
 from svctoolkit.plans import Link, Verdict
+from svctoolkit.replay.engine.memo import Memo
 from svctoolkit.secrets import Masker, reveal, with_values
-from svctoolkit.transformations import Metadata, Output, Runnable
 from svctoolkit.workspace import Destination, Source, Transformation, UserCode, Workspace, config_secrets
 
 
@@ -94,6 +94,8 @@ class Side:
         self._code = UserCode(workspace, Recorder(limit=0), transport=transport)
         self.lookup = lookup_through(lambda: self._sender(transport))
         self._routes: dict[str, Route | None] = {}
+        self._memos: dict[str, Memo] = {}
+        self._shared: dict[str, Memo] = {}
         self._links: dict[str, Link | None] = {}
         self._checked: tuple[Sequence[Json], list[Verdict | None]] = (), []
 
@@ -104,8 +106,16 @@ class Side:
         """The route to a destination; None where it is not there."""
         if key not in self._routes:
             destination = self.workspace.destinations.get(key)
-            self._routes[key] = _route(self.workspace, destination, self._code) if destination else None
+            self._routes[key] = (
+                self._with_memo(_route(self.workspace, destination, self._code)) if destination else None
+            )
         return self._routes[key]
+
+    def _with_memo(self, to: Route) -> Route:
+        """The route, with user code that runs once for all destinations behind the same transformation."""
+        if to.transformation is None or to.code is None:
+            return to
+        return replace(to, code=self._memos.setdefault(to.transformation.key, Memo(to.code)))
 
     def share(self, key: str, other: Side) -> bool:
         """Whether both sides have the same user code for this destination; it runs once for both from then on."""
@@ -114,8 +124,8 @@ class Side:
             return own is theirs
         if _code(self.workspace, own.transformation) != _code(other.workspace, theirs.transformation):
             return False
-        if own.code is not None:
-            memo = _Memo(own.code)
+        if own.transformation is not None and isinstance(own.code, Memo):
+            memo = self._shared.setdefault(own.transformation.key, Memo(own.code.code, serves_two=True))
             self._routes[key], other._routes[key] = replace(own, code=memo), replace(theirs, code=memo)
         return True
 
@@ -152,14 +162,18 @@ class Side:
         contexts: Sequence[Context],
         source: str,
         repeats: Sequence[int],
+        *,
+        again: bool = False,
     ) -> list[Passage] | None:
         """What becomes of each event; None where events of this source do not go to this destination.
 
-        `repeats` are the places of those that had come before.
+        `repeats` are the places of those that had come before. `again`: the user's code runs once more, too.
         """
         to = self.route(key)
         if to is None or not self._reaches(to, source):
             return None
+        if again and isinstance(to.code, Memo):
+            to.code.forget()
         sender = self._sender(transport_of(to, self._transport))
         account = account_metadata(self.workspace, to.destination)
         if account:
@@ -195,22 +209,6 @@ def _plan(workspace: Workspace, source: Source) -> Any:
         return None
     rules = [(rule.type, rule.name, rule.section, rule.schema) for rule in link.plan.rules]
     return link.plan.id, link.plan.version, rules, link.settings.by_type
-
-
-class _Memo:
-    """Runs the user's code once for the two sides of a comparison."""
-
-    def __init__(self, code: Runnable) -> None:
-        self._code, self.wants_metadata = code, code.wants_metadata
-        self._events: list[Mapping[str, Any]] = []
-        self._metadata: Sequence[Metadata] = ()
-        self._outputs: list[Output] = []
-
-    def run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
-        if list(events) != self._events or metadata != self._metadata:  # quick where they are the same objects
-            self._outputs = self._code.run(events, metadata)
-            self._events, self._metadata = list(events), metadata
-        return self._outputs
 
 
 def _settings(destination: Destination) -> Any:

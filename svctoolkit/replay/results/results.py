@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.groups import Groups
-from svctoolkit.replay.review.accepted import write_accepted
+from svctoolkit.replay.review.accepted import Accepted, write_accepted
 from svctoolkit.replay.review.terms import Breach, Conditions
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.folder import Folder
@@ -59,6 +59,7 @@ class _Result:
     - `groups`: what happened to many events alike, the largest group first; `more_groups` events are in none
     - `seconds`: time per step, over all processes; `elapsed`: by the clock
     - `complete`: false if it was interrupted: everything here is about what was done until then
+    - `expired`: accepted differences whose last day is past: they count again
     - `out`: the folder with the rows as Parquet, if one was given
     """
 
@@ -72,6 +73,7 @@ class _Result:
     _dask: Any = None
     _warehouses: Any = None
     _requests: Any = None
+    expired: Sequence[Accepted] = ()
 
     @property
     def events(self) -> int:
@@ -154,6 +156,7 @@ class _Result:
             "more_groups": self.more_groups,
             "unstable": plain(self.tally.unstable),
             "ignored": plain(self.tally.ignored),
+            "expired": plain(self.expired),
             "rejects": plain(self.rejects),
             "elapsed": round(self.elapsed, 3),
             "seconds": {step: round(spent, 3) for step, spent in self.seconds.items()},

@@ -122,6 +122,8 @@ def notes(result: _Result) -> Iterator[str]:
     for destination, patterns in result.tally.ignored.items():
         for path, count in sorted(patterns.items(), key=lambda item: -item[1])[:5]:
             yield f"{destination}: {path} is not compared ({count:,} events differ there)"
+    for entry in result.expired:
+        yield f"{entry}: was accepted until {entry.expires}, and counts again ({entry.reason})"
     if result.more_groups:
         yield f"{result.more_groups:,} events are in no group: there are too many groups"
     if result.rejected:

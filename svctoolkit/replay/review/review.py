@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from svctoolkit.replay.review.accepted import Accepted
 from svctoolkit.replay.review.paths import matches, pattern_of
@@ -13,8 +13,8 @@ from svctoolkit.results.changes import Change
 class Review:
     """`ignore` are paths that are not compared, `tolerance` says by path how much a number may be another.
 
-    A tolerance counts beside the larger of both numbers, and beside 1 for smaller ones. Raises `ConfigError` for what
-    is no path.
+    A tolerance counts beside the larger of both numbers, and beside 1 for smaller ones. Of what was accepted, `is_over`
+    says what counts again: `expired`. Raises `ConfigError` for what is no path.
     """
 
     def __init__(
@@ -22,8 +22,11 @@ class Review:
         ignore: Sequence[str] = (),
         tolerance: Mapping[str, float] | None = None,
         accepted: Sequence[Accepted] = (),
+        is_over: Callable[[Accepted], bool] = lambda _: False,
     ) -> None:
-        self.ignore, self.tolerance, self.accepted = tuple(ignore), dict(tolerance or {}), tuple(accepted)
+        self.ignore, self.tolerance = tuple(ignore), dict(tolerance or {})
+        self.expired = tuple(entry for entry in accepted if is_over(entry))
+        self.accepted = tuple(entry for entry in accepted if entry not in self.expired)
         for path in (*self.ignore, *self.tolerance):
             pattern_of(path)
         self._verdicts: dict[str, str] = {}

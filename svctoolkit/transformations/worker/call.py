@@ -72,6 +72,7 @@ class Call:
         self._limits = program.limits
         self._logs = log_lines.Logs(program.limits)
         self._requests = self._size = 0
+        self._asks = False  # for metadata
         self._hits: dict[str, dict[int, int]] = {}
         for name, level in (("stdout", "info"), ("stderr", "error")):
             stream = log_lines.Stream(self._logs, level)
@@ -107,7 +108,7 @@ class Call:
         try:
             names = self._namespace()
             entry = _entry_point(names)
-            function, metadata = names[entry], _metadata(decode, events, content[end + 1 :])
+            function, metadata = names[entry], self._metadata(events, content[end + 1 :])
             if entry == "transformEvent":
                 outputs = [self._transform(function, index, event, metadata) for index, event in enumerate(events)]
             else:
@@ -183,6 +184,25 @@ class Call:
                 return _settle(function(events, metadata))
         return _settle(function(events, metadata))
 
+    def _metadata(self, events: list[bytes], about: bytes) -> Callable[..., dict[str, Any]]:
+        """The function of that name. The events are read again, as they came, when it is called first."""
+        decode = self._codec.decode
+        by_id: dict[Any, Any] = {}
+
+        def metadata(event: Any = None) -> dict[str, Any]:
+            """What is known about an event, by its messageId."""
+            self._asks = True
+            if not by_id:
+                for of, text in zip(reversed(decode(about)), reversed(events), strict=True):
+                    message_id = decode(text).get("messageId")
+                    if not isinstance(message_id, list | dict):
+                        by_id[message_id] = of
+            message_id = event.get("messageId") if isinstance(event, dict) else None
+            of_event = (None if isinstance(message_id, list | dict) else by_id.get(message_id)) or {}
+            return {name: of_event.get(name) for name in _METADATA}
+
+        return metadata
+
     def _json(self, value: object) -> bytes:
         text = self._codec.encode(value)
         self._size += len(text)
@@ -196,6 +216,8 @@ class Call:
             if lines:
                 outputs[index] += f',"logs":{json.dumps(lines)},"dropped":{logs.dropped[index]}'.encode()
         rest = b"" if batch is None else b',"batch":' + batch
+        if self._asks:
+            rest += b',"metadata":true'
         if self._program.coverage:
             units = zip(self._program.files, self._program.lines(), strict=True)
             hits = [[self._hits.get(file, {}).get(line, 0) for line in lines] for file, lines in units]
@@ -308,21 +330,3 @@ def event_loop() -> Any:
 
 def _nobody(_requests: bytes) -> Any:
     raise RuntimeError("there is no call under way")
-
-
-def _metadata(decode: Decode, events: list[bytes], about: bytes) -> Callable[..., dict[str, Any]]:
-    """The function of that name. The events are read again, as they came, when it is called first."""
-    by_id: dict[Any, Any] = {}
-
-    def metadata(event: Any = None) -> dict[str, Any]:
-        """What is known about an event, by its messageId."""
-        if not by_id:
-            for of, text in zip(reversed(decode(about)), reversed(events), strict=True):
-                message_id = decode(text).get("messageId")
-                if not isinstance(message_id, list | dict):
-                    by_id[message_id] = of
-        message_id = event.get("messageId") if isinstance(event, dict) else None
-        of_event = (None if isinstance(message_id, list | dict) else by_id.get(message_id)) or {}
-        return {name: of_event.get(name) for name in _METADATA}
-
-    return metadata

@@ -71,7 +71,7 @@
   let program = null, limits = null, run = null, pending = null, asked = 0;
 
   const newRun = (events, about) => ({
-    __proto__: null, events, about, metadata: undefined, ids: [], size: 0, current: 0, left: events.length, legacy: false, batch: undefined,
+    __proto__: null, events, about, metadata: undefined, asks: false, ids: [], size: 0, current: 0, left: events.length, legacy: false, batch: undefined,
     entry: undefined, thrown: undefined, exports: {}, libraries: [], calls: [],
     out: { __proto__: null }, logs: { __proto__: null }, bytes: { __proto__: null }, dropped: { __proto__: null },
   });
@@ -171,6 +171,7 @@
     return all;
   };
   const metadata = (event) => {
+    if (run !== null) run.asks = true;
     if (event !== null && typeof event === 'object' && run !== null)
       for (let i = 0; i < run.ids.length; i++)
         if (run.ids[i] === event.messageId) { // undefined: an event without one
@@ -317,7 +318,7 @@
       const logs = run.logs[i] === undefined ? '' : ',"logs":[' + run.logs[i] + ']' + (run.dropped[i] ? ',"dropped":' + run.dropped[i] : '');
       put(parts, '{' + (run.batch === undefined ? run.out[i] : '"events":[]') + logs + '}');
     }
-    return '{"results":[' + joined(parts) + ']' + (run.batch === undefined ? '' : ',"batch":' + run.batch) + hits() + '}';
+    return '{"results":[' + joined(parts) + ']' + (run.batch === undefined ? '' : ',"batch":' + run.batch) + (run.asks ? ',"metadata":true' : '') + hits() + '}';
   };
   const units = (each) => {
     each(program.main);
