@@ -222,6 +222,22 @@ def test_user_code_runs_once_for_the_destinations_behind_it(code: str, language:
     assert len({event["chance"] for event in one}) == 5
 
 
+def test_equal_in_python_is_not_the_same_event() -> None:
+    """1, 1.0 and true one after the other, each a call of its own: each keeps its type."""
+    shop = shared("export function transformEvent(event) { return { ...event, is: typeof event.properties.paid } }")
+    same = {
+        "type": "track",
+        "event": "Paid",
+        "userId": "u",
+        "messageId": "m",
+        "originalTimestamp": "2026-01-01T00:00:00Z",
+    }
+    given = [{**same, "properties": {"paid": paid}} for paid in (1, True, 1.0)]
+
+    for bodies_of_one in bodies(replay(given, shop, batch=1)):
+        assert [event["is"] for event in bodies_of_one] == ["number", "boolean", "number"]
+
+
 @pytest.mark.parametrize(
     ("code", "language"),
     [

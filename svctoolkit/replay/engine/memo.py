@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any
 
 from svctoolkit.json_types import Json
@@ -27,11 +28,15 @@ class Memo:
 
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
         """See `Runnable`."""
-        if list(events) != self._events or (self._asks and metadata != self._metadata):  # quick for the same objects
+        if not self._knows(events) or (self._asks and metadata != self._metadata):
             self._outputs = self.code.run(events, metadata)
             self._events, self._metadata = list(events), metadata
             self._asks = any(output.by_metadata for output in self._outputs)
         return self._outputs
+
+    def _knows(self, events: Sequence[Mapping[str, Json]]) -> bool:
+        """Whether these are the same objects: equal ones may hold 1 where the others hold true."""
+        return len(events) == len(self._events) and all(map(is_, events, self._events))
 
     def forget(self) -> None:
         """Let the next call run, to see whether the code gives something else; not what two sides have to share."""
