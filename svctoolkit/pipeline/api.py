@@ -161,17 +161,21 @@ class Pipeline:
         *,
         jobs: int | None = None,
         source: str | None = None,
+        config: Mapping[str, Json] | None = None,
     ) -> SharedDeliveries:
         """The requests that many events make at one destination (key or id), as a data plane would send them.
 
         They show which events share a request, and why others do not. `jobs` is the size of a call (by default that
-        of the workspace), `source` says where the events come from. Nothing is sent.
+        of the workspace), `source` says where the events come from, `config` overrides the destination's configuration
+        key by key. Nothing is sent.
 
         Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`.
         """
         item = self.workspace.destination(destination)
         definitions.check_supported(item.type)
-        to, calls = self.route(item), self.workspace.delivery.batch
+        if config:
+            definitions.check_variables(item.type, config)
+        to, calls = self.route(item, config), self.workspace.delivery.batch
         size = jobs or (calls.jobs if calls else 1)
         sent_by = None if source is None else self.workspace.source(source)
         messages = [check(event) for event in events]

@@ -21,7 +21,8 @@ def hint(verdict: Verdict, violation: Violation) -> str:
     """What helps with a violation: the nearest planned name, and where the rule stands."""
     rule = verdict.rule
     near = nearest(verdict.plan, rule, violation)
-    return near.strip() if rule is None else f"(rule: {rule.place_of(violation)}){near}"
+    place = rule.place_of(violation) if rule is not None else ""
+    return (f"(rule: {place}){near}" if place else near).strip()
 
 
 def nearest(plan: Plan, rule: Rule | None, violation: Violation) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http, mask_url
 
@@ -62,6 +63,11 @@ class SharedDeliveries(Sequence[SharedRequests]):
     def payloads(self) -> list[Payload]:
         """Every payload, in the order of sending: one request each."""
         return [payload for item in self._requests for payload in item.payloads]
+
+    def mask(self, value: Json) -> Json:
+        """A copy of `value` (JSON, such as a payload) with every secret of the destination masked."""
+        safe = self._masker.mask(value)
+        return mask_http(safe) if isinstance(safe, dict) and "endpoint" in safe else safe
 
     def frame(self) -> pd.DataFrame:
         """One row for each event. Secrets are masked.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from svctoolkit import display
@@ -15,11 +16,11 @@ from svctoolkit.results.lineage.lights import LineageLights
 _CELL = 80  # characters
 
 
-def strips(result: DestinationResult) -> Html:
-    """The stages of each event that came out of the user transformation."""
+def strips(result: DestinationResult, first: Sequence[display.Step] = ()) -> Html:
+    """The stages of each event that came out of the user transformation, behind what comes `first`."""
     if result.error is not None:
         return display.page(display.message(result.masker.mask(result.error), "warning"))
-    return display.page(*(blocks.strip(result, entry) for entry in result.data))
+    return display.page(*(display.strip([*first, *blocks.steps(result, entry)]) for entry in result.data))
 
 
 def values_by_name(result: DestinationResult) -> dict[str, Json]:
@@ -32,10 +33,13 @@ def values_by_name(result: DestinationResult) -> dict[str, Json]:
 
 
 class Lit:
-    """What a result shows by name, with the lineage of its event: fields that belong together light up."""
+    """What a result shows by name, with the lineage of its event: fields that belong together light up.
 
-    def __init__(self, result: DestinationResult, lineage: Lineage | None) -> None:
-        self._result = result
+    `scope` tells it from others that are shown beside it.
+    """
+
+    def __init__(self, result: DestinationResult, lineage: Lineage | None, scope: str = "") -> None:
+        self._result, self._scope = result, scope
         self.values = values_by_name(result)
         self._lineage = lineage if lineage is not None and lineage.fields else None
         if self._lineage is not None:
@@ -74,7 +78,7 @@ class Lit:
         """What lights up in a view, and by name what does so in its leaves."""
         if self._lineage is None:
             return None, {}
-        lights = LineageLights(self._lineage, scope)
+        lights = LineageLights(self._lineage, f"{self._scope}{scope}")
         leaves: dict[str, Leaf] = {name: lights.event for name in self.values if name.endswith("event")}
         return lights, leaves | {name: lights.payload(n) for n, name in enumerate(self._payload_names(), 1)}
 

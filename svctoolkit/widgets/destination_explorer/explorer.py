@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from svctoolkit import display
+from svctoolkit.display import Html
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
+from svctoolkit.plans import Plan
 from svctoolkit.results import DestinationResult
 from svctoolkit.results.lineage import Lineage
 from svctoolkit.widgets._base import controls
 from svctoolkit.widgets.destination_explorer import _display as _destination_view
 from svctoolkit.widgets.destination_explorer.form import Form
+from svctoolkit.widgets.destination_explorer.panels import BatchPanel, PlanPanel
+from svctoolkit.widgets.destination_explorer.plan import PlanChoice, verdict_page
 from svctoolkit.widgets.destination_explorer.request import TestRequest
 from svctoolkit.widgets.destination_explorer.state import DestinationState, Sample
 from svctoolkit.workspace import Workspace
@@ -37,7 +41,9 @@ class DestinationExplorer(controls.Explorer):
     >>> DestinationExplorer(workspace, "hook", event=event)  # doctest: +SKIP
 
     The workspace is not changed. What belongs to none of its destinations is sent to the recorder: nothing leaves.
-    `result` is the last result, `state` what is chosen. Raises `UnknownName`.
+    With a tracking plan (by default that of a source which sends there) what an event breaks stands beside its stages,
+    and the plan gives samples: such that conform, and such that break one thing. `events` are more of them, to be put
+    together in requests. `result` is the last result, `state` what is chosen. Raises `UnknownName`.
     """
 
     def __init__(
@@ -46,7 +52,11 @@ class DestinationExplorer(controls.Explorer):
         destination: str = "",
         *,
         event: Mapping[str, Json] | None = None,
+        events: Iterable[Mapping[str, Json]] = (),
+        plan: Plan | None = None,
     ) -> None:
+        own = list(events)
+        event = event if event is not None or not own else own[0]
         self.state = DestinationState(workspace)
         self.result: DestinationResult | None = None
         if destination:
@@ -55,8 +65,13 @@ class DestinationExplorer(controls.Explorer):
             self.state.use(Sample("", event))
         self._work = controls.Work(self._show, fail=self._fail, busy=self._set_busy)
         self._filtering = False
+        self._batch = BatchPanel(self.state.request, own)
+        self._plan = PlanPanel(PlanChoice(self.state.workspace, plan), self._use_event, self._change)
         self._make_controls()
         self._show_choice()
+        if plan is None:
+            self._plan.choice.follow(self.state.destination)
+            self._plan.update()
         top = controls.grid(self._destination_card, self._event_card, least="340px")
         stages = controls.bar(*self._stages.values(), self._force, self._run, self._status)
         super().__init__([top, stages, self._strips, self._tabs], closing=[self.wait])
@@ -75,13 +90,13 @@ class DestinationExplorer(controls.Explorer):
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Whether what was asked for is done within `timeout` seconds."""
-        return self._work.wait(timeout) and self._form.wait(timeout)
+        return self._work.wait(timeout) and self._form.wait(timeout) and self._batch.wait(timeout)
 
     def static(self) -> display.Html:
         """The last result; fields of its event and payloads light each other up, as they do in the explorer."""
         if self._lit is None:
             return display.page(display.message(f"Destination explorer: {self.state.name}, not run yet", "info"))
-        return self._lit.saved()
+        return Html(f"{self._checked}{self._lit.saved()}{self._batch.result}")
 
     def __repr__(self) -> str:
         return repr(self.result) if self.result else f"<DestinationExplorer: {self.state.name}, not run yet>"
@@ -101,7 +116,7 @@ class DestinationExplorer(controls.Explorer):
         self._sample = controls.choice("Start from a sample event or an example", [("", "")])
         self._event = controls.area("Event (JSON)", self.state.event_text, rows=18)
         self._event_field = controls.Field(self._event)
-        self._event_card = controls.card("Event", self._sample, self._event_field.box)
+        self._event_card = controls.card("Event", self._sample, self._event_field.box, self._plan.box)
         self._stages = {
             name: controls.checkbox(name, getattr(self.state.stages, name)) for name in self.state.stages.__slots__
         }
@@ -119,6 +134,7 @@ class DestinationExplorer(controls.Explorer):
         self._file = controls.text("Suite file", placeholder="orders.suite.yaml")
         add = controls.button("Add to suite", self._add, icon="plus")
         self._lit: _destination_view.Lit | None = None
+        self._checked = Html("")
         self._count_missing, self._right = controls.choice("From", [""]), controls.choice("To", [""])
         compared = controls.group("", controls.bar(self._count_missing, self._right), self._diff)
         self._tabs = controls.tabs(
@@ -126,6 +142,7 @@ class DestinationExplorer(controls.Explorer):
             Diff=compared,
             HTTP=self._http,
             Frame=self._frame,
+            Batch=self._batch.box,
             Python=self._code,
             Suite=controls.group("", controls.bar(self._file, add), self._added, self._suite),
         )
@@ -185,6 +202,11 @@ class DestinationExplorer(controls.Explorer):
             self._new_form()
         self._change()
 
+    def _use_event(self, event: Mapping[str, Json]) -> None:
+        self.state.use(Sample("", event))
+        self._event.value = self.state.event_text
+        self._change()
+
     def _new_form(self) -> None:
         self._form = Form(self.state, self._set_config)
         self._form_box.children = [self._form_box.children[0], self._form.box]
@@ -200,12 +222,15 @@ class DestinationExplorer(controls.Explorer):
         self._change()
 
     def _change(self) -> None:
-        """The code and the suite follow every change; only a run tells what the suite expects."""
+        """Code, suite and violations follow every change; only a run tells what the suite expects."""
+        event = None
         try:
+            event = self.state.event
             trial = self.state.request()
             self._show_code(trial, trial.suite(expected=False))
         except ToolkitError as error:
             self._code.value = self._suite.value = display.page(controls.failure(error))
+        self._plan.show(event)
 
     def _show_code(self, trial: TestRequest, suite: str, *, expected: bool = False) -> None:
         self._code.value = _destination_view.code(trial.code(), "Python", _COPY)
@@ -220,7 +245,10 @@ class DestinationExplorer(controls.Explorer):
             self._fail(controls.failure(ran.result))
             return
         self.result = ran.result
-        self._strips.value = _destination_view.strips(ran.result)
+        verdict = self._plan.verdict(dict(ran.request.event))
+        first = [] if verdict is None else [self._plan.choice.step(verdict)]
+        self._checked = verdict_page(self._plan.choice, verdict)
+        self._strips.value = _destination_view.strips(ran.result, first)
         self._lit = _destination_view.Lit(ran.result, ran.lineage)
         self._payloads.value = self._lit.payloads()
         self._http.value = _destination_view.http(ran.result)

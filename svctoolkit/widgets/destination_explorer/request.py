@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
-from svctoolkit.results import DestinationResult
+from svctoolkit.results import DestinationResult, SharedDeliveries
 from svctoolkit.runner.record import writer as record
 from svctoolkit.runner.record.suite_file import add_scenarios
 from svctoolkit.secrets import Secret
@@ -37,6 +37,10 @@ class TestRequest:
         return self.pipeline.test_destination(
             self.destination.key, self.event, stages=self.stages, config=self.config, force=self.force
         )
+
+    def deliveries(self, events: Sequence[Mapping[str, Json]], jobs: int) -> SharedDeliveries:
+        """The requests that many events make here together. Raises what `Pipeline.deliveries` raises."""
+        return self.pipeline.deliveries(self.destination.key, events, jobs=jobs, config=self.config)
 
     def code(self) -> str:
         """Python that does the same. Secrets are taken from the environment.

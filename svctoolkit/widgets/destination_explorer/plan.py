@@ -1,0 +1,118 @@
+"""The tracking plan that an explorer's event is checked against: which one, what it says, and samples made from it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from svctoolkit import display
+from svctoolkit.display import Html, Step
+from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
+from svctoolkit.plans import FORWARDING, Link, Plan, Verdict
+from svctoolkit.plans.generate import conforming, near_misses
+from svctoolkit.plans.survey import hint
+from svctoolkit.workspace import Destination, Workspace
+
+NONE = "none"
+_SEED = 1
+
+
+class PlanChoice:
+    """The plans that a workspace has, one of which may be chosen: each with what becomes of events that break it."""
+
+    def __init__(self, workspace: Workspace, plan: Plan | None = None) -> None:
+        self._workspace = workspace
+        self.links: dict[str, Link] = {}
+        self._of_sources: dict[str, str] = {}
+        if plan is not None:
+            self.links[plan.name or plan.id] = Link(plan, FORWARDING)
+        self._add_plans()
+        self.name = next(iter(self.links)) if plan is not None else NONE
+
+    def _add_plans(self) -> None:
+        for key in self._workspace.sources:
+            link = self._link_of(key)
+            if link is not None and link.plan is not None:
+                self._of_sources[key] = f"{link.plan.name or link.plan.id}, of source {key}"
+                self.links[self._of_sources[key]] = link
+        for key, item in self._workspace.tracking_plans.items():
+            for plan in item.project.plans.values():
+                self.links[f"{plan.name or plan.id} ({key})"] = Link(plan, FORWARDING)
+
+    def _link_of(self, source: str) -> Link | None:
+        try:
+            return self._workspace.plan_link(self._workspace.sources[source])
+        except ToolkitError:
+            return None  # what is wrong with it, the workspace's own check tells
+
+    def follow(self, destination: Destination | None) -> None:
+        """Choose the plan of the first source with one that sends to the destination; else what is chosen stays."""
+        for key, name in self._of_sources.items():
+            if any(destination is d for d in self._workspace.destinations_of(self._workspace.sources[key])):
+                self.name = name
+                return
+
+    @property
+    def link(self) -> Link | None:
+        """What is chosen; None: nothing is checked."""
+        return self.links.get(self.name)
+
+    @property
+    def titles(self) -> list[str]:
+        """The events that the plan has rules for."""
+        return [rule.title for rule in self.link.plan] if self.link and self.link.plan else []
+
+    def verdict(self, event: dict[str, Json]) -> Verdict | None:
+        """What the chosen plan says of an event."""
+        link = self.link
+        return link.plan.check(event, link.settings) if link and link.plan else None
+
+    def samples(self, title: str) -> list[tuple[str, dict[str, Json]]]:
+        """Events of one rule with what they are: one that conforms, then such that break one thing each.
+
+        Raises `NoEvent` where what is planned contradicts itself.
+        """
+        plan = self.link.plan if self.link else None
+        rule = next((rule for rule in plan or () if rule.title == title), None)
+        if plan is None or rule is None:
+            return []
+        misses = near_misses(plan, rule, Random(_SEED))
+        broken = [(f"breaks {_place(miss.violation.path)}: {miss.violation.message}", miss.event) for miss in misses]
+        return [("conforms", conforming(plan, rule, Random(_SEED))), *broken]
+
+    def step(self, verdict: Verdict) -> Step:
+        """What the data plane does with the event before its stages."""
+        if verdict.unchecked:
+            return Step("tracking_plan", "none", note=f"not checked: {verdict.unchecked}")
+        if not verdict.violations:
+            return Step("tracking_plan", "ok", note="conforms")
+        count = display.quantity(len(verdict.violations), "violation")
+        if verdict.dropped:
+            return Step("tracking_plan", "dropped", note=f"{count}: a data plane drops it here")
+        return Step("tracking_plan", "failed", note=f"{count}; the event goes on, marked")
+
+    def violations(self, verdict: Verdict) -> Html:
+        """Each with its place, its rule's place, and the nearest name."""
+        mask = self._workspace.masker.text
+        rows = [
+            (_place(breach.path), breach.type, mask(breach.message), mask(hint(verdict, breach)))
+            for breach in verdict.violations
+        ]
+        name = verdict.plan.name or verdict.plan.id
+        return display.table(("at", "violation", "message", "rule"), rows, caption=f"Violations of {name}")
+
+
+def _place(pointer: str) -> str:
+    """A JSON pointer as a path with dots; empty where the event as a whole is meant."""
+    return pointer.strip("/").replace("/", ".")
+
+
+def verdict_page(choice: PlanChoice, verdict: Verdict | None) -> Html:
+    """What stands below the event: nothing without a plan."""
+    if verdict is None:
+        return Html("")
+    if verdict.unchecked:
+        return display.page(display.message(f"not checked: {verdict.unchecked}", "warning"))
+    if not verdict.violations:
+        return display.page(display.message("the event conforms to the tracking plan", "ok"))
+    return display.page(choice.violations(verdict))
