@@ -1,12 +1,13 @@
 """Braze takes 75 attributes, 75 events and 75 purchases in a request to `/users/track`, 50 merges, 25 subscriptions.
 
-https://www.braze.com/docs/api/endpoints/user_data/post_user_track. All jobs of a call are one result: its requests are
-cut where a list would grow too long. Subscriptions of one group and state are one entry with all of its users.
+https://www.braze.com/docs/api/endpoints/user_data/post_user_track. All jobs of a call are one result, person by
+person: its requests are cut where a list would grow too long. Subscriptions of one group and state are one entry with
+all of its users.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Payload
 from svctoolkit.destinations.braze._users import UNBILLED
+from svctoolkit.mapping import in_words
 
 if TYPE_CHECKING:
     from svctoolkit.destinations.braze import BrazeSettings
@@ -23,7 +25,8 @@ _LIMITS = {_TRACK: 75, _SUBSCRIPTIONS: 25, _MERGES: 50}
 #: the members of an entry that say whose it is
 _IDENTITY = ("external_id", "user_alias", "_update_existing_only")
 #: the members of a body that are lists of items, in the order in which the service writes them
-_LISTS = ("attributes", "events", "purchases", "subscription_groups", "merge_updates")
+_TRACKED = ("attributes", "events", "purchases")
+_LISTS = (*_TRACKED, "subscription_groups", "merge_updates")
 
 
 def batch(jobs: Sequence[MappedJob], settings: BrazeSettings) -> Iterator[Batch]:
@@ -38,9 +41,22 @@ def batch(jobs: Sequence[MappedJob], settings: BrazeSettings) -> Iterator[Batch]
         repeated = [job for job in jobs if job.event.type == "identify" and not job.payloads]
         yield from (Batch((job.id,), error="all of its attributes are set by an earlier event") for job in repeated)
         jobs = [job for job in jobs if job not in repeated]
+    jobs = sorted(jobs, key=_places(jobs))
     payloads = [payload for job in jobs for payload in job.payloads]
     requests = [request for place in _LIMITS for request in _requests(place, payloads)]
     yield Batch(tuple(job.id for job in jobs), tuple(request.to_dict() for request in requests), batched=True)
+
+
+def _places(jobs: Sequence[MappedJob]) -> Callable[[MappedJob], int]:
+    """Which place the jobs of one person have: each person's stand together, where the first of them stood."""
+    places: dict[Any, int] = {}
+    for job in jobs:
+        places.setdefault(_person(job), len(places))
+    return lambda job: places[_person(job)]
+
+
+def _person(job: MappedJob) -> str:
+    return in_words(job.event.raw.get("userId") or job.event.raw.get("anonymousId"))
 
 
 def _without_known(job: MappedJob, known: dict[bytes, dict[str, Any]]) -> MappedJob:
@@ -71,6 +87,8 @@ def _requests(place: str, payloads: Sequence[Payload]) -> Iterator[Payload]:
     if not here:
         return
     lists = {name: [item for payload in here for item in (payload.json or {}).get(name, ())] for name in _LISTS}
+    for name in _TRACKED:  # those of whom Braze has the ID go first
+        lists[name].sort(key=lambda item: "external_id" not in item)
     lists["subscription_groups"] = _combine(lists["subscription_groups"])
     rest = {key: value for key, value in (here[0].json or {}).items() if key not in _LISTS}
     if place == _TRACK:  # people's own requests lack it, their batches have it

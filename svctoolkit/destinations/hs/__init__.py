@@ -76,6 +76,7 @@ destination = DestinationType(
     quirks=[
         "What the mapping itself knows of a contact is sent as it is, and only other traits as HubSpot's type of the "
         "property wants them.",
+        "A batch whose first object is of a reverse ETL refuses the contacts of other sources.",
         "Events of a reverse ETL update an object without the property that it was found by, unless apiVersion is "
         "legacyApi.",
     ],

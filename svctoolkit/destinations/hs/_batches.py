@@ -41,6 +41,7 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     requests: list[_Request] = []
     shared: dict[tuple[bytes, int], _Request] = {}
     rounds: dict[Any, int] = {}  # odd while the user's last job was an event
+    of_warehouse: dict[int, bool] = {}  # the service takes a whole round for what its first job is
     for job in jobs:
         user = job.metadata.get("userId") or job.id
         rounds.setdefault(user, 0)
@@ -49,6 +50,9 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
             yield alone(job)
             continue
         rounds[user] += rounds[user] % 2
+        if of_warehouse.setdefault(rounds[user], _is_row(job)) and not _is_row(job):
+            yield Batch((job.id,), error="context.mappedToDestination: the call's first object is of a reverse ETL")
+            continue
         key = request_key(job.payloads[0]), rounds[user]
         request = shared.get(key)
         if request is None or job.stands_alone or len(request.objects) >= _LIMIT:
@@ -59,6 +63,10 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
         request.jobs.append(job)
         request.add(job)
     yield from map(_result, requests)
+
+
+def _is_row(job: MappedJob) -> bool:
+    return bool(job.event.context.get("mappedToDestination"))
 
 
 def _is_shareable(job: MappedJob) -> bool:

@@ -30,7 +30,19 @@ from svctoolkit.destinations.intercom._shared import (
 )
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import USER_ID, Table, as_it_is, as_object, compact, first, flatten, path, trait, value_of
+from svctoolkit.mapping import (
+    USER_ID,
+    Table,
+    as_it_is,
+    as_object,
+    compact,
+    first,
+    flatten,
+    path,
+    trait,
+    value_of,
+    warehouse_row,
+)
 from svctoolkit.secrets import Secret
 
 _HOSTS = {"standard": "https://api.intercom.io", "eu": "https://api.eu.intercom.io", "au": "https://api.au.intercom.io"}
@@ -193,10 +205,13 @@ def _lookup_field(event: Event) -> str:
 
 
 def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
-    """The ID of the contact that Intercom finds by the lookup field or the user ID; empty when there is none."""
+    """The ID of the contact that Intercom finds by the lookup field or the user ID; empty when there is none.
+
+    Of a row of a warehouse its external ID is the user ID.
+    """
     field = _lookup_field(event)
     values = {field: path(field)(_known_traits(event))}
-    values.setdefault("external_id", value_of(event, USER_ID))
+    values.setdefault("external_id", warehouse_row(event).id or value_of(event, USER_ID))
     terms = [
         {"field": name, "operator": "=", "value": value}
         for name, value in values.items()
