@@ -108,7 +108,7 @@ def test_the_schema_of_a_configuration() -> None:
 
 
 #: types whose form asks for a text only where another setting needs it, or that take numbers where it has texts
-_OTHERWISE = {"AM", "GOOGLE_ADWORDS_ENHANCED_CONVERSIONS", "KLAVIYO", "REFINER", "SALESFORCE", "USERPILOT"}
+_OTHERWISE = {"AM", "GOOGLE_ADWORDS_ENHANCED_CONVERSIONS", "KLAVIYO", "REFINER", "SALESFORCE", "USERPILOT", "ZAPIER"}
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in _OTHERWISE])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
+from svctoolkit.destinations import Answer, Delivery, DestinationType, Outcome, Payload, Settings
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import Table, as_object, default, first, in_words, number, required
@@ -32,6 +32,15 @@ destination = DestinationType(
         Answer("invalid field", 200, "<response><summary><error><bad_amount/></error></summary></response>"),
     ],
 )
+
+
+@destination.judge
+def judge(delivery: Delivery) -> Outcome | None:
+    """A success is XML; JSON in its place tells nothing of the order, and it is sent again."""
+    reply = delivery.reply
+    if reply.successful and isinstance(reply.body, dict | list):
+        return Outcome("retry", f"{reply.status}: the answer is no XML")
+    return None
 
 
 ORDER = Table(
