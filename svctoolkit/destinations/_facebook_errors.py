@@ -10,7 +10,7 @@ from svctoolkit.destinations._outcomes import Delivery, Outcome
 from svctoolkit.mapping import text
 
 _THROTTLED = frozenset({17, 80003})
-_FINAL = frozenset({3, 100, 105, 190, 200, 294, 2650, 1487301, 1487366})
+_FINAL = frozenset({3, 100, 105, 190, 200, 294, 2650, 2655, 1487301, 1487366})
 
 
 def judge_graph_answer(delivery: Delivery) -> Outcome | None:

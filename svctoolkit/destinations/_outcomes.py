@@ -75,6 +75,12 @@ class Delivery:
         whole: OutcomeKind = outcome if jobs and all(job.outcome == outcome for job in jobs) else "delivered"
         return Outcome(whole, message or ("" if whole == "delivered" else jobs[0].message), jobs)
 
+    def each_of(self, reasons: Sequence[str | None]) -> Outcome:
+        """As `each`, of a reason for each entry of an answer; None is success. Refusals alone stand for all jobs."""
+        if reasons and None not in reasons:
+            reasons = [reasons[min(at, len(reasons) - 1)] for at in range(len(self.jobs))] or reasons
+        return self.each({at: reason for at, reason in enumerate(reasons) if reason is not None})
+
     def apart(self, message: str = "") -> Outcome:
         """A failed batch is tried again job by job; a job that was alone already is aborted."""
         if len(self.jobs) <= 1 or all(entry.get("dontBatch") for entry in self.metadata):

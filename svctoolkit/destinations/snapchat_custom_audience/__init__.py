@@ -1,0 +1,31 @@
+"""Snapchat Custom Audience: people in and out of segments, by Snapchat's Marketing API.
+
+It takes audience lists only; those have no mapping here. Events are refused, as by the service.
+What Snapchat answers is read, for payloads that come from elsewhere.
+"""
+
+from __future__ import annotations
+
+from svctoolkit.destinations import Answer, DestinationType, Settings
+from svctoolkit.destinations._oauth_answers import judge_account
+from svctoolkit.secrets import Secret
+
+
+class SnapchatAudienceSettings(Settings, frozen=True, kw_only=True):
+    segment_id: Secret
+
+
+destination = DestinationType(
+    "Snapchat Custom Audience",
+    SnapchatAudienceSettings,
+    docs="https://developers.snap.com/api/marketing-api/Ads-API/audience-segments",
+    names=("snapchat_custom_audience",),
+    takes="audience lists",
+    answers=[
+        Answer("success", 200, {"request_status": "SUCCESS", "users": [{"sub_request_status": "SUCCESS"}]}),
+        Answer("bad key", 401, "unauthorized"),
+        Answer("rate limit", 429, {"request_status": "ERROR", "debug_message": "Too many requests"}),
+        Answer("invalid field", 400, {"request_status": "ERROR", "error_code": "E1001"}),
+    ],
+)
+destination.judge(judge_account)
