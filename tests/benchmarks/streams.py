@@ -1,4 +1,5 @@
-"""What readers of `/inspect/stream` cost a data plane: thirty that never read, and three that do, at 300 events/s.
+"""What readers of `/inspect/stream` cost a data plane: thirty that never read; one that never reads, one that reads
+slowly and one that keeps up; and three that do, at 300 events/s.
 
 Two data planes, as in `ingest`, take turns: one with the readers, one without. The rate is that of a second of the
 server's processor time, the best of some rounds: other programs on the machine only make it worse.
@@ -8,8 +9,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
+from time import sleep
 
 from tests.benchmarks import ingest
 from tests.benchmarks._figures import Figure, Options
@@ -28,8 +30,13 @@ def run(options: Options) -> Iterator[Figure]:
                 lambda: ingest.rate(port, process.pid, requests), lambda: ingest.rate(other, bare.pid, requests), rounds
             )
         yield _figure(f"{IDLE} streams that nobody reads", pairs)
+        with _streams(port, 1, reading=False), _streams(port, 1, pause=0.1), _streams(port, 1):
+            pairs = _pairs(
+                lambda: ingest.rate(port, process.pid, requests), lambda: ingest.rate(other, bare.pid, requests), rounds
+            )
+        yield _figure("a reader that never reads, a slow one, one that keeps up", pairs)
         seconds = options.many(5, 1)
-        with _streams(port, HEALTHY, reading=True):
+        with _streams(port, HEALTHY):
             pairs = _pairs(lambda: _paced(port, process.pid, seconds), lambda: _paced(other, bare.pid, seconds), rounds)
         yield _figure(f"{HEALTHY} readers, at {PACE} events/s", pairs)
 
@@ -58,20 +65,22 @@ def _paced(port: int, pid: int, seconds: int) -> float:
 
 
 @contextmanager
-def _streams(port: int, number: int, *, reading: bool) -> Iterator[None]:
+def _streams(port: int, number: int, *, reading: bool = True, pause: float = 0) -> Iterator[None]:
+    """So many readers, each resting `pause` seconds after what it has read."""
     with ExitStack() as stack:
         for _ in range(number):
             connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
             connection.sendall(b"GET /inspect/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             assert connection.recv(15).startswith(b"HTTP/1.1 200")
             if reading:
-                thread = Thread(target=_read, args=(connection,), daemon=True)
+                thread = Thread(target=_read, args=(connection, pause), daemon=True)
                 thread.start()
                 stack.callback(thread.join)
                 stack.callback(connection.shutdown, socket.SHUT_RDWR)
         yield
 
 
-def _read(connection: socket.socket) -> None:
-    while connection.recv(1 << 16):
-        pass
+def _read(connection: socket.socket, pause: float) -> None:
+    with suppress(ConnectionResetError):  # it has left, and not all was read
+        while connection.recv(1 << 16):
+            sleep(pause)

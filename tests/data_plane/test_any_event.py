@@ -147,3 +147,55 @@ def test_types_are_compared_trimmed_and_in_lower_case(plane: DataPlane, kind: st
     plane.drain()
 
     assert {f.status for f in plane.fates if f.message_id == f"kind-{kind}-"} == {"delivered"}
+
+
+def _spell(value: Any, spell: Any) -> str:
+    """JSON of a value, as any client may write it: with escapes or without, spaces, members that come twice."""
+    space = spell(st.sampled_from(["", "", "", " ", "\n\t "]))
+    if isinstance(value, dict):
+        members = [(name, inner) for name, inner in value.items()]
+        if members and spell(st.integers(0, 3)) == 0:  # the last one counts
+            members.insert(0, (members[-1][0], spell(_LEAVES)))
+        texts = (f"{_spell(name, spell)}{space}:{_spell(inner, spell)}" for name, inner in members)
+        return f"{{{space}{f',{space}'.join(texts)}}}"
+    if isinstance(value, list):
+        return f"[{space}{f'{space},'.join(_spell(inner, spell) for inner in value)}]"
+    lone = isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)
+    return json.dumps(value, ensure_ascii=lone or spell(st.booleans()))
+
+
+_WRITTEN_NUMBERS = st.from_regex(r"\A-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?\Z")
+
+
+@pytest.fixture(scope="module")
+def direct() -> Iterator[DataPlane]:
+    """Everything goes to one webhook."""
+    workspace = Workspace("shop")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    workspace.source("web", write_key="web-key", destinations=["hook"])
+    with DataPlane(workspace, listen=False) as plane:
+        yield plane
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(data=st.data(), value=_VALUES, number=_WRITTEN_NUMBERS, depth=st.integers(1, 100))
+def test_an_event_is_read_as_it_was_written(
+    direct: DataPlane, data: st.DataObject, value: Any, number: str, depth: int
+) -> None:
+    """1.0 stays 1.0, a large integer every digit, -0.0 its sign, in Python and over HTTP.
+
+    What is delivered is as JavaScript writes it, as the service does: the same numbers, of which 1.0 is 1.
+    """
+    text = f'{{"is":{_spell(value, data.draw)},"number":{number},"deep":{"[" * depth}{"]" * depth}}}'
+    body = f'{{"batch":[{{"type":"track","event":"x","userId":"u1","properties":{text}}}]}}'.encode()
+    answer = post(direct, body)
+    assert answer.status == 200, answer.text
+    direct.drain(60)
+    event, request = direct.received[-1], direct.deliveries[-1].request
+    over_http = json.loads(direct.ingest("GET", f"/inspect/events?after={event.seq - 1}").body)["items"]
+
+    # The repr tells 1 from 1.0 and from True, and shows the order of members.
+    expected = repr(json.loads(text))
+    assert repr(event.event["properties"]) == expected
+    assert [repr(item["event"]["properties"]) for item in over_http] == [expected]
+    assert json.loads(request.body, parse_int=float)["properties"] == json.loads(text, parse_int=float)

@@ -13,7 +13,7 @@ from svctoolkit.server.worker import Engine
 _ALIVE = 15.0  # seconds without changes after which a reader gets a sign of life
 _PAUSE = 0.05  # seconds, times the number of readers, between two parts: what happens meanwhile is told together
 _LONGEST_PAUSE = 0.25
-_AT_ONCE = 1000  # changes
+_AT_ONCE = 1000  # changes; a reader that is behind gets so many, one part after the other, without a pause
 _FAREWELL = 1.0  # seconds that a reader has for the last changes when the data plane stops
 
 
@@ -53,7 +53,8 @@ class ChangeStream(Response):
         await send(_part(b": connected\n\n"))
         while not self._bell.closed or self._feed.number > self._after:
             if not self._bell.closed:
-                await asyncio.sleep(min(_LONGEST_PAUSE, _PAUSE * self._feed.readers))
+                behind = self._feed.number - self._after >= _AT_ONCE
+                await asyncio.sleep(0 if behind else min(_LONGEST_PAUSE, _PAUSE * self._feed.readers))
             if await self._bell.wait_async(lambda: self._feed.number > self._after, _ALIVE):
                 await send(_part(self._next_changes()))
             elif not self._bell.closed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -142,7 +143,9 @@ def delivery_change(row: DeliveryRow, task: Task) -> SentDelivery:
     return SentDelivery(*row[:8], task.type, task.name, task.user)
 
 
+@lru_cache(256)
 def _time(at: float) -> str:
+    """What came, or was settled, together has one time; writing it would cost more than the rest of a change."""
     return iso(datetime.fromtimestamp(at, UTC))
 
 
@@ -184,14 +187,29 @@ def _refusal_change(row: RejectedRow) -> dict[str, Any]:
 
 
 def _delivery_change(row: SentDelivery) -> dict[str, Any]:
-    return row._asdict() | {"at": _time(row.at)}
+    members = row._asdict()
+    members["at"] = _time(row.at)
+    return members
 
 
 def _queued_change(item: QueuedEvent) -> dict[str, Any]:
-    return item._asdict() | {"status": "pending", "by": "", "reason": "", "attempts": 0, "at": None}
+    members = item._asdict()
+    members.update(status="pending", by="", reason="", attempts=0, at=None)
+    return members
 
 
 def _fate_change(item: SettledFate) -> dict[str, Any]:
-    names = ("seq", "destination", "run", "status", "by", "reason", "attempts")
-    members = {name: getattr(item.fate, name) for name in names} | {"at": _time(item.fate.at)}
-    return members | {"type": item.type, "name": item.name, "user": item.user}
+    fate = item.fate
+    return {
+        "seq": fate.seq,
+        "destination": fate.destination,
+        "run": fate.run,
+        "status": fate.status,
+        "by": fate.by,
+        "reason": fate.reason,
+        "attempts": fate.attempts,
+        "at": _time(fate.at),
+        "type": item.type,
+        "name": item.name,
+        "user": item.user,
+    }
