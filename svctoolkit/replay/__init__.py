@@ -20,6 +20,7 @@ hook
 from __future__ import annotations
 
 from svctoolkit.replay.api import compare, replay
+from svctoolkit.replay.chunks import ChunkRunner, chunk_runner
 from svctoolkit.replay.engine.progress import Progress
 from svctoolkit.replay.inputs import Events
 from svctoolkit.replay.records.columns import Columns
@@ -35,6 +36,7 @@ __all__ = [
     "KINDS",
     "REPORTS",
     "Breach",
+    "ChunkRunner",
     "Columns",
     "Comparison",
     "Conditions",
@@ -46,6 +48,7 @@ __all__ = [
     "Replayed",
     "RequestCount",
     "RequestCounts",
+    "chunk_runner",
     "compare",
     "count_requests",
     "replay",

@@ -24,6 +24,7 @@ from svctoolkit.replay.engine.sides import fingerprint, offline_transport, selec
 from svctoolkit.replay.inputs import Events, Input, input_of
 from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.record import Chunk, digest_of
 from svctoolkit.replay.requests import count_requests
 from svctoolkit.replay.results.results import Again, Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
@@ -159,6 +160,8 @@ def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
     folder = None
     if out is not None:
         folder = _folder(Path(out), job, source.identity() if resume else _identity(source), resume)
+        if not folder.is_current:
+            folder.adopt([digest_of(chunk) for chunk in source.chunks() if isinstance(chunk, Chunk)])
         job = dataclasses.replace(job, now=folder.header["now"])
     meter = Meter(listener(options["progress"]), source.total)
     run = pool.run(job, source, meter, folder=folder, pool=workers, width=width)

@@ -32,7 +32,8 @@ class Options(TypedDict, total=False):
     - `mask_personal`: hides names, addresses, e-mail addresses and the like in everything that comes out
     - `rows`: false keeps the numbers only. Some ten thousand rows are in memory, the others in a temporary folder until
       the result is gone
-    - `out`: a folder for the rows as Parquet, instead of memory. With `resume` a replay in it goes on where it ended
+    - `out`: a folder for the rows as Parquet, instead of memory. With `resume` a replay in it goes on where it ended;
+      where the input has grown or changed, only what is new is run, and what is gone goes there, too
     - `ignore`: paths of payloads that are not compared: `body.JSON.context.library`, `**.timestamp` (`*` is one step);
       `tolerance`: path -> how much a number may be another, beside the larger of both (or 1). `accept`: a file with
       differences that somebody has found right (`accepted.yaml`): they are `accepted` until their last day

@@ -55,8 +55,7 @@ def test_urls_are_files_folders_and_globs(bucket: Any, tmp_path: Path) -> None:
     replay("memory://events", shop(), out=out)
     assert replay("memory://events", shop(), out=out, resume=True).events == 6
     bucket.pipe("/events/a/1.ndjson", b"".join(lines[:1]))
-    with pytest.raises(ConfigError, match="the input is not what it was"):
-        replay("memory://events", shop(), out=out, resume=True)
+    assert replay("memory://events", shop(), out=out, resume=True).events == 5
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,11 +107,46 @@ def test_another_replay_is_not_mixed_in(files: Path, tmp_path: Path) -> None:
         replay(files, shop(), out=tmp_path / "out", resume=True)
     with pytest.raises(ConfigError, match="cannot be resumed: an option"):
         replay(files, shop(clean), out=tmp_path / "out", resume=True, batch=7)
-    ndjson(files / "9.ndjson", orders(1))
+    other = ndjson(tmp_path / "other.ndjson", orders(1))
     with pytest.raises(ConfigError, match="cannot be resumed: the input is not what it was"):
-        replay(files, shop(clean), out=tmp_path / "out", resume=True)
+        replay(other, shop(clean), out=tmp_path / "out", resume=True)
     with pytest.raises(ConfigError, match="has something else in it"):
         replay(files, shop(clean), out=files)
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_only_what_changed_is_run_again(files: Path, tmp_path: Path, workers: int) -> None:
+    """A new file between the others, one that has grown, one that is gone: the result is that of a new replay."""
+    replay(files, shop(clean), out=tmp_path / "out")
+    ndjson(files / "0a.ndjson", [order(100), order(101)])
+    with (files / "2.ndjson").open("a") as file:
+        file.write(json.dumps(order(102)) + "\n")
+    (files / "3.ndjson").unlink()
+    whole = replay(files, shop(clean), out=tmp_path / "whole")
+    STOP_AT.extend(f"m{n}" for n in (0, 1, 2, 3, 4, 5, 12, 13, 14))  # whoever runs these again is stopped
+    grown = replay(files, shop(clean), out=tmp_path / "out", resume=True, workers=workers)
+
+    assert grown.complete
+    pd.testing.assert_frame_equal(grown.frame(), whole.frame())
+    assert (grown.counts, grown.rejects) == (whole.counts, whole.rejects)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out" / "rows"), pd.read_parquet(tmp_path / "whole/rows"))
+    again = replay(files, shop(clean), out=tmp_path / "out", resume=True)
+    assert again.events == 15
+
+
+def test_a_grown_file_runs_its_end_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pieces before the last are the same, of a compressed file as well."""
+    monkeypatch.setattr("svctoolkit.replay.formats.ndjson.PIECE_BYTES", 1000)
+    file = tmp_path / "in" / "day.ndjson.gz"
+    lines = [f"{json.dumps(order(n))}\n".encode() for n in range(40)]
+    file.write_bytes(gzip.compress(b"".join(lines[:30])))
+    replay(file, shop(clean), out=tmp_path / "out")
+    with file.open("ab") as end:
+        end.write(gzip.compress(b"".join(lines[30:])))
+    STOP_AT.extend(f"m{n}" for n in range(20))
+    grown = replay(file, shop(clean), out=tmp_path / "out", resume=True)
+
+    assert (grown.complete, list(grown.frame().event_id[::2])) == (True, [f"m{n}" for n in range(40)])
 
 
 def test_a_stream_cannot_be_resumed(tmp_path: Path) -> None:

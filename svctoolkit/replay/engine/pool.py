@@ -18,7 +18,7 @@ from svctoolkit.replay.engine.engine import Job
 from svctoolkit.replay.engine.progress import Meter
 from svctoolkit.replay.engine.sides import serialize
 from svctoolkit.replay.inputs import Input
-from svctoolkit.replay.records.record import Chunk, Reject
+from svctoolkit.replay.records.record import Chunk, Reject, digest_of
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.spill import Rows
 from svctoolkit.replay.tally.tally import Sum, Tally
@@ -48,7 +48,7 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
         if pool is None:
             engine = work.engine_of(job)
             for chunk in chunks:
-                keeper.add(*engine.run(chunk), chunk.position)
+                keeper.add(*engine.run(chunk), chunk)
         else:
             _spread(job, chunks, keeper, pool, width)
     except KeyboardInterrupt:
@@ -81,12 +81,13 @@ class _Keeper:
         self._rejects: list[Reject] = []
         self.rows = Rows()
 
-    def add(self, tally: Tally, rows: Any, position: int) -> None:
+    def add(self, tally: Tally, rows: Any, chunk: Chunk) -> None:
         if self._folder is not None:
+            tally.digest = digest_of(chunk)
             self._folder.add(tally, rows)
             rows = None
         self._take(tally, rows)
-        self._meter.add(tally.events, tally.rejected, position)
+        self._meter.add(tally.events, tally.rejected, chunk.position)
 
     def add_earlier(self, tally: Tally, position: int) -> None:
         self._meter.add_earlier(tally.events, tally.rejected, position)
@@ -168,7 +169,7 @@ def _feed(
         finished, _ = wait(under_way, return_when=FIRST)
         for future in finished:
             tally, rows = future.result()
-            keeper.add(tally, rows, under_way.pop(future).position)
+            keeper.add(tally, rows, under_way.pop(future))
 
 
 @contextmanager

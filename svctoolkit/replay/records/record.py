@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -54,6 +55,16 @@ class Chunk:
     format: str
     piece: Piece
     position: int
+
+
+def digest_of(chunk: Chunk) -> str:
+    """What tells the content of a piece of work, and where it stands, from another."""
+    first, data = chunk.piece.first, chunk.piece.data
+    digest = blake2b(f"{chunk.name}\0{chunk.format}\0{first}\0".encode("utf-8", "surrogatepass"), digest_size=16)
+    if hasattr(data, "serialize"):  # Arrow
+        data = data.serialize().to_pybytes()
+    digest.update(data if isinstance(data, bytes) else repr(data).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def place(name: str, line: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -28,6 +28,8 @@ _NAME = "replay.json"
 class Folder:
     """A replay's folder. `header` says what the replay is; its `now` is that of the replay that is continued.
 
+    `is_current` is false where the input has changed since: then `adopt` its chunks before anything else.
+
     Raises `ConfigError` for a folder with other things in it, one with a replay that is not to be resumed, and one with
     another replay than this.
     """
@@ -36,6 +38,7 @@ class Folder:
         self.path = path
         self.header = dict(header)
         earlier = self._load_header()
+        self.is_current = earlier is None or earlier.get("input") == json.loads(json.dumps(self.header["input"]))
         if earlier is not None:
             self._check(earlier, resume)
             self.header["now"] = earlier.get("now", self.header["now"])
@@ -64,10 +67,44 @@ class Folder:
                 "has a replay in it: resume it (resume=True, --resume), or give another folder", where=str(self.path)
             )
         for name, value in self.header.items():
-            if name != "now" and earlier.get(name) != json.loads(json.dumps(value)):
+            if name not in ("now", "input") and earlier.get(name) != json.loads(json.dumps(value)):
                 raise ConfigError(
                     f"cannot be resumed: {_WORDS.get(name, name)} is not what it was", where=str(self.path)
                 )
+
+    def adopt(self, digests: Sequence[str]) -> None:
+        """Make it the folder of an input that has changed since: these are its chunks, in order.
+
+        Parts of chunks that are there no more are removed, the others get their new numbers. Interrupted at any point,
+        it is a folder with fewer parts. Raises `ConfigError` where no part stays.
+        """
+        numbers = {digest: number for number, digest in enumerate(digests)}
+        tallies = list(self.tallies())
+        stays = {tally.number for tally in tallies if numbers.get(tally.digest) == tally.number}
+        moves = [tally for tally in tallies if tally.digest in numbers and tally.number not in stays]
+        if tallies and not stays and not moves:
+            raise ConfigError(
+                "cannot be resumed: the input is not what it was, and nothing of it is the same", where=str(self.path)
+            )
+        try:
+            for file in (self.path / "rows").glob(".moving-*"):  # of one that was interrupted here
+                file.unlink()
+            for file in (self.path / "done").glob("*.json"):
+                if not (file.stem.isdecimal() and int(file.stem) in stays):
+                    file.unlink()
+            for tally in moves:
+                self._rows(tally.number).rename(self.path / "rows" / f".moving-{numbers[tally.digest]:06d}")
+            for file in (self.path / "rows").glob("part-*.parquet"):
+                if file not in {self._rows(number) for number in stays}:
+                    file.unlink()
+            for tally in moves:
+                tally.number = numbers[tally.digest]
+                (self.path / "rows" / f".moving-{tally.number:06d}").rename(self._rows(tally.number))
+                self._write(self.path / "done" / f"{tally.number:06d}.json", as_json(tally))
+        except OSError as error:
+            raise ConfigError(f"cannot be changed: {error.strerror}", where=str(self.path)) from error
+        self._write(self.path / _NAME, json.dumps(self.header, indent=2).encode() + b"\n")
+        self.is_current = True
 
     def tallies(self) -> Iterator[Tally]:
         """The parts that are done already, in the order of their numbers."""
@@ -116,7 +153,6 @@ class Folder:
 
 _WORDS = {
     "version": "the version of svctoolkit",
-    "input": "the input",
     "sides": "the workspace",
     "options": "an option (destinations, stages, source, columns, batch, sample, masking)",
     "rows": "what is kept of an event",

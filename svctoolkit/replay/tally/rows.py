@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.files import needs
+from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.tally.differences import KINDS, STATUSES
 
 if TYPE_CHECKING:
@@ -73,6 +74,28 @@ def parquet(columns: Columns, kinds: Mapping[str, str]) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", use_dictionary=[name for name in kinds if name not in long])
     return bytes(sink.getvalue())
+
+
+# Any: pyarrow's schema
+def arrow_schema(kinds: Mapping[str, str]) -> Any:
+    """The schema of the columns, with types that every engine knows."""
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.int64() if kind == "number" else pa.string()) for name, kind in kinds.items()])
+
+
+# Any: pyarrow's schema and batch
+def arrow_batch(columns: Columns, schema: Any, rejects: Iterable[Reject]) -> Any:
+    """The columns as one batch; behind them a row for each reject."""
+    import pyarrow as pa
+
+    whole: Columns = {name: list(columns.get(name, ())) for name in schema.names}
+    status, error = ("kind", "after_error") if "kind" in whole else ("status", "error")
+    for reject in rejects:
+        row = {"place": reject.place, status: "rejected", error: reject.reason}
+        for name, values in whole.items():
+            values.append(row.get(name))
+    return pa.RecordBatch.from_pydict(whole, schema=schema)
 
 
 def check_parquet() -> None:

@@ -127,7 +127,7 @@ def _relative(before: float, difference: float) -> str:
 
 
 class Tally(msgspec.Struct):
-    """What came of one chunk, or of many.
+    """What came of one chunk, or of many. `digest` is what tells the chunk from another, where that is kept.
 
     `ignored` counts the events in which a pattern of `ignore` or `tolerance` has hidden a change, by destination.
     `counts` has how many events ended in which status or kind, by destination. `unstable` counts events by a
@@ -136,6 +136,7 @@ class Tally(msgspec.Struct):
     """
 
     number: int = 0
+    digest: str = ""
     records: int = 0
     events: int = 0
     rejected: int = 0
