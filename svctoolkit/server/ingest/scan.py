@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,9 +28,9 @@ _EXCERPT = 20_000  # characters of what is refused
 _MAX_DIGITS = 308  # a whole number with more is out of the range of a double; the fast decoder takes more
 _LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
 _STRIDE = 30  # of so many bytes one is looked at first: a long number shows as ten digits in a row
-_EXPONENT = re.compile(rb"e\+?[0-9]{3}")
-_NUMBER = b"0123456789."
 _DIGITS_AS_ZERO = bytes(ord("0") if ord("0") <= byte <= ord("9") else byte for byte in range(256))
+_NUMBERS_ALIKE = _DIGITS_AS_ZERO.replace(b"E", b"e")
+_EXPONENT = b"0e000"  # one of three digits, where numbers look alike
 
 
 class _Batch(msgspec.Struct, gc=False, rename="camel"):
@@ -127,12 +126,14 @@ def _has_long_number(body: bytes) -> bool:
 
 def _has_large_exponent(body: bytes) -> bool:
     """Whether a number may have an exponent of three digits. Texts with hexadecimal digits mostly do not look so."""
-    lower = body.lower()
-    for match in _EXPONENT.finditer(lower):
-        before = lower[max(0, match.start() - _MAX_DIGITS) : match.start()]
-        rest = before.rstrip(_NUMBER)
-        if len(rest) < len(before) and rest.removesuffix(b"-")[-1:] in b":,[ \t\r\n":
+    # Looking for one text that is the same for all such numbers takes half as long as a pattern.
+    text = body.translate(_NUMBERS_ALIKE, b"+")
+    at = text.find(_EXPONENT)
+    while at >= 0:
+        rest = text[max(0, at + 1 - _MAX_DIGITS) : at + 1].rstrip(b"0.")
+        if rest.removesuffix(b"-")[-1:] in b":,[ \t\r\n":
             return True
+        at = text.find(_EXPONENT, at + 1)
     return False
 
 
@@ -189,9 +190,9 @@ def _may_be_deep(body: bytes) -> bool:
 
     Brackets inside of strings can only make it say True.
     """
-    if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
-        return False
     brackets = body.translate(None, _NOT_BRACKETS)
+    if len(brackets) <= MAX_DEPTH:
+        return False
     for _ in range(MAX_DEPTH):
         rest = brackets.replace(b"{}", b"").replace(b"[]", b"")
         if not rest:
