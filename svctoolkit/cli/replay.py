@@ -51,6 +51,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--resume", action="store_true", help="go on with the replay in --out")
     report = parser.add_argument_group("what comes out")
     report.add_argument("--out", metavar="FOLDER", help="the rows as Parquet, and the reject list")
+    report.add_argument("--duckdb", metavar="FILE", help="rows, counts, groups and rejects as tables of a database")
     report.add_argument("--html", metavar="FILE", help="a page with every group and its examples")
     report.add_argument("--json", action="store_true", help="print the numbers and groups as JSON")
     report.add_argument(
@@ -106,6 +107,8 @@ def _run(args: argparse.Namespace) -> int:
     breaches = result.breaches(args.fail_on)
     if args.html:
         result.to_html(args.html)
+    if args.duckdb:
+        result.to_duckdb(args.duckdb)
     counts = result.requests(_sizes(args.requests)) if args.requests and not isinstance(result, Comparison) else ()
     _terminal.out(_json_report(result, counts) if args.json else _report(result))
     if counts and not args.json:
@@ -143,7 +146,7 @@ def _result(args: argparse.Namespace) -> Replayed | Comparison:
         "batch": args.batch,
         "sample": args.sample,
         "mask_personal": args.mask_personal,
-        "rows": False,
+        "rows": bool(args.duckdb),
         "out": args.out,
         "resume": args.resume,
         "ignore": args.ignore,

@@ -13,7 +13,7 @@ import pytest
 from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay import compare, replay
-from tests.replay.shops import ndjson, order, orders, shop
+from tests.replay.shops import ndjson, order, orders, revenue_as_text, shop
 from tests.replay.test_cli_replay import project
 from tests.replay.test_review import keep, worse
 
@@ -101,3 +101,35 @@ def test_two_folders_on_the_command_line(project: Path, capsys: pytest.CaptureFi
     assert main(["replay", "--outputs", "old", "new", "--fail-on", "any"]) == 1
     assert "body.JSON.more: nothing -> number in 1 event" in capsys.readouterr().out
     assert main(["replay", "--outputs", "old"]) == 4
+
+
+def test_a_result_is_arrow_and_a_database(tmp_path: Path) -> None:
+    """The same rows from memory and from a folder, in Arrow and in DuckDB; what else a database has stays there."""
+    import duckdb
+    import pyarrow as pa
+
+    file = tmp_path / "replay.duckdb"
+    with duckdb.connect(str(file)) as database:
+        database.execute("CREATE TABLE mine AS SELECT 1 AS n")
+    events = [*orders(3), {"type": "purchase"}]
+    for result in (replay(events, shop()), replay(events, shop(), out=tmp_path / "out")):
+        result.to_duckdb(file)
+        with duckdb.connect(str(file)) as database:
+            ids = database.sql("SELECT event_id FROM replay_rows WHERE stage = 'dest_transform'").fetchall()
+            counts = database.sql("SELECT destination, fate, events FROM replay_counts").fetchall()
+            rejects = database.sql("SELECT place FROM replay_rejects").fetchall()
+            assert database.sql("SELECT n FROM mine").fetchall() == [(1,)]
+        assert ids == [("m0",), ("m1",), ("m2",)]
+        assert (counts, rejects) == ([("hook", "delivered", 3)], [("[3]",)])
+        assert pa.table(result).equals(result.to_arrow())
+        assert result.to_arrow().column("event_id").to_pylist() == list(result.frame().event_id)
+        assert duckdb.sql("SELECT count(*) FROM result").fetchall() == [(6,)]
+    difference = compare(events, shop(), shop(revenue_as_text))
+    difference.to_duckdb(file)
+    with duckdb.connect(str(file)) as database:
+        assert database.sql("SELECT DISTINCT kind FROM replay_rows").fetchall() == [("changed",)]
+        assert database.sql("SELECT path, count FROM replay_groups").fetchall() == [("body.JSON.properties.revenue", 3)]
+    with pytest.raises(ConfigError, match="cannot be written"):
+        difference.to_duckdb(tmp_path / "no" / "x.duckdb")
+    with pytest.raises(ConfigError, match="were not kept"):
+        replay(events, shop(), rows=False).to_duckdb(file)

@@ -17,6 +17,7 @@ import pytest
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay import replay
+from tests.replay.s3_server import KEY, s3_server
 from tests.replay.shops import ndjson, orders, shop
 
 ROWS = [{"type": "track", "event": "Order", "userId": f"u{n}", "messageId": f"m{n}", "properties": {"revenue": n}}
@@ -133,3 +134,40 @@ def test_arrow_in_all_its_forms(form: Callable[[pa.Table], Any]) -> None:
     assert list(frame.event_id.drop_duplicates()) == [f"m{n}" for n in range(5000)]
     assert json.loads(outputs.iloc[7])["body"]["JSON"]["properties"] == {"revenue": 7}
     assert isinstance(frame, pd.DataFrame)
+
+
+@pytest.fixture
+def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """A bucket with the service's archives (gzipped NDJSON) of two days, and a table in Parquet."""
+    lines = [f"{json.dumps(event)}\n".encode() for event in orders(6)]
+    pq.write_table(pa.Table.from_pylist(ROWS[:3]), tmp_path / "x.parquet")
+    objects = {
+        "logs/day=01/a.json.gz": gzip.compress(b"".join(lines[:2])),
+        "logs/day=01/b.json.gz": gzip.compress(b"".join(lines[2:4])),
+        "logs/day=02/a.json.gz": gzip.compress(b"".join(lines[4:])),
+        "logs/tables/tracks.parquet": (tmp_path / "x.parquet").read_bytes(),
+    }
+    with s3_server(objects) as address:
+        names = {"ENDPOINT_URL": address, "ACCESS_KEY_ID": KEY, "SECRET_ACCESS_KEY": "s3cr3t", "REGION": "eu-west-1"}
+        for name, value in {**names, "EC2_METADATA_DISABLED": "true"}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        yield objects
+
+
+def test_s3_is_read_with_credentials_of_the_environment(archive: Any) -> None:
+    """A file, a folder, a glob of a bucket, from a server that wants requests signed; Parquet by ranges."""
+    assert ids("s3://logs/day=01/b.json.gz") == ["m2", "m3"]
+    assert ids("s3://logs/day=01") == ["m0", "m1", "m2", "m3"]
+    assert ids("s3://logs/day=*/a.json.gz") == ["m0", "m1", "m4", "m5"]
+    assert ids("s3://logs/tables/tracks.parquet") == ["m0", "m1", "m2"]
+    assert replay("s3://logs/day=02/a.json.gz", shop()).frame().place[0] == "s3://logs/day=02/a.json.gz:1"
+
+
+def test_s3_says_what_is_wrong(archive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not there, and whom the server does not know; no secret is shown."""
+    with pytest.raises(ConfigError, match=r"s3://logs/day=09/a.json.gz: there is no such file"):
+        replay("s3://logs/day=09/a.json.gz", shop())
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAOTHER")
+    with pytest.raises(ConfigError, match="cannot be reached") as caught:
+        replay("s3://logs/day=01/a.json.gz", shop())
+    assert "s3cr3t" not in str(caught.value)

@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -79,8 +80,8 @@ def remote_files(url: str) -> list[RemoteFile]:
     except ImportError:
         raise ConfigError("a URL needs the package fsspec: pip install 'svctoolkit[replay]'", where=shown) from None
     try:
-        files, path = fsspec.core.url_to_fs(url)
         scheme = url.partition("://")[0]
+        files, path = _open_s3(url) if scheme == "s3" and find_spec("s3fs") is None else fsspec.core.url_to_fs(url)
         if glob.has_magic(path) and scheme not in ("http", "https"):
             paths = sorted(files.glob(path))
         elif scheme not in ("http", "https") and files.isdir(path):
@@ -99,6 +100,23 @@ def remote_files(url: str) -> list[RemoteFile]:
     if not found:
         raise ConfigError("there is no such file", where=shown)
     return found
+
+
+# Any: fsspec's file system
+def _open_s3(url: str) -> tuple[Any, str]:
+    """S3 by pyarrow, where the package s3fs is not installed.
+
+    It looks for credentials and the region where AWS's own tools do; `AWS_ENDPOINT_URL` is for other servers that
+    speak S3.
+    """
+    from fsspec.implementations.arrow import ArrowFSWrapper
+    from pyarrow.fs import S3FileSystem
+
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    scheme, _, host = endpoint.rpartition("://")
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    settings = {"endpoint_override": host, "scheme": scheme or "https"} if host else {}
+    return ArrowFSWrapper(S3FileSystem(region=region, **settings)), url.removeprefix("s3://")
 
 
 def local_glob(text: str) -> list[Path]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.groups import Groups
+from svctoolkit.replay.results.tables import arrow_reader, write_duckdb
 from svctoolkit.replay.review.accepted import Accepted, write_accepted
 from svctoolkit.replay.review.terms import Breach, Conditions
 from svctoolkit.replay.tally.differences import KINDS
@@ -18,6 +19,7 @@ from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, Columns, frame
 from svctoolkit.replay.tally.spill import Rows
 from svctoolkit.replay.tally.tally import Tally, plain
+from svctoolkit.results.arrow import ArrowOut
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +52,7 @@ def _nothing() -> None:
 
 
 @dataclass(slots=True, repr=False)
-class _Result:
+class _Result(ArrowOut):
     """What both have in common.
 
     - `events`: how many went through; `records`: how many were read, `rejected`: how many of them are no events
@@ -124,6 +126,32 @@ class _Result:
             table: pd.DataFrame = self._dask.compute()
             return table.reset_index(drop=True)
         return frame(self._folder.columns() if self._folder is not None else self._rows, kinds)
+
+    # Any: pyarrow has no types
+    def arrow_reader(self) -> Any:
+        """The rows of `frame()` as a `pyarrow.RecordBatchReader`, of which one block is in memory at a time.
+
+        Raises `ConfigError` where the rows were not kept, or are on a Dask cluster.
+        """
+        return arrow_reader(self.blocks(), COMPARISON if isinstance(self, Comparison) else REPLAY)
+
+    # Any: pyarrow has no types
+    def to_arrow(self) -> Any:
+        """The rows of `frame()` as a `pyarrow.Table`, with texts and 64-bit numbers."""
+        return self.arrow_reader().read_all()
+
+    # Any: a capsule
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The Arrow stream protocol, block by block: Polars, DuckDB and `pyarrow` read a result as it is."""
+        return self.arrow_reader().__arrow_c_stream__(requested_schema)
+
+    def to_duckdb(self, path: Path | str) -> None:
+        """Write it to a DuckDB database, beside what that has: `replay_rows` (as `frame()`), `replay_counts`,
+        `replay_groups` and `replay_rejects`, instead of those that are there.
+
+        Raises `ConfigError` where DuckDB is not installed, the rows were not kept, or the file cannot be written.
+        """
+        write_duckdb(self, Path(path))
 
     def dask(self) -> Any:
         """The rows as a Dask DataFrame, on the cluster of the Dask collection that was replayed.
