@@ -117,11 +117,17 @@ class Jupyter:
         self._contexts: dict[str, BrowserContext] = {}
 
     @contextmanager
-    def lab(self, name: str, shots: Path, *, theme: str = "light", **context: Any) -> Iterator[Sheet]:
-        """The notebook in JupyterLab, all cells run. `context` are settings of the page, such as `viewport`."""
+    def lab(
+        self, name: str, shots: Path, *, theme: str = "light", refused: str = "", **context: Any
+    ) -> Iterator[Sheet]:
+        """The notebook in JupyterLab, all cells run. `context` are settings of the page, such as `viewport`.
+
+        The page does not get what `refused` matches.
+        """
         self._lab.configure(theme)
+        url = f"{self._lab.url}/doc/tree/{name}.ipynb?token={self._lab.token}"
         try:
-            with self._sheet(f"{self._lab.url}/doc/tree/{name}.ipynb?token={self._lab.token}", shots, context) as sheet:
+            with self._sheet(url, shots, context, refused) as sheet:
                 sheet.page.wait_for_function(_READY, timeout=_SECONDS * 1000)
                 sheet.run()
                 sheet.shown()
@@ -148,10 +154,12 @@ class Jupyter:
         page.close()
 
     @contextmanager
-    def _sheet(self, url: str, shots: Path, context: dict[str, Any]) -> Iterator[Sheet]:
+    def _sheet(self, url: str, shots: Path, context: dict[str, Any], refused: str = "") -> Iterator[Sheet]:
         """A page at `url`. What fails inside comes with a picture of it and what the browser's console said."""
         page = self._context(context).new_page()
         sheet = Sheet(page)
+        if refused:
+            page.route(refused, lambda route: route.abort())
         try:
             page.goto(url, wait_until="domcontentloaded", timeout=_SECONDS * 1000)
             yield sheet

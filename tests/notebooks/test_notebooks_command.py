@@ -98,8 +98,9 @@ def test_it_says_what_to_install(
 
 
 @pytest.mark.slow
-def test_a_fresh_install_has_them(tmp_path: Path) -> None:
+def test_a_fresh_install_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wheel brings the notebooks along: no checkout, the same files."""
+    monkeypatch.setenv("SVCTOOLKIT_EDITOR", "textarea")  # npm would take its time
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path / "dist"), versions=["standard"])
     site = tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(site), wheel]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from svctoolkit import DataPlane, Secret, Workspace, events
 from svctoolkit.errors import ConfigError
+from svctoolkit.plans import Plan, Rule
 from svctoolkit.transformations import Limits
 from svctoolkit.widgets import TransformationEditor
 from tests.notebooks.controls import click, control, fill, shown, words
@@ -380,3 +382,96 @@ def test_every_control_is_labelled(editors: Any) -> None:
     labels = ["Name", "Language", "Code", "Run as I type", "Run", "Event", "Refresh events", "File"]
 
     assert [label for label in labels if not control(editor, label)] == []
+
+
+def test_payloads_stand_beside_the_code(editors: Any, shop: Workspace) -> None:
+    """Those of the destinations that use the code, or that one chooses; made of what the draft makes."""
+    shop.destination("other", "WEBHOOK", config={"webhookUrl": "https://other.example/"})
+    editor = editors(shop, "clean")
+    first = words(shown(editor))
+    typed(editor, "def transformEvent(event, metadata):\n    return {**event, 'event': 'DRAFTED'}\n")
+    fill(editor, "Payloads for", ("hook", "other"))
+    assert editor.wait()
+    second = words(shown(editor))
+
+    assert "Payload for hook" in first
+    assert "Payload for other" not in first
+    assert 'event : "order completed"' in first.partition("Payload for hook")[2]
+    assert 'event : "DRAFTED"' in second.partition("Payload for other")[2]
+    assert "https://other.example/" in second
+
+
+def test_a_destination_that_refuses_says_why(editors: Any) -> None:
+    """The reason of the mapping, in place of a payload."""
+    shop = Workspace("shop")
+    shop.transformation("clean", code="def transformEvent(event, metadata):\n    return event\n")
+    shop.destination("braze", "BRAZE", config={"restApiKey": "k-1", "dataCenter": "US-01"}, transformation="clean")
+    order = {"order_id": "o-1", "products": [{"product_id": "p-1", "price": 12.5, "quantity": 1}]}
+    editor = editors(shop, "clean", events=events.track("Order Completed", user_id="u1", properties=order))
+
+    assert "✗ Error: needs a value at properties.currency" in words(shown(editor)).partition("Payload for braze")[2]
+
+
+SECTION = {"type": "object", "properties": {"voucher": {"type": "string"}}, "required": ["voucher"]}
+SCHEMA = {"type": "object", "properties": {"properties": SECTION}, "required": ["properties"]}
+PLAN = Plan("orders", (Rule("track", "Order Completed", SCHEMA),))
+
+
+def test_violations_stand_beside_the_stages_when_asked(editors: Any, shop: Workspace) -> None:
+    """Chosen, a plan says what the event breaks as it came; without it nothing is said."""
+    editor = editors(shop, "clean", plan=PLAN)
+    asked = words(shown(editor))
+    fill(editor, "Tracking plan", None)
+    assert editor.wait()
+
+    assert "orders: 1 violation" in asked
+    assert "voucher" in asked
+    assert "violation" not in words(shown(editor))
+
+
+def test_many_events_are_counted_beside_the_saved_version(editors: Any, shop: Workspace) -> None:
+    """How many the draft changed, dropped and failed on, and how many come out otherwise than with the saved code."""
+    many = [events.track("a b" if number % 3 else "A B", properties={"n": number}) for number in range(600)]
+    editor = editors(shop, "clean", many=many)
+    code = "    if event['properties']['n'] == 7:\n        raise ValueError('seven')\n    return event\n"
+    typed(editor, "def transformEvent(event, metadata):\n" + code)
+    click(editor, "Run over all events")
+    assert editor.wait(120)
+    text = words(shown(editor))
+    result = editor.state.comparison
+
+    assert result.draft.counts == {"unchanged": 599, "failed": 1}
+    assert result.saved.counts == {"unchanged": 400, "changed": 200}
+    assert result.differing == 201  # one that failed, and 200 that are not in lower case
+    assert "600 events; 201 come out otherwise than with the saved version" in text
+    assert "failed 1 0" in text
+    assert "ValueError: seven" in text
+    assert "600 events" in words(editor.static())
+
+
+def test_counting_is_cancelled(editors: Any, shop: Workspace) -> None:
+    """It ends, and what was counted until then stays; a new count can begin."""
+
+    def endless() -> Iterator[dict[str, Any]]:
+        for number in count():
+            if number == 2_000:
+                click(editor, "Cancel")
+            yield events.track("A B")
+
+    editor = editors(shop, "clean", many=endless())
+    click(editor, "Run over all events")
+    assert editor.wait(120)
+
+    assert "cancelled after" in words(shown(editor))
+    assert editor.state.comparison.draft.events > 0
+    assert not control(editor, "Run over all events").disabled
+
+
+def test_events_that_cannot_be_read_are_a_message(editors: Any, shop: Workspace) -> None:
+    """A file that is not there is said at the counts; the rest works on."""
+    editor = editors(shop, "clean", many="nowhere.ndjson")
+    click(editor, "Run over all events")
+    assert editor.wait(60)
+
+    assert "nowhere.ndjson" in words(shown(editor))
+    assert "✓ ok" in words(shown(editor))

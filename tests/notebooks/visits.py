@@ -100,7 +100,7 @@ def destination_explorer(page: Locator) -> None:
 
 def transformation_editor(page: Locator) -> None:
     """Code is edited; its output follows, a mistake is shown at its line, and it is saved."""
-    code = page.get_by_label("Code", exact=True)
+    code = page.get_by_role("textbox", name="Code", exact=True)
     expect(page.get_by_text("saw").first).to_be_visible()
     code.fill('def transformEvent(event, metadata):\n    event["event"] = "SHOUTED"\n    return event\n')
     expect(page.get_by_text("SHOUTED").locator("visible=true").first).to_be_visible()

@@ -40,6 +40,11 @@ linear-gradient(135deg,currentColor 50%,transparent 50%)}
 .svc-explorer .svc-check{margin:0;height:auto}
 .svc-explorer .svc-check label{width:auto;white-space:normal;height:auto;overflow:visible;line-height:1.4}
 .svc-explorer .svc-code textarea{font:12.5px/1.5 var(--jp-code-font-family,monospace);tab-size:2}
+.svc-explorer .svc-code-box{overflow:visible;gap:2px}
+.svc-explorer .svc-code-box:has(.cm-editor)>.svc-code{display:none}
+.svc-explorer .svc-editor{height:auto;overflow:visible;margin:0}
+.svc-explorer .svc-editor>.widget-label{width:auto;text-align:left;line-height:22px;font-weight:600;height:auto}
+.svc-explorer .svc-editor:empty,.svc-explorer .svc-code-box>.error-widget{display:none}
 .svc-explorer .svc-log.svc-labelled>select{flex:0 0 auto;font:12.5px/1.6 var(--jp-code-font-family,monospace)}
 .svc-explorer .svc-bar{flex-flow:row wrap;gap:8px 14px;align-items:center;overflow:visible;padding-left:3px}
 .svc-explorer .svc-bar>*{margin:0}

@@ -105,14 +105,16 @@ class Aggregate(ArrowOut):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         kind: display.Kind = "ok" if self.ok and self.events else "warning"
-        blocks = [display.message(self._head(), kind)]
-        if self._kinds:
-            blocks.append(display.table(_COLUMNS, self._rows()))
+        return display.bundle(display.page(display.message(self._head(), kind), self.details()), repr(self))
+
+    def details(self) -> display.Html:
+        """The fields that were changed and the errors, and the first event of each outcome to open."""
+        blocks = [display.table(_COLUMNS, self._rows())] if self._kinds else []
         blocks += [
             display.more(f"The first one {outcome}: {trials[0].name}", trials.html())
             for outcome, trials in self.examples.items()
         ]
-        return display.bundle(display.page(*blocks), repr(self))
+        return display.Html("".join(blocks))
 
 
 class Many:

@@ -10,18 +10,27 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit import display
 from svctoolkit.errors import ToolkitError
 from svctoolkit.widgets._base import controls
+from svctoolkit.widgets._base.code_editor.area import CodeArea
+from svctoolkit.widgets.transformation_editor.comparison import Comparison
 from svctoolkit.widgets.transformation_editor.state import EditorState, Events
 from svctoolkit.widgets.transformation_editor.trial import Trials
 
 if TYPE_CHECKING:
+    from svctoolkit.plans import Plan
     from svctoolkit.workspace import Language, Workspace
 
-_QUIET = 0.3  # seconds without a key before the code is run
+_QUIET = 0.1  # seconds without a key before the code is run
+_GAP = 0.2  # seconds between two pictures of counts that grow
 _LANGUAGES = (("JavaScript", "javascript"), ("Python", "python"))
 
 
 class TransformationEditor(controls.Explorer):
     """Code on the left, and on the right what it makes of an event: output, changes, logs, errors at their line.
+
+    Beside that stand the payloads of the destinations that one chooses (at first those that use the transformation),
+    and what the event breaks of `plan`: a plan, a key of the workspace's, or a path. A button counts what the code
+    makes of all events, or of `many` (whatever a replay takes), and how many come out otherwise than with the saved
+    version.
 
     `name` is a transformation of the workspace, or what a new one is to be called. `events` are what it is tried on:
     events by name, a list, a data plane or what it has `received`; by default the sample events. The code runs as you
@@ -31,6 +40,7 @@ class TransformationEditor(controls.Explorer):
     is a Python function.
     """
 
+    # Any: whatever a replay takes
     def __init__(
         self,
         workspace: Workspace | None = None,
@@ -38,17 +48,26 @@ class TransformationEditor(controls.Explorer):
         *,
         language: Language | None = None,
         events: Events = None,
+        many: Any = None,
+        plan: Plan | str | None = None,
     ) -> None:
-        self.state = EditorState(workspace, name, language, events)
+        self.state = EditorState(workspace, name, language, events, many=many, plan=plan)
         self._touched, self._waiting, self._closed = 0.0, False, threading.Event()
+        self._stop = threading.Event()
+        self._counting: controls.Work[None] = controls.Work(
+            lambda _: None, fail=self._fail_many, busy=self._tell_counting
+        )
         self._work: controls.Work[Trials] = controls.Work(self._show, fail=self._fail, busy=self._tell_busy)
         self._make_controls()
         what, saving = controls.bar(self._name, self._language), controls.bar(self._save, self._file, self._write)
         running = controls.bar(self._as_typed, self._run, self._busy)
-        code_card = controls.card("Code", what, self._code, running, saving, self._said)
+        code_card = controls.card("Code", what, self._area.box, running, saving, self._said)
         choosing = controls.bar(self._event, self._refresh)
-        right = controls.card("Result", choosing, self._summarize)
-        super().__init__([controls.grid(code_card, right, least="400px"), self._whole], closing=[self._closed.set])
+        beside = controls.bar(*([self._payloads_for] if self.state.workspace.destinations else []), *self._plans)
+        right = controls.card("Result", choosing, beside, self._verdict, self._summarize, self._payloads)
+        many_card = controls.card("Many events", controls.bar(self._count, self._cancel), self._counts)
+        closing = [self._closed.set, self._stop.set]
+        super().__init__([controls.grid(code_card, right, least="400px"), self._whole, many_card], closing=closing)
         self._observe()
         self._work.start(self._run_with_new_events)
 
@@ -56,13 +75,21 @@ class TransformationEditor(controls.Explorer):
         state = self.state
         self._name = controls.text("Name", state.name)
         self._language = controls.choice("Language", _LANGUAGES, state.language)
-        self._code = controls.area("Code", state.code, rows=18)
-        self._code.continuous_update = True
+        self._area = CodeArea("Code", state.code, state.language, rows=18, run=self.run)
+        self._code = self._area.text
         self._as_typed = controls.checkbox("Run as I type", not state.workspace.sends)
         self._run = controls.button("Run", self.run, icon="play", primary=True)
         self._event = controls.choice("Event", state.choices())
         self._refresh = controls.button("Refresh events", self._load_events, icon="refresh")
+        self._payloads_for = controls.choices("Payloads for", list(state.workspace.destinations), state.destinations)
+        plans = state.plan_choices()
+        self._plan = controls.choice("Tracking plan", plans, state.plan)
+        self._plans = [self._plan] if len(plans) > 1 else []
+        self._count = controls.button("Run over all events", self.count, icon="list")
+        self._cancel = controls.button("Cancel", self._stop.set, icon="stop")
+        self._cancel.disabled = True
         self._summarize, self._whole, self._busy, self._said = (controls.html() for _ in range(4))
+        self._verdict, self._payloads, self._counts = (controls.html() for _ in range(3))
         self._save = controls.button("Save to workspace", lambda: self._save_with(state.save), icon="save")
         self._file = controls.text("File", str(state.file or ""), placeholder="clean.js")
         self._write = controls.button(
@@ -75,6 +102,20 @@ class TransformationEditor(controls.Explorer):
         self._language.observe(self._spoken, "value")
         self._event.observe(self._choose, "value")
         self._name.observe(self._rename, "value")
+        self._payloads_for.observe(self._choose_destinations, "value")
+        self._plan.observe(self._choose_plan, "value")
+
+    def count(self) -> None:
+        """Run the code as it is now over all events. Returns at once; `wait` waits for the end."""
+        self._stop.clear()
+        self._counting.start(self._compare)
+
+    def _compare(self) -> None:
+        painted = 0.0
+        for comparison in self.state.compare(self._stop.is_set):
+            if monotonic() - painted > _GAP or comparison.is_done or comparison.is_cancelled:
+                self._show_counts(comparison)
+                painted = monotonic()
 
     def run(self) -> None:
         """Run the code now. Returns at once; `wait` waits for the result."""
@@ -82,7 +123,8 @@ class TransformationEditor(controls.Explorer):
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Whether everything asked for has run and is shown within `timeout` seconds."""
-        return self._work.wait(timeout)
+        until = monotonic() + timeout
+        return self._work.wait(timeout) and self._counting.wait(max(0, until - monotonic()))
 
     def _type(self, change: dict[str, Any]) -> None:
         self.state.code = change["new"]
@@ -99,6 +141,7 @@ class TransformationEditor(controls.Explorer):
 
     def _spoken(self, change: dict[str, Any]) -> None:
         self.state.speak(change["new"])
+        self._area.speak(change["new"])
         if self._code.value == self.state.code:
             self.run()
         else:
@@ -108,6 +151,14 @@ class TransformationEditor(controls.Explorer):
         if change["new"] is not None:
             self.state.event = change["new"]
             self.run()
+
+    def _choose_destinations(self, change: dict[str, Any]) -> None:
+        self.state.destinations = tuple(change["new"])
+        self.run()
+
+    def _choose_plan(self, change: dict[str, Any]) -> None:
+        self.state.plan = change["new"]
+        self.run()
 
     def _rename(self, change: dict[str, Any]) -> None:
         self.state.name = change["new"].strip() or "transformation"
@@ -122,6 +173,7 @@ class TransformationEditor(controls.Explorer):
         self._event.options = self.state.choices()
         self._event.value = self.state.event
         self._event.observe(self._choose, "value")
+        self._area.offer(self.state.sample())
         return self.state.run()
 
     def _save_with(self, save: Callable[[], str]) -> None:
@@ -133,8 +185,22 @@ class TransformationEditor(controls.Explorer):
 
     def _show(self, trials: Trials) -> None:
         self._summarize.value, self._whole.value = display.page(trials.summary_block()), display.page(trials.whole())
+        self._verdict.value = display.page(self.state.violations) if self.state.violations else ""
+        self._payloads.value = display.page(self.state.payloads) if self.state.payloads else ""
+        self._area.mark(trials.marks())
+
+    def _show_counts(self, comparison: Comparison) -> None:
+        self._counts.value = display.page(comparison.html())
+
+    def _fail_many(self, message: display.Html) -> None:
+        self._counts.value = display.page(message)
+
+    def _tell_counting(self, busy: bool) -> None:
+        self._count.disabled, self._cancel.disabled = busy, not busy
 
     def _fail(self, message: display.Html) -> None:
+        self._area.mark([])
+        self._verdict.value = self._payloads.value = ""
         self._summarize.value, self._whole.value = display.page(message), ""
 
     def _tell_busy(self, busy: bool) -> None:
@@ -144,7 +210,9 @@ class TransformationEditor(controls.Explorer):
         """The code, and what came out last."""
         trials = self.state.trials
         code = self.state.workspace.masker.text(self.state.code)
-        return display.page(display.code(code, self.state.language), *([trials.html()] if trials else []))
+        parts = [self.state.violations, *([trials.html()] if trials else []), self.state.payloads]
+        counts = [self.state.comparison.html()] if self.state.comparison else []
+        return display.page(display.code(code, self.state.language), *parts, *counts)
 
     def __repr__(self) -> str:
         trials = self.state.trials

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from svctoolkit import yamlfile
+from svctoolkit import plans, yamlfile
+from svctoolkit.display import Html
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.events import samples
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.plans import Plan
 from svctoolkit.runner import write
+from svctoolkit.widgets.transformation_editor.aggregate import Many
+from svctoolkit.widgets.transformation_editor.comparison import Comparison, compare
+from svctoolkit.widgets.transformation_editor.neighbours import payloads, violations
 from svctoolkit.widgets.transformation_editor.trial import Bench, Trials
 from svctoolkit.workspace import Transformation, Workspace
 
@@ -61,8 +69,16 @@ class EditorState:
     transformation whose code is not text.
     """
 
+    # Any: whatever a replay takes
     def __init__(
-        self, workspace: Workspace | None, name: str | None, language: Language | None, events: Events
+        self,
+        workspace: Workspace | None,
+        name: str | None,
+        language: Language | None = None,
+        events: Events = None,
+        *,
+        many: Any = None,
+        plan: Plan | str | None = None,
     ) -> None:
         self.workspace = workspace or Workspace("notebook")
         self.has_workspace = workspace is not None
@@ -72,7 +88,14 @@ class EditorState:
         self.code = (existing and existing.code) or _START[self.language]
         self.file = _file_of(self.workspace, existing)
         self.trials: Trials | None = None
-        self._given = events
+        self.destinations = tuple(
+            key for key, item in self.workspace.destinations.items() if existing and item.transformation == existing.key
+        )
+        self.plan = plan if isinstance(plan, Plan) else self._plan_of(plan)
+        self.violations = self.payloads = Html()
+        self.comparison: Comparison | None = None
+        self._given, self._many = events, many
+        self._pipeline = Pipeline(self.workspace)
         self._bench = Bench(self.workspace)
         self._asked = ""
         self._known = {"", self.code}  # what was read or saved here: to replace it loses nothing
@@ -92,6 +115,14 @@ class EditorState:
             names.append((f"all {len(names)} events", ALL))
         return names or [("no event yet", ALL)]
 
+    def sample(self) -> dict[str, Json]:
+        """An event with every field that any of the events has, each with its first value. Secrets are masked."""
+        merged: dict[str, Json] = {}
+        for event in self.events.values():
+            _merge(merged, event)
+        masked: dict[str, Json] = self.workspace.masker.mask(merged)
+        return masked
+
     def speak(self, language: Language) -> None:
         """Change the language; code that nobody has touched is replaced by that of the other."""
         if self.code == _START[self.language]:
@@ -103,8 +134,38 @@ class EditorState:
         chosen = self.events if self.event == ALL else {self.event: self.events[self.event]}
         if not chosen:
             raise ConfigError("there is no event yet: send some to the data plane, then refresh the events")
-        self.trials = self._bench.run(self._draft(), chosen)
+        self.trials, outputs = self._bench.try_out(self._draft(), chosen)
+        self.violations = self.payloads = Html()
+        if len(chosen) == 1:
+            (event,) = chosen.values()
+            if self.plan is not None:
+                self.violations = violations(self.plan, event, self.workspace.masker)
+            self.payloads = payloads(self._pipeline, self.destinations, [*outputs[0].events])
         return self.trials
+
+    def plan_choices(self) -> list[tuple[str, Plan | None]]:
+        """The tracking plans that an event can be held against, each with its label; none is the first."""
+        known = {key: item.chosen for key, item in self.workspace.tracking_plans.items()}
+        given = {self.plan.name or self.plan.id: self.plan} if self.plan and self.plan not in known.values() else {}
+        return [("none", None), *(given | known).items()]
+
+    def _plan_of(self, name: str | None) -> Plan | None:
+        if name is None:
+            return None
+        known = self.workspace.tracking_plans
+        return known[name].chosen if name in known else plans.load(name).plan()
+
+    def compare(self, stop: Callable[[], bool]) -> Iterator[Comparison]:
+        """What the code makes of many events, and the saved code; see `compare`. Raises `ConfigError`."""
+        saved = self.workspace.transformations.get(self.name)
+        if saved is not None and (saved.function is not None or saved.code == self.code):
+            saved = None
+        elif saved is not None:
+            saved = replace(saved)  # saving meanwhile changes nothing of what is running
+        many = Many(self._many if self._many is not None else [event for _, event in _all_events(self._given)])
+        for comparison in compare(self.workspace, self._draft(), saved, many, stop):
+            self.comparison = comparison
+            yield comparison
 
     def _draft(self) -> Transformation:
         name = Path(self.file.name) if self.file else None
@@ -186,7 +247,11 @@ def _file_of(workspace: Workspace, transformation: Transformation | None) -> Pat
 
 
 def events_by_name(events: Events) -> Iterable[tuple[str, Event]]:
-    """The events by name; captured ones are numbered, the newest first."""
+    """The events by name; captured ones are numbered, the newest first, and only so many."""
+    return islice(_all_events(events), _MOST)
+
+
+def _all_events(events: Events) -> Iterable[tuple[str, Event]]:
     if events is None:
         return samples().items()
     if isinstance(events, Capturing):
@@ -196,10 +261,23 @@ def events_by_name(events: Events) -> Iterable[tuple[str, Event]]:
     return _number(events)
 
 
-def _number(events: Iterable[Event | Captured]) -> list[tuple[str, Event]]:
-    newest = list(enumerate(events, 1))[-_MOST:][::-1]
-    each = [(number, item if isinstance(item, Mapping) else item.event) for number, item in newest]
-    return [(f"{number}: {_title(event)}", event) for number, event in each]
+def _merge(into: dict[str, Json], more: Mapping[str, Json]) -> None:
+    """Add what is not there yet; of a list its first item."""
+    for key, value in more.items():
+        if isinstance(value, list):
+            value = {"0": value[0]} if value else {}  # what one writes is `products[0].`
+        if isinstance(value, Mapping):
+            below = into.setdefault(str(key), {})
+            if isinstance(below, dict):
+                _merge(below, value)
+        else:
+            into.setdefault(str(key), value)
+
+
+def _number(events: Iterable[Event | Captured]) -> Iterator[tuple[str, Event]]:
+    for number, item in reversed(list(enumerate(events, 1))):
+        event = item if isinstance(item, Mapping) else item.event
+        yield f"{number}: {_title(event)}", event
 
 
 def _title(event: Event) -> str:

@@ -136,6 +136,12 @@ class Trials(Sequence[Trial]):
         first = next((trial for trial in visible if trial.status == "failed"), None)
         return Html("".join(self._fold(trial, is_open=trial is first) for trial in visible))
 
+    def marks(self) -> list[tuple[int, int, str]]:
+        """The errors that stand in the code: line, column (both from 1) and text, each once."""
+        errors = [trial.output.error for trial in self.trials if trial.output.error is not None]
+        places = [(*_place(error.where), f"{error.name}: {error.message}") for error in errors]
+        return list(dict.fromkeys((line, column, text) for file, line, column, text in places if file == self.file))
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return bundle(page(self.html()), str(self))
 
@@ -195,6 +201,12 @@ class Bench:
         self, transformation: Transformation, events: Mapping[str, Mapping[str, Json]], *, offset: int = 0
     ) -> Trials:
         """What `transformation` makes of `events` (by name), in one call. `offset`: see `Trials`. Never raises."""
+        return self.try_out(transformation, events, offset=offset)[0]
+
+    def try_out(
+        self, transformation: Transformation, events: Mapping[str, Mapping[str, Json]], *, offset: int = 0
+    ) -> tuple[Trials, list[Output]]:
+        """The same, with the outputs as they are: secrets are not masked in those. Never raises."""
         began = perf_counter()
         runnable = self._code.runnable(transformation)
         loaded = perf_counter()
@@ -205,15 +217,9 @@ class Bench:
             Trial(name, masker.mask(event), _mask(output, masker))
             for (name, event), output in zip(events.items(), outputs, strict=True)
         ]
-        return Trials(
-            transformation.key,
-            file_of(transformation),
-            masker.text(transformation.code),
-            tuple(trials),
-            (ended - loaded) * 1000,
-            (loaded - began) * 1000,
-            offset,
-        )
+        code_text, file = masker.text(transformation.code), file_of(transformation)
+        spent, loading = (ended - loaded) * 1000, (loaded - began) * 1000
+        return Trials(transformation.key, file, code_text, tuple(trials), spent, loading, offset), list(outputs)
 
 
 def _change(differences: Sequence[Change], what: str) -> Html:
