@@ -392,6 +392,8 @@ def test_no_widget_keeps_a_secret(name: str, workspace: Workspace, shop: Path) -
             "LiveEvents": lambda: widgets.LiveEvents(plane),
             "SuiteExplorer": lambda: widgets.SuiteExplorer(shop / "shop.suite.yaml"),
             "PlanExplorer": lambda: widgets.PlanExplorer(Plan("tp", ()), plane),
+            "ReplayExplorer": lambda: widgets.ReplayExplorer(EVENTS, workspace),
+            "CompareExplorer": lambda: widgets.CompareExplorer(EVENTS, workspace, Workspace.load("workspace.yaml")),
             "SdkPlayground": lambda: _played(widgets.SdkPlayground(plane)),
         }[name]()
         if hasattr(made, "run"):

@@ -52,6 +52,16 @@ from svctoolkit.widgets import SuiteExplorer
 
 SuiteExplorer("orders.suite.yaml")
 """,
+    "replay_explorer": f"""{_WORKSPACE}
+from svctoolkit.widgets import ReplayExplorer
+
+workspace.destination("braze", "BRAZE", config={{"restApiKey": "k-1", "dataCenter": "US-01"}})
+product = {{"product_id": "p-1", "price": 12.5, "quantity": 1}}
+order = {{"type": "track", "event": "Order Completed", "timestamp": "2026-01-01T00:00:00Z"}}
+order["properties"] = {{"products": [product]}}
+events = [{{**order, "userId": f"u-{{n}}", "messageId": f"m-{{n}}"}} for n in range(40)]
+ReplayExplorer(events, workspace, destinations=["braze", "crm"])
+""",
     "sdk_playground": """
 from svctoolkit.widgets import SdkPlayground
 

@@ -126,9 +126,25 @@ def suite_explorer(page: Locator) -> None:
     expect(page.get_by_role("button", name="Run failed")).to_be_enabled()
 
 
+def replay_explorer(page: Locator) -> None:
+    """The next page of a group's events by keyboard, one of them, its stages, and on to the destination explorer."""
+    events = page.get_by_label("Events of the group", exact=True)
+    expect(events.locator("option")).to_have_count(15)
+    page.get_by_role("button", name="Next").last.press("Enter")
+    expect(page.get_by_text("16 to 30 of 40")).to_be_visible()
+    page.get_by_label("Search events of the group").fill("user: u-39")
+    expect(events.locator("option")).to_have_count(1)
+    events.select_option(index=0)
+    expect(page.get_by_text('"m-39"').first).to_be_visible()
+    expect(page.get_by_role("list", name="stages").first).to_contain_text("needs a value at properties.currency")
+    page.get_by_role("button", name="Open in destination explorer").click()
+    expect(page.get_by_label("Event (JSON)")).to_have_value(re.compile("m-39"))
+
+
 VISITS: dict[str, Callable[[Locator], None]] = {
     "destination_explorer": destination_explorer,
     "live_events": live_events,
+    "replay_explorer": replay_explorer,
     "sdk_playground": sdk_playground,
     "suite_explorer": suite_explorer,
     "transformation_editor": transformation_editor,

@@ -1,0 +1,139 @@
+"""The events of a group, one by one, and each as it was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
+from svctoolkit.replay.inputs import Events, input_of, records
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.record import Chunk, Record
+from svctoolkit.replay.results.results import Comparison, Replayed
+from svctoolkit.replay.tally.differences import general, json_type
+from svctoolkit.replay.tally.rows import Columns as RowColumns
+from svctoolkit.replay.tally.tally import Group
+from svctoolkit.results import ABSENT
+from svctoolkit.results.failures import template_of
+
+_HEAD = ("place", "event_id", "event_type", "event_name", "user_id")
+
+
+class Member(NamedTuple):
+    """One event of a group: where it stands, whose it is, and what was said of it or has changed."""
+
+    place: str
+    event_id: str
+    event: str
+    user: str
+    text: str
+
+
+def members(
+    result: Replayed | Comparison, group: Group, most: int, *, destination_id: str = ""
+) -> tuple[list[Member], bool]:
+    """The events of a group in the order of the input, at most so many, and whether there are more.
+
+    `destination_id` is that of the group's destination, where it is not its key. Of a group about which the rows say
+    nothing (`lossy`), and where no rows were kept, these are its examples.
+    """
+    chosen: dict[str, Member] = {}
+    try:
+        for member in _matching(result, group, destination_id or group.destination):
+            if member.place not in chosen and len(chosen) == most:
+                return list(chosen.values()), True
+            chosen.setdefault(member.place, member)
+    except ConfigError:
+        pass  # no rows
+    if chosen:
+        return list(chosen.values()), False
+    name = group.event if len(group.events) == 1 else ""
+    examples = [Member(e.place, e.event_id, name, "", e.after) for e in group.examples[:most]]
+    return examples, len(examples) < group.count
+
+
+def _matching(result: Replayed | Comparison, group: Group, destination: str) -> Iterator[Member]:
+    texts: dict[str, bool] = {}
+    match = _match_change if isinstance(result, Comparison) else _match_status
+    for block in result.blocks():
+        for n, owner in enumerate(block["destination_id"]):
+            if owner != destination:
+                continue
+            text = match(block, n, group, texts)
+            if text is not None:
+                place, event_id, kind, name, user = (str(block[column][n] or "") for column in _HEAD)
+                if (name or kind) in group.events or "…" in group.events:
+                    yield Member(place, event_id, name or kind, user, text)
+
+
+def _match_status(block: RowColumns, n: int, group: Group, texts: dict[str, bool]) -> str | None:
+    """What a row of a replay says, if it is of the group; `texts` remembers which errors are."""
+    if block["status"][n] != group.kind:
+        return None
+    error = block["error"][n] or ""
+    if error not in texts:
+        texts[error] = not error or template_of(error) == group.after
+    return error if texts[error] else None
+
+
+def _match_change(block: RowColumns, n: int, group: Group, texts: dict[str, bool]) -> str | None:
+    """What a row of a comparison says, if it is of the group."""
+    if block["kind"][n] != group.kind:
+        return None
+    if not group.path:
+        said = [block[f"{side}_error"][n] or block[side][n] or "" for side in ("before", "after")]
+        return " → ".join(said)
+    for change in json.loads(block["changes"][n] or "[]"):
+        before, after = (change.get(side, ABSENT) for side in ("before", "after"))
+        if general(change["path"]) == group.path and _fits(group, before, after, texts):
+            return f"{_text(before)} → {_text(after)}"
+    return None
+
+
+def _fits(group: Group, before: Any, after: Any, texts: dict[str, bool]) -> bool:
+    """Whether a change at the group's path is of its kind: by types, or by what errors have in common."""
+    if group.path in ("error", "reason", "fate"):
+        said = f"{before}\n{after}"
+        if said not in texts:
+            texts[said] = (template_of(str(before)), template_of(str(after))) == (group.before, group.after)
+        return texts[said]
+    return (json_type(before), json_type(after)) in ((group.before, group.after), ("number", "number")) or (
+        {group.before, group.after} & {"varying", "fixed"} != set()
+    )
+
+
+def _text(value: Any) -> str:
+    return "nothing" if value is ABSENT else json.dumps(value, ensure_ascii=False, default=str)
+
+
+class Reader:
+    """Reads single events once more, by where they stand. `events` is what was replayed, `columns` what it was told.
+
+    Raises `ConfigError` for events that can be read only once.
+    """
+
+    def __init__(self, events: Events, columns: Mapping[str, str] | None = None) -> None:
+        if isinstance(events, Iterator):
+            raise ConfigError("these events can be read only once: give a file, a list or a frame")
+        self._input: Callable[[], Any] = lambda: input_of(events)
+        self._columns = Columns(columns)
+
+    def event(self, place: str) -> dict[str, Json]:
+        """The event at a place (`file:line`, `[row]`). Raises `ConfigError` where there is none."""
+        name, _, number = (
+            place.removesuffix("]").rpartition(":") if not place.startswith("[") else ("", "", place[1:-1])
+        )
+        line = int(number) if number.isdecimal() else -1
+        before: Chunk | None = None
+        for chunk in self._input().chunks():
+            if not isinstance(chunk, Chunk) or chunk.name != name:
+                continue
+            if chunk.piece.first > line:
+                break
+            before = chunk
+        for record in records(before, self._columns) if before is not None else ():
+            if record.place == place and isinstance(record, Record):
+                return dict(record.event)
+        raise ConfigError("there is no event", where=place)

@@ -1,0 +1,146 @@
+"""Many events replayed: from groups to events, from an event to its stages and where each field comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Unpack
+
+import ipywidgets
+
+from svctoolkit import display
+from svctoolkit.display import Html
+from svctoolkit.errors import ToolkitError
+from svctoolkit.replay import Comparison, Events, Replayed, replay
+from svctoolkit.replay.options import Options
+from svctoolkit.widgets._base import controls
+from svctoolkit.widgets._base.table import Table
+from svctoolkit.widgets.destination_explorer.explorer import DestinationExplorer
+from svctoolkit.widgets.replay_explorer import _display
+from svctoolkit.widgets.replay_explorer.state import GROUP, MEMBER, ReplayState, Trial
+from svctoolkit.widgets.transformation_editor.explorer import TransformationEditor
+from svctoolkit.workspace import Workspace
+
+
+class ReplayExplorer(controls.Explorer):
+    """What became of many events at the destinations of a workspace: groups, their events, stages, lineage.
+
+    >>> ReplayExplorer("month.ndjson", workspace)  # doctest: +SKIP
+
+    `events` and the options are those of `svctoolkit.replay.replay`, which runs before this returns; with `result`,
+    what it has given for them already. From an event it goes on to the transformation editor, to the destination
+    explorer, or into a suite file. Nothing is sent. `state` is what is chosen. Raises what `replay` raises, and
+    `ConfigError` for events that can be read only once.
+    """
+
+    def __init__(
+        self, events: Events, workspace: Workspace, *, result: Replayed | None = None, **options: Unpack[Options]
+    ) -> None:
+        given = result or replay(events, workspace, **options)
+        self._begin(ReplayState(given, events, {"": workspace}, options.get("columns")))
+
+    def _begin(self, state: ReplayState) -> None:
+        self.state = state
+        self.trials: Sequence[Trial] = ()
+        self._opened: list[Any] = []
+        self._work: controls.Work[Sequence[Trial]] = controls.Work(self._show, fail=self._fail, busy=lambda _: None)
+        self._groups = Table("Groups", GROUP, self._choose)
+        self._members = Table("Events of the group", MEMBER, self._pick)
+        self._note, self._details, self._said = controls.html(), controls.html(), controls.html()
+        self._file = controls.text("Suite file", placeholder="orders.suite.yaml")
+        self._editor = controls.button("Open in editor", lambda: self._open(self._edited), icon="pencil")
+        onward = controls.bar(
+            self._editor,
+            controls.button("Open in destination explorer", lambda: self._open(self._explored), icon="search"),
+            self._file,
+            controls.button("Save as scenario", self._save, icon="plus"),
+        )
+        self._below = ipywidgets.VBox([])
+        super().__init__(
+            [
+                controls.card("Groups", controls.html(display.page(_display.head(state.result))), self._groups.box),
+                controls.card("Events", self._note, self._members.box),
+                controls.card("Event", self._details, onward, self._said, self._below),
+            ],
+            closing=[self.wait, self._close_opened],
+        )
+        self._groups.show(state.group_rows())
+        self._choose(0)
+        self.wait()
+
+    def wait(self, timeout: float = 30.0) -> bool:
+        """Whether the chosen event has been run within `timeout` seconds."""
+        return self._work.wait(timeout)
+
+    def static(self) -> Html:
+        """The groups, the events and the event that were in sight last."""
+        blocks = [_display.head(self.state.result), self._groups.static("Groups")]
+        if self.state.group is not None:
+            blocks += [_display.group_note(self.state), self._members.static("Events of the group")]
+        return Html(display.page(*blocks) + _display.details(self.trials, saved=True))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {_display.words(self.state.result)}>"
+
+    def _choose(self, number: int) -> None:
+        if not self.state.groups:
+            self._details.value = display.page(display.message("Nothing to look into: all of it arrived.", "ok"))
+            return
+        self.state.choose(number)
+        self._note.value = display.page(_display.group_note(self.state))
+        self._members.show(self.state.member_rows())
+        self._editor.disabled = not self.state.transformation()
+        self._run()
+
+    def _pick(self, number: int) -> None:
+        self.state.pick(number)
+        self._run()
+
+    def _run(self) -> None:
+        self._said.value = ""
+        self._work.start(self.state.trials)
+
+    # Any: what the work gave
+    def _show(self, trials: Any) -> None:
+        self.trials = trials
+        self._details.value = _display.details(trials)
+
+    def _fail(self, message: Html) -> None:
+        self.trials = ()
+        self._details.value = display.page(message)
+
+    def _open(self, make: Callable[[], controls.Explorer]) -> None:
+        """Another explorer with the chosen event, below."""
+        try:
+            opened = make()
+        except ToolkitError as error:
+            self._said.value = display.page(controls.failure(error))
+            return
+        self._close_opened()
+        self._opened = [opened]
+        self._below.children = (opened.root,)
+
+    def _edited(self) -> controls.Explorer:
+        return TransformationEditor(self.state.newest, self.state.transformation(), events=[self.state.event()])
+
+    def _explored(self) -> controls.Explorer:
+        assert self.state.group is not None  # noqa: S101 - `event` raises where nothing is chosen
+        return DestinationExplorer(self.state.newest, self.state.group.destination, event=self.state.event())
+
+    def _save(self) -> None:
+        try:
+            said = display.message(self.state.save(self._file.value), "ok")
+        except ToolkitError as error:
+            said = controls.failure(error)
+        self._said.value = display.page(said)
+
+    def _close_opened(self) -> None:
+        for explorer in self._opened:
+            explorer.close()
+        self._opened = []
+
+
+def comparison_state(
+    result: Comparison, events: Events, before: Workspace, after: Workspace, options: Options
+) -> ReplayState:
+    """What an explorer of a comparison knows."""
+    return ReplayState(result, events, {"before": before, "after": after}, options.get("columns"))

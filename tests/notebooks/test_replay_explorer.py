@@ -1,0 +1,189 @@
+"""The explorers of replays and comparisons: groups, their events, each one's stages, and onward."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from svctoolkit import Secret, Workspace
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay import replay
+from svctoolkit.widgets import CompareExplorer, ReplayExplorer
+from svctoolkit.widgets._base.table import Table
+from tests.notebooks.controls import click, control, fill, saved, shown, words
+from tests.notebooks.lit import lit
+
+KEY = "s3cr3t-t0ken"
+CODE = "def transformEvent(event, metadata):\n    event['properties']['total'] = {total}\n    return event\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Callable[[str], Workspace]:
+    def build(total: str) -> Workspace:
+        workspace = Workspace("shop", folder=tmp_path)
+        workspace.transformation("clean", code=CODE.format(total=total))
+        braze = {"restApiKey": Secret(KEY, origin="$(env:BRAZE_KEY)"), "dataCenter": "US-01"}
+        workspace.destination("braze", "BRAZE", config=braze)
+        hook = {"webhookUrl": "https://hook.example/in"}
+        workspace.destination("hook", "WEBHOOK", id="hook-id", config=hook, transformation="clean")
+        workspace.source("web", destinations=["braze", "hook"])
+        workspace.save(tmp_path / "workspace.yaml", env_file=True)
+        return workspace
+
+    return build
+
+
+def order(number: int) -> dict[str, Any]:
+    product = {"product_id": "p", "price": 1, "quantity": 1} | ({"currency": "EUR"} if number % 4 else {})
+    properties = {"order_id": f"o-{number}", "total": number, "products": [product]}
+    event = {"type": "track", "event": "Order Completed", "userId": f"u{number}", "messageId": f"m-{number}"}
+    return {**event, "timestamp": "2026-01-01T00:00:00Z", "properties": properties}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "month.ndjson"
+    path.write_text("no event\n" + "".join(json.dumps(order(n)) + "\n" for n in range(40)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Any]]:
+    explorers: list[Any] = []
+    yield explorers
+    for explorer in explorers:
+        explorer.close()
+
+
+def options(explorer: Any, label: str) -> list[str]:
+    return [text.replace("\N{NO-BREAK SPACE}", " ") for text, _ in control(explorer, label).options]
+
+
+def test_from_a_group_to_an_event_to_its_stages(
+    shop: Callable[[str], Workspace], file: Path, opened: list[Any]
+) -> None:
+    """The largest group stands first with its events; choosing an event runs it, and its payload lights up."""
+    explorer = ReplayExplorer(file, shop("1"))
+    opened.append(explorer)
+
+    (group,) = options(explorer, "Groups")
+    assert group.startswith("10  ")
+    assert "braze" in group
+    members = options(explorer, "Events of the group")
+    assert [line.split()[0] for line in members] == [f"…{f'{file}:{2 + 4 * n}'[-59:]}" for n in range(10)]
+    assert "needs a value at properties.currency" in words(shown(explorer))
+    fill(explorer, "Events of the group", 3)
+    assert explorer.wait(60)
+    assert explorer.state.event()["messageId"] == "m-12"
+    assert '"u12"' in words(shown(explorer))
+    for view in (saved(explorer), explorer._repr_mimebundle_()["text/html"]):
+        assert KEY not in view
+    page = words(explorer._repr_mimebundle_()["text/html"])
+    assert "Groups: 1 to 1 of 1" in page
+    assert "m-12" in page
+
+
+def test_both_sides_of_a_comparison_stand_with_their_difference(
+    shop: Callable[[str], Workspace], opened: list[Any]
+) -> None:
+    """And the fields of each side's payload light up what they come from, each side for itself."""
+    events = [order(n) for n in range(1, 60)]
+    explorer = CompareExplorer(events, shop("1"), shop("'1' if event['userId'] < 'u3' else 1"))
+    opened.append(explorer)
+
+    (group,) = options(explorer, "Groups")
+    assert "body.JSON.properties.total" in group
+    assert explorer.state.group is not None
+    expected = [n for n in range(1, 60) if f"u{n}" < "u3"]
+    assert [member.event_id for member in explorer.state.members] == [f"m-{n}" for n in expected]
+    assert explorer.state.members[0].text == '1 → "1"'
+    page = shown(explorer)
+    assert "before → after" in words(page)
+    assert [trial.title for trial in explorer.trials] == ["before", "after"]
+    assert all(trial.lineage is not None and trial.lineage.fields for trial in explorer.trials)
+
+
+def test_an_event_goes_on_to_editors_and_suites(
+    shop: Callable[[str], Workspace], tmp_path: Path, opened: list[Any]
+) -> None:
+    """A destination without a transformation has nothing to edit; the scenario has what comes of the event."""
+    explorer = CompareExplorer([order(n) for n in range(1, 6)], shop("1"), shop("2"))
+    opened.append(explorer)
+    click(explorer, "Open in editor")
+    assert "o-1" in saved(explorer)
+    assert "transformEvent" in control(explorer, "Code").value
+    click(explorer, "Open in destination explorer")
+    assert json.loads(control(explorer, "Event (JSON)").value) == order(1)
+
+    suite = tmp_path / "orders.suite.yaml"
+    control(explorer, "Suite file").value = str(suite)
+    click(explorer, "Save as scenario")
+    assert "added to" in words(shown(explorer))
+    (scenario,) = yaml.safe_load(suite.read_text(encoding="utf-8"))["scenarios"]
+    assert scenario["destination"] == "hook"
+
+    without = ReplayExplorer([{**order(4), "timestamp": None}], shop("1"), destinations=["braze"])
+    opened.append(without)
+    assert control(without, "Open in editor").disabled
+
+
+def test_what_has_no_rows_has_its_examples(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
+    """Where rows were not kept the group's examples are its events; where all arrived there is nothing to choose."""
+    events, workspace = [order(4 * n) for n in range(9)], shop("1")
+    explorer = ReplayExplorer(events, workspace, result=replay(events, workspace, rows=False))
+    fine = ReplayExplorer([order(1)], workspace)
+    opened += [explorer, fine]
+
+    assert len(explorer.state.members) == 3
+    assert "the first 3 are below" in words(shown(explorer))
+    assert "all of it arrived" in words(shown(fine))
+    click(fine, "Save as scenario")
+    assert "no event is chosen" in words(shown(fine))
+    with pytest.raises(ConfigError, match="only once"):
+        ReplayExplorer(iter(events), workspace)
+
+
+def test_a_table_searches_sorts_and_pages() -> None:
+    """Numbers before texts; a column can be named; what is in sight is what is saved."""
+    picked: list[int] = []
+    table = Table("Things", ["name", "count"], picked.append)
+    table.show([(f"thing {n}", n if n % 10 else "none") for n in range(100)])
+
+    class Holder:
+        root = table.box
+
+    def lines() -> list[str]:
+        return [text.replace("\N{NO-BREAK SPACE}", " ").strip() for text in dict(control(Holder, "Things").options)]
+
+    assert lines()[0].split() == ["thing", "0", "none"]
+    click(Holder, "Next")
+    assert lines()[0].split() == ["thing", "15", "15"]
+    assert "16 to 30 of 100" in words(table.static("x"))
+    fill(Holder, "Sort by", "count")
+    fill(Holder, "descending", True)
+    fill(Holder, "Search things", "count: 9")
+    assert [line.split()[-1] for line in lines()][:3] == ["99", "98", "97"]
+    assert "1 to 15 of 18 (of 100)" in words(table.static("x"))
+    table.choose(97)
+    assert picked == [97]
+    fill(Holder, "Search things", "nothing has this")
+    assert "no row fits" in words(table.static("x"))
+    assert control(Holder, "Previous").disabled
+    assert control(Holder, "Next").disabled
+
+
+def test_lights_of_two_sides_do_not_mix(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
+    """A leaf of one side lights up leaves of that side only."""
+    explorer = CompareExplorer([order(1)], shop("event['properties']['order_id']"), shop("2"))
+    opened.append(explorer)
+
+    page = explorer._details.value
+    assert page.count('class="lights') == 2
+    names = {text.split('"')[0] for text in page.split('class="lights ')[1:]}
+    assert len(names) == 2
+    assert lit(page)
