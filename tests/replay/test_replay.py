@@ -184,6 +184,31 @@ def test_a_sample_keeps_rare_shapes() -> None:
     assert f"a sample: {result.events} of 1,000 events were run" in repr(result)
 
 
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_sample_says_how_many_of_all_events_it_is(workers: int, tmp_path: Path) -> None:
+    """Each shape counts for all of its events, whatever chunk they are in; the truth is within the error."""
+    given = [order(n, **({"coupon": "X"} if n % 500 == 0 else {}), **({"gift": True} if n % 4 == 0 else {}))
+             for n in range(10_000)]  # fmt: skip
+    files = [ndjson(tmp_path / f"{part}.ndjson", given[part::5]) for part in range(5)]
+    code = """export function transformEvent(event) {
+      if (event.properties.revenue % 10 === 3 || event.properties.coupon) return
+      if (event.properties.gift) throw new Error('no gifts')
+      return event }"""
+    whole = replay(files, shop(code=code)).counts["hook"]
+    result = replay(files, shop(code=code), sample=0.1, workers=workers)
+    estimates = result.estimates["hook"]
+
+    assert sum(e.events for e in estimates.values()) == pytest.approx(10_000)
+    for what, count in whole.items():
+        assert (
+            abs(estimates[what].events - count) <= 1.5 * estimates[what].error
+        )  # 99.7%; the sample is always the same
+        assert 0 < estimates[what].error < 0.06 * 10_000
+    assert f"hook: of all events probably {estimates[next(iter(estimates))]} " in repr(result)
+    exact = replay(files[:1], shop(code=code))
+    assert exact.estimates["hook"] == {what: (count, 0.0) for what, count in exact.counts["hook"].items()}
+
+
 def test_parquet_has_the_rows_of_the_frame(tmp_path: Path) -> None:
     """With `out` the rows are on disk, any reader of Parquet takes the folder, and the frame is the same."""
     given = orders(3)

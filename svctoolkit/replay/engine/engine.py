@@ -123,7 +123,17 @@ class Engine:
 
     def _sample(self, chunk: Chunk) -> Iterator[Record]:
         whole = self._records(chunk)
-        return sample_of(whole, self.job.sample) if self.job.sample < 1 else whole
+        if self.job.sample == 1:
+            return whole
+        return self._count_run(sample_of(whole, self.job.sample, self._count_record))
+
+    def _count_record(self, stratum: str) -> None:
+        self.sum.stratum(stratum).records += 1
+
+    def _count_run(self, records: Iterable[Record]) -> Iterator[Record]:
+        for record in records:
+            self.sum.stratum(record.stratum).run += 1
+            yield record
 
     def _records(self, chunk: Chunk) -> Iterator[Record]:
         for record in records(chunk, self._columns):

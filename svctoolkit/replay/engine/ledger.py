@@ -72,7 +72,7 @@ class Ledger:
                 self._book.sum.ignore(self._destination, path)
             changes = [self._hide(change) for change in how.changes]
             kind = how.kind if how.kind == "same" else self._group(head, before, after, how, changes)
-            self._book.sum.count(self._destination, kind)
+            self._book.sum.count(self._destination, kind, record.stratum)
             if self._keeps_rows:
                 self._row(head, before, after, kind, changes)
 

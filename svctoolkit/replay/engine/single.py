@@ -36,7 +36,7 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
 
 def _count(engine: Engine, record: Record, passage: Passage, route: Route) -> None:
     fate, masker, destination = passage.fate, route.masker, route.destination.key
-    engine.sum.count(destination, fate.status)
+    engine.sum.count(destination, fate.status, record.stratum)
     for loss in (loss for result in passage.results for loss in result.losses):
         _add_loss(engine, destination, record, loss, masker)
     if fate.status == "delivered":

@@ -26,13 +26,14 @@ class Reject(msgspec.Struct, frozen=True):
 class Record(msgspec.Struct, frozen=True):
     """An event, and where it stands: `file:line`, or `[row]` of what has no file. `source` is a key or id, if known.
 
-    `repeats`: a data plane has found that its client had sent it before.
+    `repeats`: a data plane has found that its client had sent it before. `stratum` is its shape, in a sample.
     """
 
     place: str
     event: Mapping[str, Any]
     source: str = ""
     repeats: bool = False
+    stratum: str = ""
 
 
 @dataclass(frozen=True, slots=True)

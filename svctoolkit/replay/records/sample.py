@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
+
+from msgspec import structs
 
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Record
@@ -12,21 +14,36 @@ from svctoolkit.replay.records.record import Record
 _DEPTH = 5
 
 
-def sample_of(records: Iterable[Record], share: float) -> Iterator[Record]:
+def sample_of(records: Iterable[Record], share: float, count: Callable[[str], None]) -> Iterator[Record]:
     """About `share` of the records, chosen by their messageId (or place), and the first of each shape.
 
     The same records give the same sample. A shape is the type and name of an event, its members, and the JSON types of
-    their values.
+    their values; it is the `stratum` of a record, and `count` hears that of every record.
     """
-    forms: set[Any] = set()
+    forms: dict[Any, str] = {}
     bound = int(share * 2**64)
     for record in records:
         form = (record.event.get("event"), shape(record.event))
-        if form not in forms:
-            forms.add(form)
-            yield record
-        elif int.from_bytes(blake2b(_key(record).encode("utf-8", "replace"), digest_size=8).digest()) < bound:
-            yield record
+        try:
+            stratum, is_new = forms.get(form, ""), form not in forms
+        except TypeError:  # a name that is a list or an object
+            form = (repr(form[0]), form[1])
+            stratum, is_new = forms.get(form, ""), form not in forms
+        if is_new:
+            text = _canonical(form).encode("utf-8", "replace")
+            stratum = forms[form] = blake2b(text, digest_size=8).hexdigest()
+        count(stratum)
+        if is_new or int.from_bytes(blake2b(_key(record).encode("utf-8", "replace"), digest_size=8).digest()) < bound:
+            yield structs.replace(record, stratum=stratum)
+
+
+def _canonical(form: Any) -> str:
+    """The same text for equal shapes in every process."""
+    if isinstance(form, frozenset):
+        return f"{{{','.join(sorted(map(_canonical, form)))}}}"
+    if isinstance(form, tuple):
+        return f"({','.join(map(_canonical, form))})"
+    return repr(form)
 
 
 def _key(record: Record) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.results.estimates import Estimate, estimates
 from svctoolkit.replay.results.groups import Groups
 from svctoolkit.replay.results.tables import arrow_reader, write_duckdb
 from svctoolkit.replay.review.accepted import Accepted, write_accepted
@@ -98,6 +99,11 @@ class _Result(ArrowOut):
         return self.tally.counts
 
     @property
+    def estimates(self) -> Mapping[str, Mapping[str, Estimate]]:
+        """Destination -> what became of its events -> how many of all events it probably is, where a sample was run."""
+        return estimates(self.tally)
+
+    @property
     def groups(self) -> Groups:
         return Groups(self.tally.groups)
 
@@ -180,6 +186,7 @@ class _Result(ArrowOut):
             "rejected": self.rejected,
             "sample": self.sample,
             "counts": {key: dict(counts) for key, counts in self.counts.items()},
+            "estimates": {key: {what: list(e) for what, e in of.items()} for key, of in self.estimates.items()},
             "groups": plain(self.groups),
             "more_groups": self.more_groups,
             "unstable": plain(self.tally.unstable),

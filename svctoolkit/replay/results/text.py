@@ -116,6 +116,9 @@ def notes(result: _Result) -> Iterator[str]:
         yield "interrupted: this is about a part of the events"
     if result.sample < 1:
         yield f"a sample: {result.events:,} of {result.records - result.rejected:,} events were run"
+        for destination, of in result.estimates.items():
+            shares = ", ".join(f"{estimate} {what}" for what, estimate in of.items())
+            yield f"{destination}: of all events probably {shares} (95%)"
     for destination, paths in result.tally.unstable.items():
         for path, count in sorted(paths.items(), key=lambda item: -item[1])[:5]:
             yield f"{destination}: {path} differs between two runs of the same code ({count:,} events); not compared"

@@ -13,6 +13,7 @@ EXAMPLES = 3  # of a group
 _MOST_NAMES = 1000  # of the events of a group
 _STEPS = {"1e-9": 1e-9, "1e-6": 1e-6, "0.1%": 0.001, "1%": 0.01, "10%": 0.1, "100%": 1.0}
 _MOST_GROUPS = 5000
+_MOST_STRATA = 2000
 MOST_REJECTS = 1000  # that are kept in memory
 
 
@@ -126,12 +127,21 @@ def _relative(before: float, difference: float) -> str:
     return f"-{step}" if difference < 0 else step
 
 
+class Stratum(msgspec.Struct):
+    """The events of one shape, where a sample is run: how many there are, how many were run, what became of those."""
+
+    records: int = 0
+    run: int = 0
+    counts: dict[str, dict[str, int]] = {}
+
+
 class Tally(msgspec.Struct):
     """What came of one chunk, or of many. `digest` is what tells the chunk from another, where that is kept.
 
     `ignored` counts the events in which a pattern of `ignore` or `tolerance` has hidden a change, by destination.
     `counts` has how many events ended in which status or kind, by destination. `unstable` counts events by a
-    destination and path that differ between two runs of the same pipeline. `seconds` is the time of each step, over
+    destination and path that differ between two runs of the same pipeline. `strata` are the shapes of a sample; those
+    behind the first thousands are one. `seconds` is the time of each step, over
     all processes.
     """
 
@@ -147,6 +157,7 @@ class Tally(msgspec.Struct):
     unstable: dict[str, dict[str, int]] = {}
     ignored: dict[str, dict[str, int]] = {}
     seconds: dict[str, float] = {}
+    strata: dict[str, Stratum] = {}
 
 
 class Sum:
@@ -161,9 +172,19 @@ class Sum:
         room = max(0, self._most_rejects - len(self.tally.rejects))
         self.tally.rejects = [*self.tally.rejects, *rejects[:room]]
 
-    def count(self, destination: str, what: str) -> None:
+    def count(self, destination: str, what: str, stratum: str = "") -> None:
         of = self.tally.counts.setdefault(destination, {})
         of[what] = of.get(what, 0) + 1
+        if stratum:
+            of = self.stratum(stratum).counts.setdefault(destination, {})
+            of[what] = of.get(what, 0) + 1
+
+    def stratum(self, name: str) -> Stratum:
+        """The stratum of that name."""
+        strata = self.tally.strata
+        if name not in strata and len(strata) >= _MOST_STRATA:
+            name = "…"
+        return strata.setdefault(name, Stratum())
 
     def ignore(self, destination: str, pattern: str) -> None:
         """One more event in which a pattern has hidden a change."""
@@ -193,6 +214,11 @@ class Sum:
         _add_counts(mine.ignored, tally.ignored)
         for step, spent in tally.seconds.items():
             mine.seconds[step] = mine.seconds.get(step, 0.0) + spent
+        for name, stratum in tally.strata.items():
+            mine_of = self.stratum(name)
+            mine_of.records += stratum.records
+            mine_of.run += stratum.run
+            _add_counts(mine_of.counts, stratum.counts)
         for group in tally.groups:
             own = self.group(*group.key)
             if own is not None:

@@ -1,0 +1,44 @@
+"""What a sample says about all events: each shape counts for as many as there are of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import NamedTuple
+
+from svctoolkit.replay.tally.tally import Tally
+
+_SIGMAS = 1.96  # of a normal distribution: 95%
+
+
+class Estimate(NamedTuple):
+    """How many of all events it probably is: with 95% certainty at most `error` more or less."""
+
+    events: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.events:,.0f}" + (f" ± {self.error:,.0f}" if self.error >= 0.5 else "")
+
+
+def estimates(tally: Tally) -> Mapping[str, Mapping[str, Estimate]]:
+    """Destination -> what became of its events -> how many of all events; the counts themselves without a sample.
+
+    Shapes of which all events were run are certain. Of the others each has the share that its sample has; its error is
+    that of a share which one more and one less event would have moved, so a sample without exceptions is not certain.
+    """
+    if not tally.strata:
+        return {key: {what: Estimate(count, 0.0) for what, count in of.items()} for key, of in tally.counts.items()}
+    return {key: {what: _estimate(tally, key, what) for what in counts} for key, counts in tally.counts.items()}
+
+
+def _estimate(tally: Tally, destination: str, what: str) -> Estimate:
+    total = variance = 0.0
+    for stratum in tally.strata.values():
+        size, run = stratum.records, stratum.run
+        count = stratum.counts.get(destination, {}).get(what, 0)
+        if run:
+            total += size * count / run
+            share = (count + 1) / (run + 2)
+            variance += size**2 * (1 - run / size) * share * (1 - share) / run
+    return Estimate(total, _SIGMAS * sqrt(variance))
