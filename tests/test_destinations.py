@@ -110,6 +110,28 @@ def test_outcome_example(name: str, example: OutcomeExample) -> None:
     assert outcome.outcome == "delivered" or outcome.message
 
 
+@pytest.mark.parametrize("name", sorted({parameter.values[0] for parameter in BATCHES}))
+def test_half_a_character_costs_no_other_event_its_batch(name: str) -> None:
+    """Texts cut in the middle of an emoji, and numbers over 64 bits, are batched as all others."""
+    for example in batch_examples(name):
+        odd = [with_odd_values(event) for event in example.events]
+        results = results_of(name, msgspec.structs.replace(example, events=odd))
+
+        assert sorted(job for batch in results for job in batch.jobs) == [*range(1, len(odd) + 1)]
+        assert not any("mapping failed" in (batch.error or "") for batch in results)
+
+
+def with_odd_values(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The event with a cut emoji at the end of each text of its properties and traits, and a number beside them."""
+    odd = {
+        name: {key: f"{value}\ud83d" if type(value) is str else value for key, value in event[name].items()}
+        | {"odd": 10**30, "Odd \ud83d": "\ud83d"}
+        for name in ("properties", "traits")
+        if isinstance(event.get(name), Mapping)
+    }
+    return {**event, **odd}
+
+
 @pytest.mark.parametrize(("name", "example"), BATCHES)
 def test_batch_example(name: str, example: BatchExample) -> None:
     """The events share exactly the requests of the example, and the refused ones are refused for its reason."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from svctoolkit.destinations._payload import Payload
+from svctoolkit.destinations._payload import Payload, json_bytes
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 
@@ -77,10 +77,7 @@ def alone(job: MappedJob) -> Batch:
 
 def request_key(payload: Payload) -> bytes:
     """What has to be equal before two requests can be one: everything but the body."""
-    return _ENCODER.encode((payload.endpoint, payload.method, payload.headers, payload.params))
-
-
-_ENCODER = msgspec.json.Encoder(order="sorted")
+    return json_bytes((payload.endpoint, payload.method, payload.headers, payload.params))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,7 @@ class Merge:
 
     def key(self, job: MappedJob) -> bytes:
         """What has to be equal before the items of two jobs share a request."""
-        own = _ENCODER.encode(job.id) if self.honours_alone and job.stands_alone else b""
+        own = json_bytes(job.id) if self.honours_alone and job.stands_alone else b""
         return self._key(job.payloads[0]) + own
 
     def batch(self, jobs: Sequence[MappedJob]) -> Batch:
@@ -142,7 +139,7 @@ class Merge:
         return Batch(ids, (shared.to_dict(),), batched=self.batched if len(jobs) > 1 else self.single)
 
     def _key(self, payload: Payload) -> bytes:
-        return request_key(payload) + _ENCODER.encode(self._rest(payload))
+        return request_key(payload) + json_bytes(self._rest(payload))
 
     def _takes(self, payload: Payload) -> bool:
         if self.at not in payload.endpoint or (self.apart_with and self.apart_with in (payload.json or {})):
@@ -189,7 +186,7 @@ def chunks(
     number = length = 0
     for job in jobs:
         more = items(job)
-        bytes_ = len(_ENCODER.encode(more)) if size else 0
+        bytes_ = len(json_bytes(more)) if size else 0
         if chunk and ((limit and number + len(more) > limit) or (size and length + bytes_ > size)):
             yield chunk
             chunk, number, length = [], 0, 0

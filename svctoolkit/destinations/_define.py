@@ -7,13 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from typing import Any, TypeVar
 
-import msgspec
-
 from svctoolkit.destinations._answers import Answer, BatchAnswer
 from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge, merge
 from svctoolkit.destinations._context import Lookup, make_context
 from svctoolkit.destinations._mapping import DestinationMapping, Handler, Sends
 from svctoolkit.destinations._outcomes import Delivery, Judge, Outcome, Reply, outcome_of_status
+from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations._settings import Settings, configure
 from svctoolkit.errors import ToolkitError, UnknownName
 from svctoolkit.events import EVENT_TYPES, Event, EventType
@@ -145,7 +144,7 @@ class DestinationType:
         groups: dict[bytes, list[Job]] = {}
         for job in jobs:
             _, _, config = job
-            groups.setdefault(msgspec.json.encode(config, order="sorted"), []).append(job)
+            groups.setdefault(json_bytes(config), []).append(job)
         return [batch for members in groups.values() for batch in self._batches(members, clock, lookup)]
 
     def _batches(self, jobs: Sequence[Job], clock: str | datetime | None, lookup: Lookup | None) -> Iterable[Batch]:

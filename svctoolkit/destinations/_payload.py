@@ -30,7 +30,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Json]:
         """The specified members (Test API specification, element of `dest_transformed_payload`)."""
-        batch = {} if self.json_array is None else {"batch": msgspec.json.encode(self.json_array).decode()}
+        batch = {} if self.json_array is None else {"batch": _list_text(self.json_array)}
         return {
             "version": "1",
             "type": "REST",
@@ -46,3 +46,25 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
             },
             "files": {},
         }
+
+
+def json_bytes(value: Json) -> bytes:
+    """`value` as JSON with sorted keys, to be compared or measured; of what JSON has no form for, too."""
+    try:
+        return _SORTED.encode(value)
+    except (UnicodeEncodeError, OverflowError):  # half a character, which JSON can escape; more than 64 bits
+        import json
+
+        return json.dumps(msgspec.to_builtins(value), sort_keys=True, separators=(",", ":")).encode()
+
+
+def _list_text(items: list[Any]) -> str:
+    try:
+        return msgspec.json.encode(items).decode()
+    except (UnicodeEncodeError, OverflowError):  # as above
+        import json
+
+        return json.dumps(items, separators=(",", ":"))
+
+
+_SORTED = msgspec.json.Encoder(order="sorted")

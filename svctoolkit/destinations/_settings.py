@@ -108,6 +108,8 @@ def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:
     except msgspec.ValidationError as error:
         said = config_problem(str(error), kind, values)
         raise InvalidConfig(Problem(said, where=f"{title} config")) from error
+    except UnicodeEncodeError as error:
+        raise InvalidConfig(Problem("a text ends in half a character", where=f"{title} config")) from error
 
 
 def configure(

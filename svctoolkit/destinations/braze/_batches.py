@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Payload
+from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations.braze._users import UNBILLED
 from svctoolkit.mapping import in_words
 
@@ -74,7 +75,7 @@ def _without_known(job: MappedJob, known: dict[bytes, dict[str, Any]]) -> Mapped
 def _fresh(item: Mapping[str, Any], known: dict[bytes, dict[str, Any]]) -> dict[str, Any]:
     """What an entry says that is new of its user; empty if nothing is."""
     own = {name: item[name] for name in _IDENTITY if name in item}
-    earlier = known.setdefault(msgspec.json.encode(own, order="sorted"), {})
+    earlier = known.setdefault(json_bytes(own), {})
     others = {name: value for name, value in item.items() if name not in _IDENTITY}
     new = {name: value for name, value in others.items() if name in UNBILLED or earlier.get(name) != value}
     earlier.update(new)

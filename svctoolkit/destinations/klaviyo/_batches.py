@@ -10,13 +10,13 @@ import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Payload
 from svctoolkit.destinations._batches import alone, chunks, request_key
+from svctoolkit.destinations._payload import json_bytes
 
 if TYPE_CHECKING:
     from svctoolkit.destinations.klaviyo import KlaviyoSettings
 
 _LIMIT = 100
 _JOBS = "/profile-subscription-bulk-"
-_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def batch(jobs: Sequence[MappedJob], settings: KlaviyoSettings) -> Iterator[Batch]:
@@ -57,7 +57,7 @@ def _list_of(attributes: Mapping[str, Any]) -> list[Any]:
 
 def _key(subscription: Payload) -> bytes:
     """What has to be equal: everything but the profiles."""
-    return request_key(subscription) + _ENCODER.encode(_with_profiles(_data(subscription), []))
+    return request_key(subscription) + json_bytes(_with_profiles(_data(subscription), []))
 
 
 def _with_profiles(data: Mapping[str, Any], profiles: Sequence[Any]) -> dict[str, Any]:
