@@ -1,0 +1,39 @@
+"""Salesforce V2: what the type Salesforce sends, with the token of a connected account.
+
+The account gives `access_token`, and `instance_url` with the address of its organization. No mapped event of this type
+was observed: the records are those of Salesforce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from svctoolkit.destinations import Context, DestinationType, Payload, Settings
+from svctoolkit.destinations._salesforce import ANSWERS, QUIRKS, Salesforce, check, judge, save_records
+from svctoolkit.events import Event
+
+
+class SalesforceOAuthSettings(Settings, frozen=True, kw_only=True):
+    map_properties: bool = True
+    use_contact_id: bool = False
+
+
+destination = DestinationType(
+    "Salesforce V2",
+    SalesforceOAuthSettings,
+    docs="https://developer.salesforce.com/docs/atlas.en-us.api_rest.meta/api_rest/resources_list.htm",
+    names=("salesforce_oauth",),
+    quirks=QUIRKS,
+    answers=ANSWERS,
+)
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: SalesforceOAuthSettings, context: Context) -> Iterator[Payload]:
+    """One request for each record that the event names, else one for the lead."""
+    check(event)
+    salesforce = Salesforce(context, context.secret("instance_url"), context.secret("access_token"))
+    yield from save_records(event, salesforce, maps=settings.map_properties, to_contacts=settings.use_contact_id)
+
+
+destination.judge(judge)
