@@ -16,7 +16,6 @@ import base64
 import hashlib
 import hmac
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
@@ -33,6 +32,7 @@ from svctoolkit.mapping import (
     first,
     hash_lower,
     hash_trimmed,
+    in_url,
     json_text,
     leading_number,
     sha256,
@@ -134,6 +134,7 @@ CONTENT = Table(
     },
     of="properties.contents",
 )
+_STRICT = str.maketrans({char: f"%{ord(char):02X}" for char in "!*'()"})  # OAuth escapes more than JavaScript does
 _event_id, _pixel = getter("properties.eventId"), getter("properties.pixelId")
 
 
@@ -197,4 +198,4 @@ def _signature(url: str, body: dict[str, Any], context: Context) -> str:
 
 
 def _quoted(value: str) -> str:
-    return quote(value, safe="-._~")
+    return in_url(value).translate(_STRICT)
