@@ -475,3 +475,35 @@ def test_events_that_cannot_be_read_are_a_message(editors: Any, shop: Workspace)
 
     assert "nowhere.ndjson" in words(shown(editor))
     assert "✓ ok" in words(shown(editor))
+
+
+LOST = """export function transformEvent(event) {
+  const total = Number(event.properties.missing);
+  return [{ ...event, total, seen: new Set([1]), list: [undefined, -1 / 0], ip: undefined, when: new Date(0) }];
+}
+"""
+
+
+def test_values_that_json_loses_are_told(editors: Any) -> None:
+    """Numbers that are none, a set and a hole are named with what becomes of them; what JSON holds is not."""
+    editor = editors(language="javascript")
+    before = words(shown(editor))
+    text = words(typed(editor, LOST)).partition("JSON cannot hold every value")[2]
+
+    assert "JSON cannot hold" not in before
+    for row in ("total NaN null", "seen a Set {}", "list.0 undefined null", "list.1 -Infinity null"):
+        assert row in text
+    assert "when" not in text.partition("becomes")[2].partition("Side by side")[0]
+    assert editor.state.trials[0].output.events[0]["when"] == "1970-01-01T00:00:00.000Z"
+
+
+def test_live_code_does_not_run_twice_for_a_warning(editors: Any, shop: Workspace) -> None:
+    """Where requests of the code are really sent, each is sent once: no look at lost values."""
+    shop.delivery = replace(shop.delivery, mode="live")
+    editor = editors(shop, language="javascript")
+    fill(editor, "Code", LOST)
+    click(editor, "Run")
+    assert editor.wait()
+
+    assert editor.state.trials[0].status == "ok"
+    assert "JSON cannot hold" not in words(shown(editor))

@@ -186,7 +186,8 @@ class TransformationEditor(controls.Explorer):
     def _show(self, trials: Trials) -> None:
         self._summarize.value, self._whole.value = display.page(trials.summary_block()), display.page(trials.whole())
         self._verdict.value = display.page(self.state.violations) if self.state.violations else ""
-        self._payloads.value = display.page(self.state.payloads) if self.state.payloads else ""
+        below = self.state.losses + self.state.payloads
+        self._payloads.value = display.page(display.Html(below)) if below else ""
         self._area.mark(trials.marks())
 
     def _show_counts(self, comparison: Comparison) -> None:
@@ -210,7 +211,7 @@ class TransformationEditor(controls.Explorer):
         """The code, and what came out last."""
         trials = self.state.trials
         code = self.state.workspace.masker.text(self.state.code)
-        parts = [self.state.violations, *([trials.html()] if trials else []), self.state.payloads]
+        parts = [self.state.violations, *([trials.html()] if trials else []), self.state.losses, self.state.payloads]
         counts = [self.state.comparison.html()] if self.state.comparison else []
         return display.page(display.code(code, self.state.language), *parts, *counts)
 

@@ -19,6 +19,7 @@ from svctoolkit.plans import Plan
 from svctoolkit.runner import write
 from svctoolkit.widgets.transformation_editor.aggregate import Many
 from svctoolkit.widgets.transformation_editor.comparison import Comparison, compare
+from svctoolkit.widgets.transformation_editor.losses import losses
 from svctoolkit.widgets.transformation_editor.neighbours import payloads, violations
 from svctoolkit.widgets.transformation_editor.trial import Bench, Trials
 from svctoolkit.workspace import Transformation, Workspace
@@ -92,11 +93,11 @@ class EditorState:
             key for key, item in self.workspace.destinations.items() if existing and item.transformation == existing.key
         )
         self.plan = plan if isinstance(plan, Plan) else self._plan_of(plan)
-        self.violations = self.payloads = Html()
+        self.violations = self.payloads = self.losses = Html()
         self.comparison: Comparison | None = None
         self._given, self._many = events, many
         self._pipeline = Pipeline(self.workspace)
-        self._bench = Bench(self.workspace)
+        self._bench, self._second_bench = Bench(self.workspace), Bench(self.workspace)
         self._asked = ""
         self._known = {"", self.code}  # what was read or saved here: to replace it loses nothing
         self.events: dict[str, Event] = {}
@@ -135,11 +136,13 @@ class EditorState:
         if not chosen:
             raise ConfigError("there is no event yet: send some to the data plane, then refresh the events")
         self.trials, outputs = self._bench.try_out(self._draft(), chosen)
-        self.violations = self.payloads = Html()
+        self.violations = self.payloads = self.losses = Html()
         if len(chosen) == 1:
             (event,) = chosen.values()
             if self.plan is not None:
                 self.violations = violations(self.plan, event, self.workspace.masker)
+            if self.trials.ok:
+                self.losses = losses(self._second_bench, self._draft(), event)
             self.payloads = payloads(self._pipeline, self.destinations, [*outputs[0].events])
         return self.trials
 
