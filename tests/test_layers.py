@@ -77,7 +77,7 @@ ROOMS = {
         "violation schema settings fields frames model project text _display formats survey compare infer coverage "
         "generate strategies marked_json"
     ),
-    "replay": "records formats inputs tally review engine requests results reports options api chunks",
+    "replay": "records formats inputs tally review engine requests results reports options api chunks forecast",
     "pipeline": "warehouses route outside stages run rules fates together leaves lineage api",
     "server": (
         "demo_workspace web test_api store worker ingest inspect console admin scripts forwarding application serving "

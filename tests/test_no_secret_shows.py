@@ -200,6 +200,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["replay", "events.ndjson", "--workspace", "workspace.yaml", "--out", "out", "--html", "replay.html"],
         ["replay", "events.ndjson", "--workspace", "workspace.yaml", "--json"],
         ["replay", "events.ndjson", "--workspace", "workspace.yaml", "--duckdb", "replay.duckdb"],
+        ["replay", "events.ndjson", "--workspace", "workspace.yaml", "--forecast"],
         ["replay", "events.ndjson", "--before", "workspace.yaml", "--after", "other.yaml", "--html", "compare.html",
          "--report", "junit=j.xml", "--report", "markdown=s.md", "--report", "github", "--fail-on", "any",
          "--write-accepted", "accepted.yaml", "--reason", "it is right"],

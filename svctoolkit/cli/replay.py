@@ -16,7 +16,7 @@ from svctoolkit.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from svctoolkit.pipeline import Stages
-    from svctoolkit.replay import Breach, Comparison, Replayed, RequestCount
+    from svctoolkit.replay import Breach, Comparison, Forecast, Replayed, RequestCount
     from svctoolkit.workspace import Workspace
 
 _STAGES = ("user_transform", "dest_transform", "send_to_destination")
@@ -49,6 +49,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--workers", type=int, default=1, metavar="N", help="processes (1)")
     run.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, tcp://...")
     run.add_argument("--resume", action="store_true", help="go on with the replay in --out")
+    run.add_argument("--forecast", action="store_true", help="tell what a run would take, and do not run it")
     report = parser.add_argument_group("what comes out")
     report.add_argument("--out", metavar="FOLDER", help="the rows as Parquet, and the reject list")
     report.add_argument("--duckdb", metavar="FILE", help="rows, counts, groups and rejects as tables of a database")
@@ -103,6 +104,9 @@ def _run(args: argparse.Namespace) -> int:
     if args.after is not None and args.before is None:
         raise UsageError("--after is the second side of a comparison: give --before too")
     _check(args)
+    if args.forecast:
+        _terminal.out(_terminal.plain(repr(_forecast(args))))
+        return Exit.OK
     result = _result(args)
     breaches = result.breaches(args.fail_on)
     if args.html:
@@ -134,11 +138,8 @@ def _run(args: argparse.Namespace) -> int:
     return Exit.FAILED if breaches else Exit.OK
 
 
-def _result(args: argparse.Namespace) -> Replayed | Comparison:
-    from svctoolkit import replay
-    from svctoolkit.workspace import Workspace
-
-    options: dict[str, Any] = {
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    return {
         "destinations": args.destination,
         "source": args.source,
         "stages": _stages(args.stage),
@@ -155,6 +156,22 @@ def _result(args: argparse.Namespace) -> Replayed | Comparison:
         "workers": args.workers,
         "scheduler": args.scheduler,
     }
+
+
+def _forecast(args: argparse.Namespace) -> Forecast:
+    from svctoolkit.replay import forecast
+    from svctoolkit.workspace import Workspace
+
+    if args.before is None:
+        return forecast(args.files, Workspace.load(_workspace_file(args.workspace)), **_options(args))
+    return forecast(args.files, _side(args.before, args), _side(args.after, args), **_options(args))
+
+
+def _result(args: argparse.Namespace) -> Replayed | Comparison:
+    from svctoolkit import replay
+    from svctoolkit.workspace import Workspace
+
+    options = _options(args)
     if args.outputs:
         review = {name: options[name] for name in ("ignore", "tolerance", "accept")}
         return replay.compare(*args.files, **review)

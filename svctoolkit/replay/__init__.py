@@ -22,6 +22,7 @@ from __future__ import annotations
 from svctoolkit.replay.api import compare, replay
 from svctoolkit.replay.chunks import ChunkRunner, chunk_runner
 from svctoolkit.replay.engine.progress import Progress
+from svctoolkit.replay.forecast import Forecast, forecast
 from svctoolkit.replay.inputs import Events
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Reject
@@ -44,6 +45,7 @@ __all__ = [
     "Estimate",
     "Events",
     "Example",
+    "Forecast",
     "Group",
     "Progress",
     "Reject",
@@ -53,5 +55,6 @@ __all__ = [
     "chunk_runner",
     "compare",
     "count_requests",
+    "forecast",
     "replay",
 ]
