@@ -4,7 +4,7 @@ track sends the conversions that the configuration lists, by their names in Goog
 found by hashed e-mail address, telephone number, name and address. Requests bear the access token of the account.
 https://developers.google.com/google-ads/api/docs/conversions/enhanced-conversions/web
 
-Decisions. Lists and objects where Google wants a text are sent as JSON.
+Decisions. Objects where Google wants a text are sent as JSON, and an adjusted value that is an empty text is not sent.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from svctoolkit.mapping import (
     converter,
     event_name,
     first,
+    in_words,
     is_sha256,
-    leading_number,
+    number_or_nothing,
     required,
     sha256,
     text,
@@ -70,12 +71,7 @@ destination = DestinationType(
 
 @converter
 def as_text(value: Json) -> str:
-    return text(value)
-
-
-@converter
-def amount(value: Json) -> int | float | None:
-    return leading_number(value)
+    return in_words(value)
 
 
 def _plain(value: Any) -> str:
@@ -125,7 +121,7 @@ ADJUSTMENT = Table(
             "conversionDateTime": as_text("properties.conversionDateTime"),
         },
         "restatementValue": {
-            "adjustedValue": amount("properties.adjustedValue"),
+            "adjustedValue": number_or_nothing("properties.adjustedValue"),
             "currencyCode": first("properties.currencyCode", "properties.currency"),
         },
         "orderId": required(as_text("properties.orderId", "properties.order_id")),
