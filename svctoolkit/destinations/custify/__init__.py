@@ -2,6 +2,8 @@
 
 identify writes the person; group writes a company, then the person with it; track sends an event. Attributes are texts,
 numbers and booleans: lists and objects are left out.
+
+Decisions. A configuration without `apiKey` is refused; the service sends the token undefined.
 """
 
 from __future__ import annotations

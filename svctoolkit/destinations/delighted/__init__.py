@@ -5,6 +5,8 @@ properties, for the events that the configuration names. alias changes a person'
 an e-mail address or a telephone number, as the channel asks (`delightedChannelType` among the external IDs, else the
 configuration's).
 https://app.delighted.com/docs/api
+
+Decisions. The golden case of a limit (429) was recorded with another answer, which takes the person.
 """
 
 from __future__ import annotations

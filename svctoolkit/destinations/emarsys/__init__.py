@@ -3,6 +3,8 @@
 identify writes a contact, track triggers the external event that the configuration maps it to, group puts the contact
 on a list. A contact is known by one of its fields: the one that the event or the configuration names, else its e-mail
 address, field 3. Which trait is which field is the configuration's to say.
+
+Decisions. The digest of a header has the time and a number of chance in it: golden cases differ there.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 identify writes a person. group finds the company by its name, writes it, and makes the person one of its people.
 track sends an event that the settings name, with its version, to a topic.
+
+Decisions. Of a golden case the record that the company was found is not there: it is created here.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ several of them. The names of conversions and of custom variables are looked up:
 Requests bear the access token of the account. https://developers.google.com/google-ads/api/docs/conversions/overview
 
 Decisions. Times that the mapping writes are in UTC; those that the service writes have the zone of its machine.
+Golden cases without the look-ups of conversions rest on earlier answers, which the service keeps.
 """
 
 from __future__ import annotations

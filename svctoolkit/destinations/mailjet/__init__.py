@@ -2,6 +2,8 @@
 
 identify writes the contact. The list is that of the configuration, or `listId` among `context.externalId`; what is
 done with the contact is `integrations.mailjet.Action`.
+
+Decisions. A contact without a list is refused; the service sends it to the list undefined.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 identify updates the lead that the look-ups find by e-mail address, user ID or anonymous ID, and create where the
 configuration says so. A row of a warehouse becomes one of a custom object. track logs the custom activity that the
 configuration gives for the event's name.
+
+Decisions. Golden cases without the question for a token rest on an earlier one, which the service keeps; here
+each event asks.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ events; group sets a group's profile and the user's membership; alias joins two 
 appends a transaction to the profile, and configured properties are added up there.
 
 A token is needed here; the service tries without. An `originalTimestamp` that is null is no time here, and 1970 there.
+
+Decisions. Golden cases of batches without a time of their own have events that are by now older than
+Mixpanel takes.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 track sends a mail for the events that the configuration names: its properties are the mail in SendGrid's own terms, and
 the configuration stands in for what they leave out. Properties that are no part of a mail travel as its custom
 arguments. identify adds or updates a contact, with the custom fields that SendGrid has.
+
+Decisions. Golden cases without the question for custom fields rest on an earlier answer, which the service
+keeps; here each event asks.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 track sends an event: under the one or the several names that the configuration maps its name to, else under its own.
 The time of the interaction may lie three years back and one ahead.
+
+Decisions. Golden cases of batches without a time of their own have interactions that by now lie too far
+back.
 """
 
 from __future__ import annotations
