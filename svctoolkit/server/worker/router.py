@@ -24,6 +24,9 @@ from svctoolkit.server.worker.task import Task, owner_of
 from svctoolkit.workspace import Destination, Source, Workspace
 
 _CHUNK = 2000  # events in one transaction, or one block
+_LOAD = 50  # events in one transaction: who takes so many waits until there are more,
+_COMPANY = 500  # as many as this,
+_PATIENCE = 0.02  # for so many seconds
 _WINDOW = 20_000  # events in memory; the rest waits in the store
 _LOADED_BLOCKS = 100  # at a time from the store
 _HELD = 5_000  # bytes; larger events are read again when their turn comes
@@ -63,6 +66,7 @@ class Router:
         self._blocks: deque[Block] = deque()
         self._waiting_events = self._waiting_bytes = 0
         self._queued_to = 0  # seq of the last block that was queued here; later ones are not known here yet
+        self._last_taken = 0  # events
         self._behind = True  # some blocks are in the store only: at the start, those of the last time
         self._stopped = False
         self._thread = Thread(target=self._run, name="svctoolkit router", daemon=True)
@@ -125,6 +129,10 @@ class Router:
 
     def _take(self) -> list[Block]:
         with self._changed:
+            if self._blocks and self._last_taken >= _LOAD and not self._behind:
+                # The digests are in no order, so every transaction writes most pages of their index again: of a few
+                # events at a time that costs more than all else here.
+                self._changed.wait_for(lambda: self._stopped or self._waiting_events >= _COMPANY, _PATIENCE)
             self._changed.wait_for(lambda: self._stopped or self._behind or self._blocks)
             if self._stopped:
                 return []
@@ -133,7 +141,8 @@ class Router:
             blocks: list[Block] = []
             while self._blocks and (not blocks or sum(b.count for b in blocks) < _CHUNK):
                 blocks.append(self._blocks.popleft())
-            self._waiting_events -= sum(b.count for b in blocks)
+            self._last_taken = sum(b.count for b in blocks)
+            self._waiting_events -= self._last_taken
             self._waiting_bytes -= sum(len(b.body) for b in blocks)
             return blocks
 
