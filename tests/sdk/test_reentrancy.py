@@ -198,9 +198,29 @@ def test_who_lent_a_turnstile_gets_it_back():
 
     threading.Thread(target=turnstile.run, args=(interrupted,), daemon=True).start()
     try:
-        assert returned.wait(5)
+        assert returned.wait(60)
     finally:
         over.set()
+
+
+def test_who_interrupts_does_not_work_for_others_for_ever():
+    """Each thing that is done brings another one: a handler goes on all the same, and nothing is lost."""
+    turnstile, over, returned, last = Turnstile(0.01), threading.Event(), threading.Event(), threading.Event()
+
+    def again() -> None:
+        turnstile.run(last.set if over.is_set() else again)
+
+    def interrupted() -> None:
+        again()
+        turnstile.catch_up_interrupting()
+        returned.set()
+
+    threading.Thread(target=turnstile.run, args=(interrupted,), daemon=True).start()
+    try:
+        assert returned.wait(60)
+    finally:
+        over.set()
+    assert last.wait(60)
 
 
 @posix

@@ -7,6 +7,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from math import inf
+
+_INTERRUPTION = 1.0  # seconds that a signal handler works for others
 
 
 class Gate:
@@ -115,18 +118,22 @@ class Turnstile:
             if self._postponed:
                 self.catch_up()
 
-    def catch_up(self) -> None:
+    def catch_up(self, until: float = inf) -> None:
         """Do what came meanwhile, or what whoever was inside has missed by a moment."""
-        while self._postponed and self._gate.enter(0):
+        while self._postponed and time.monotonic() < until and self._gate.enter(0):
             try:
-                self._catch_up()
+                self._catch_up(until)
             finally:
                 self._gate.leave()
 
     def catch_up_interrupting(self) -> None:
-        """Do it even if this thread stands, in a signal handler, in the middle of other work: that may never go on."""
+        """Do it even if this thread stands, in a signal handler, in the middle of other work: that may never go on.
+
+        Not for ever: threads that call without a pause could have more to do than this one gets done. The next of their
+        calls goes on with it.
+        """
         with self._gate.lent():
-            self.catch_up()
+            self.catch_up(time.monotonic() + _INTERRUPTION)
 
     def try_run(self, work: Callable[[], None]) -> None:
         """Do it, unless somebody is inside."""
@@ -137,9 +144,9 @@ class Turnstile:
             finally:
                 self._gate.leave()
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, until: float = inf) -> None:
         with suppress(IndexError):
-            while self._postponed and not self._gate.is_wanted_back:
+            while self._postponed and time.monotonic() < until and not self._gate.is_wanted_back:
                 self._postponed.popleft()()
 
 
