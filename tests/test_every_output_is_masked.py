@@ -79,7 +79,7 @@ class Shop:
         self.pipeline = Pipeline(workspace)
         self.result = self.pipeline.test_destination("hook", EVENTS[0], stages=_ALL)
         self.suite = runner.load(folder / "shop.suite.yaml")
-        with runner.open_planes() as planes:
+        with runner.open_planes(limit=60) as planes:
             self.notices = [*runner.run(self.suite.scenarios, planes, coverage=True)]
 
     def notice(self, name: str) -> Any:

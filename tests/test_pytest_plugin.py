@@ -41,7 +41,7 @@ def _loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Everything that a suite needs is imported before pytester starts to forget modules: registries keep theirs."""
     path: Path = tmp_path_factory.mktemp("loaded") / "s.suite.yaml"
     path.write_text(SUITE, encoding="utf-8")
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         assert len(list(runner.run(runner.load(path).scenarios, planes))) == 7
 
 

@@ -49,7 +49,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
 
 
 def outcomes(path: Path, **options: Any) -> list[Outcome]:
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         found = runner.run(runner.load(path).scenarios, planes, **options)
         return [notice for notice in found if isinstance(notice, Outcome)]
 
@@ -181,7 +181,7 @@ def test_scenarios_run_where_a_loop_runs(write: Callable[..., Path]) -> None:
 def test_fail_fast_stops_at_the_first_failure(write: Callable[..., Path]) -> None:
     """What did not run is in no count, and the total says that it is there."""
     scenarios = runner.load(write(verify("{status: 1}") + verify("{status: 200}", id="second"))).scenarios
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         *_, finished = runner.run(scenarios, planes, fail_fast=True)
 
     assert isinstance(finished, Finished)
@@ -199,7 +199,7 @@ def test_an_interrupt_ends_the_run_and_is_told(write: Callable[..., Path]) -> No
             raise tick
         return tick
 
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         _, first, finished = runner.run(scenarios, planes, clock=clock)
 
     assert isinstance(first, Outcome)

@@ -48,7 +48,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
 
 def outcomes(path: Path, **options: Any) -> list[Outcome]:
     loading = {name: options.pop(name) for name in ("variables", "environ") if name in options}
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         found = runner.run(runner.load(path, **loading).scenarios, planes, **options)
         return [notice for notice in found if isinstance(notice, Outcome)]
 

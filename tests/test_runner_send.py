@@ -49,7 +49,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
 
 
 def outcomes(path: Path, **options: Any) -> list[Outcome]:
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         found = runner.run(runner.load(path).scenarios, planes, **options)
         return [notice for notice in found if isinstance(notice, Outcome)]
 

@@ -378,7 +378,7 @@ def test_the_suite_runs(name: str, shop: Workspace, tmp_path: Path, monkeypatch:
     (tmp_path / "explorer.suite.yaml").write_text(text)
 
     _, scenarios = collect([str(tmp_path / "explorer.suite.yaml")])
-    with open_planes() as planes:
+    with open_planes(limit=60) as planes:
         outcomes = [notice for notice in run(scenarios, planes) if type(notice).__name__ == "Outcome"]
     assert [outcome.status for outcome in outcomes] == ["passed"]
     assert TOKEN not in text
@@ -427,7 +427,7 @@ def test_a_scenario_is_added_to_a_suite_that_passes(
     (name,) = re.findall(r"\$\(env:(\w+)\)", text)
     monkeypatch.setenv(name, TOKEN)
     _, scenarios = collect(["am.suite.yaml"])
-    with open_planes() as planes:
+    with open_planes(limit=60) as planes:
         outcomes = [notice for notice in run(scenarios, planes) if isinstance(notice, Outcome)]
     assert len(scenarios) == 2
     assert all(outcome.ok for outcome in outcomes)

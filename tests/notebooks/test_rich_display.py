@@ -102,7 +102,7 @@ def of_suites() -> dict[str, Any]:
     good = {"name": "good", "destination": "hook", "event": event, "expect": {"dest_transform": {"method": "POST"}}}
     bad = {**good, "name": "bad", "expect": {"dest_transform": {"headers": {"x-key": "other"}}}}
     suite = suite_of({"version": 1, "scenarios": [good, bad]}, shop())
-    with open_planes() as planes:
+    with open_planes(limit=60) as planes:
         notices = list(run(suite.scenarios, planes, coverage=True))
         outcome = attempt(suite.scenarios[1], planes)
     return {

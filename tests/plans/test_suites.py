@@ -40,7 +40,7 @@ def run(folder: Path, text: str) -> tuple[list[str], str]:
     """The status of each scenario, and what is said of those that fail."""
     write(folder / "tracking", PROJECT)
     (folder / "s.suite.yaml").write_text(text, encoding="utf-8")
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         notices = list(runner.run(runner.load(folder / "s.suite.yaml").scenarios, planes))
     outcomes = [notice for notice in notices if isinstance(notice, runner.Outcome)]
     failures = (runner.explanation(outcome) for outcome in outcomes if not outcome.ok)

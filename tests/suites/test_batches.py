@@ -23,7 +23,7 @@ EVENTS = [{"type": "track", "event": f"E{n}", "userId": f"u{n}", "messageId": f"
 def outcomes(tmp_path: Path, scenarios: str, head: str = "") -> list[Outcome]:
     path = tmp_path / "s.suite.yaml"
     path.write_text(f"{HEAD}{head}scenarios:\n{scenarios}", encoding="utf-8")
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         return [o for o in runner.run(runner.load(path).scenarios, planes) if isinstance(o, Outcome)]
 
 
@@ -100,7 +100,7 @@ def test_some_events_of_a_request_are_refused(tmp_path: Path) -> None:
         """),
         encoding="utf-8",
     )
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         (outcome,) = (o for o in runner.run(runner.load(path).scenarios, planes) if isinstance(o, Outcome))
 
     assert outcome.ok, outcome

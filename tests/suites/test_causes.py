@@ -26,7 +26,7 @@ CRASH = "a: failed in user_transform: ValueError: broken here (boom.py:2:5)"
 def notices(*scenarios: str) -> list[Notice]:
     rows = "".join(f"  - {{name: s{n}, {scenario}}}\n" for n, scenario in enumerate(scenarios))
     suite = runner.loads(f"scenarios:\n{rows}", Workspace.loads(WORKSPACE))
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         return list(runner.run(suite.scenarios, planes))
 
 

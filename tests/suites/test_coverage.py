@@ -176,7 +176,7 @@ scenarios:
 
     def coverage(lines: str) -> runner.Coverage:
         Path("s.suite.yaml").write_text(text + lines, encoding="utf-8")
-        with runner.open_planes() as planes:
+        with runner.open_planes(limit=60) as planes:
             notices = list(runner.run(runner.load(Path("s.suite.yaml")).scenarios, planes, coverage=True))
         return next(n.coverage for n in notices if isinstance(n, runner.Covered))
 

@@ -35,7 +35,7 @@ def test_every_example_passes(text: str) -> None:
     """As it stands there; what is about a suite as a whole with a scenario that keeps to it."""
     whole = text if "scenarios:" in text else text.replace("exact: true", "exact: [user_transform]") + SCENARIO
     suite = runner.loads(whole, Workspace.loads(WORKSPACE))
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         outcomes = [runner.attempt(scenario, planes) for scenario in suite.scenarios]
 
     assert [runner.explanation(outcome) for outcome in outcomes if not outcome.ok] == []

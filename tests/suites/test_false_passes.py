@@ -48,7 +48,7 @@ def result(scenario: str, head: str = "") -> str:
         suite = runner.loads(text, Workspace.loads(WORKSPACE))
     except InvalidSuite as error:
         return str(error)
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         outcome = runner.attempt(suite.scenarios[0], planes)
     return "" if outcome.ok else runner.explanation(outcome)
 

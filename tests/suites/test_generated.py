@@ -27,7 +27,7 @@ LIKE = "{type: track, event: Order, userId: u, properties: {coupon: X, products:
 
 def attempt(scenario: str, head: str = "") -> runner.Outcome:
     suite = runner.loads(f"{head}\nscenarios:\n  - {{name: a, {scenario}}}\n", Workspace.loads(WORKSPACE))
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         return runner.attempt(suite.scenarios[0], planes)
 
 

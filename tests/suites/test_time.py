@@ -20,7 +20,7 @@ SEND = "send: {type: track, event: A, userId: u1}"
 
 def outcomes(scenarios: str, head: str = "", **options: int) -> list[runner.Outcome]:
     suite = runner.loads(f"{head}\nscenarios:\n{scenarios}", Workspace.loads(WORKSPACE))
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         return [o for o in runner.run(suite.scenarios, planes, **options) if isinstance(o, runner.Outcome)]  # type: ignore[arg-type]
 
 
@@ -163,7 +163,7 @@ def test_destinations_that_wait_at_once_wait_together() -> None:
     steps = f"[{{source: web, {SEND}, expect: {{attempts: {attempts}}}}}, {later}'2026-01-01T01:00:07.000Z'}}}}]}}}}}}]"
     freeze = "freeze: {time: 2026-01-01T00:00:00Z}"
     suite = runner.loads(f"scenarios:\n  - {{name: a, {freeze}, recorder: {recorder}, steps: {steps}}}\n", workspace)
-    with within(5, time.monotonic), runner.open_planes() as planes:
+    with within(5, time.monotonic), runner.open_planes(limit=60) as planes:
         outcome = runner.attempt(suite.scenarios[0], planes)
 
     assert outcome.ok, runner.explanation(outcome)

@@ -28,7 +28,7 @@ def test_the_pages_suites_run(text: str, tmp_path: Path) -> None:
     file = tmp_path / "page.suite.yaml"
     file.write_text(text, encoding="utf-8")
     _, scenarios = runner.collect([str(file)])
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         outcomes = [runner.attempt(scenario, planes) for scenario in scenarios]
 
     assert outcomes

@@ -29,7 +29,7 @@ SHOP.source("web", destinations=["wh", "hook"])
 
 @pytest.fixture(scope="module")
 def planes() -> Iterator[runner.Planes]:
-    with runner.open_planes() as planes:
+    with runner.open_planes(limit=60) as planes:
         yield planes
 
 

@@ -40,9 +40,12 @@ def transformation_id(key: str) -> str:
 
 
 @contextmanager
-def open_planes(*, live: bool = False) -> Iterator[Planes]:
-    """Data planes in this process, one per workspace, until the block ends. With `live` live scenarios run, too."""
-    planes = Planes(live=live)
+def open_planes(*, live: bool = False, limit: float = 10.0) -> Iterator[Planes]:
+    """Data planes in this process, one per workspace, until the block ends. With `live` live scenarios run, too.
+
+    `limit`: seconds of real time that a scenario without a limit of its own may take.
+    """
+    planes = Planes(live=live, limit=limit)
     try:
         yield planes
     finally:
