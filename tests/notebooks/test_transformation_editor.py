@@ -393,7 +393,9 @@ def test_payloads_stand_beside_the_code(editors: Any, shop: Workspace) -> None:
     fill(editor, "Payloads for", ("hook", "other"))
     assert editor.wait()
     second = words(shown(editor))
+    third = typed(editor, WRONG["python"])
 
+    assert "Payload for" not in third
     assert "Payload for hook" in first
     assert "Payload for other" not in first
     assert 'event : "order completed"' in first.partition("Payload for hook")[2]

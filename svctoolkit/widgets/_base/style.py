@@ -32,6 +32,7 @@ background-position:right 13px center,right 8px center;
 background-image:linear-gradient(45deg,transparent 50%,currentColor 50%),
 linear-gradient(135deg,currentColor 50%,transparent 50%)}
 .svc-explorer .widget-select.svc-labelled>select{font:inherit;padding:2px}
+.svc-explorer .widget-select-multiple.svc-labelled>select{flex:0 0 auto;height:auto;font:inherit;padding:2px}
 .svc-explorer .svc-fields:empty{display:none}
 .svc-explorer .svc-fields+.svc-bar{margin-top:8px}
 .svc-explorer .svc-bar>.svc-labelled{flex:1 1 150px;min-width:0}

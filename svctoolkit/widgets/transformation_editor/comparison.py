@@ -37,7 +37,7 @@ class Comparison:
 
     def html(self) -> Html:
         """The counts beside each other; when it has ended also what changed, by field and error."""
-        head = ("", "this code", "saved version") if self.saved else ("", "this code")
+        head = ("outcome", "this code", *(["saved version"] if self.saved else []))
         sides = [self.draft, *([self.saved] if self.saved else [])]
         rows = [(outcome, *(side.counts[outcome] for side in sides)) for outcome in _OUTCOMES]
         kind: display.Kind = "info" if not self.is_done else "warning" if self.draft.counts["failed"] else "ok"

@@ -40,8 +40,11 @@ def verdict_message(verdict: Verdict, plan: Plan) -> Html:
 
 
 def payloads(pipeline: Pipeline, destinations: Iterable[str], events: list[Mapping[str, Json]]) -> Html:
-    """What each destination's mapping makes of events that came out of the transformation. Secrets are masked."""
-    return Html("".join(_destination(pipeline, key, events[:_MOST]) for key in destinations))
+    """What each destination's mapping makes of events that came out of the transformation; nothing where none did.
+
+    Secrets are masked.
+    """
+    return Html("".join(_destination(pipeline, key, events[:_MOST]) for key in destinations if events))
 
 
 def _destination(pipeline: Pipeline, key: str, events: list[Mapping[str, Json]]) -> Html:
@@ -64,4 +67,4 @@ def _result(result: DestinationResult) -> Iterator[Html]:
             yield display.message(result.mask(str(loss)), "warning")
         for name, value in blocks.values(result, entry).items():
             if name.startswith("dest_transform"):
-                yield display.tree(value, open_depth=2)
+                yield display.tree(value, open_depth=3)
