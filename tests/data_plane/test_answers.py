@@ -59,6 +59,23 @@ PEOPLE = [
 TRACKS = [{"type": "track", "event": "Paid", "userId": f"u{n}", "context": {"traits": {"email": f"u{n}@s.example"}}}
           for n in range(3)]  # fmt: skip
 GROUPS = [{"type": "group", "userId": f"u{n}", "groupId": f"g{n}", "traits": {"name": "G"}} for n in range(3)]
+CONVERSIONS = [
+    {
+        "type": "track",
+        "event": "Paid",
+        "userId": f"u{n}",
+        "timestamp": "2026-01-15T10:04:30.120Z",
+        "properties": {
+            "requestType": "batchinsert",
+            "floodlightConfigurationId": "213",
+            "floodlightActivityId": "456",
+            "ordinal": "1",
+            "quantity": "2",
+            "gclid": f"c{n}",
+        },
+    }
+    for n in range(3)
+]
 CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "MP": ({"token": "t", "apiSecret": "s", "dataResidency": "us", "strictMode": True}, TRACKS),
     "BLOOMREACH": (
@@ -76,6 +93,7 @@ CASES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
     "CUSTOMERIO": ({"siteID": "s", "apiKey": "k", "datacenter": "US"}, GROUPS),
     "EMARSYS": (EMARSYS, PEOPLE),
     "HS": (HS, PEOPLE),
+    "CAMPAIGN_MANAGER": ({"profileId": "5"}, CONVERSIONS),
 }
 
 
@@ -89,7 +107,8 @@ def test_some_items_are_refused(name: str) -> None:
     """`Answer.partial(failed=[1])`: in each destination's own words, which its rules read back."""
     config, events = CASES[name]
     workspace = Workspace("shop")
-    workspace.destination("d", name, config=config)
+    workspace.account("ads", secret={"access_token": "t-1"})
+    workspace.destination("d", name, config=config, account="ads" if name == "CAMPAIGN_MANAGER" else None)
     workspace.source("web", write_key="k", destinations=["d"])
     with DataPlane(workspace, listen=False, backoff=Backoff(scale=0)) as plane:
         for url, answer in PROPERTIES.items():

@@ -8,7 +8,7 @@ https://developers.google.com/doubleclick-advertisers/rest/v5/conversions
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,15 +17,13 @@ from svctoolkit.destinations import (
     Answer,
     Batch,
     Context,
-    Delivery,
     DestinationType,
     MappedJob,
-    Outcome,
     Payload,
     Settings,
 )
 from svctoolkit.destinations._batches import chunks
-from svctoolkit.destinations._oauth_answers import judge_account
+from svctoolkit.destinations.campaign_manager._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -262,19 +260,5 @@ def _merge(jobs: Sequence[MappedJob]) -> Batch:
     return Batch(tuple(job.id for job in jobs), (shared.to_dict(),), batched=True)
 
 
-@destination.judge
-def judge(delivery: Delivery) -> Outcome | None:
-    """Each conversion has a status, and those with errors are lost; an answer without them is tried again."""
-    reply = delivery.reply
-    if not reply.successful:
-        return judge_account(delivery)
-    statuses = reply.body.get("status") if isinstance(reply.body, dict) else None
-    if not isinstance(statuses, list):
-        return Outcome("retry", "Campaign Manager says nothing of the conversions")
-    errors = {number: entry.get("errors") for number, entry in enumerate(statuses) if isinstance(entry, dict)}
-    failures = {number: _text(listed) for number, listed in errors.items() if listed}
-    return delivery.each(failures)
-
-
-def _text(errors: Iterable[Any]) -> str:
-    return ", ".join(str(error.get("message")) for error in errors)
+destination.judge(judge)
+destination.answer_batch(answer_batch)
