@@ -16,10 +16,12 @@ import json
 import warnings
 from collections.abc import Mapping
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import replay
@@ -109,6 +111,16 @@ class FrameAccessor:
         See `svctoolkit.results.arrow`. Raises `ConfigError` where pyarrow is not installed.
         """
         return arrow_table(self._frame)
+
+    def to_parquet(self, path: Path | str) -> None:
+        """Write `to_arrow()` to a Parquet file, whatever values the columns have. Raises `ConfigError`."""
+        table = self.to_arrow()
+        import pyarrow.parquet
+
+        try:
+            pyarrow.parquet.write_table(table, path)
+        except OSError as error:
+            raise ConfigError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
 
     def diff(self, other: pd.DataFrame) -> pd.DataFrame:
         """What is different in `other`: one row per cell, with the columns of the key, `column`, `before`, `after`.

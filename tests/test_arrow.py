@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -99,3 +100,17 @@ def test_polars_takes_all_of_them(given: dict[str, Any]) -> None:
 def rows_of(one: Any) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = one.to_arrow().to_pylist()
     return rows
+
+
+def test_a_frame_of_mixed_values_is_written_to_parquet(tmp_path: Path) -> None:
+    """Lists, objects, and numbers beside texts; a folder that is not there is told without a traceback."""
+    objects = [{"p": {"total": 1, "items": [1]}}, {"p": {"total": "1 EUR"}}, {"p": {"total": None, "more": {}}}]
+    frame = pd.DataFrame(objects).svc.flatten()
+    frame.svc.to_parquet(tmp_path / "orders.parquet")
+
+    rows = pq.read_table(tmp_path / "orders.parquet").to_pydict()
+    assert rows["p.total"] == ["1", "1 EUR", None]
+    assert rows["p.total (type)"] == ["integer", "text", None]
+    assert rows["p.items"] == ["[1]", None, None]
+    with pytest.raises(ConfigError, match="cannot be written"):
+        frame.svc.to_parquet(tmp_path / "none" / "orders.parquet")

@@ -50,7 +50,7 @@ MAY_IMPORT = {
     ),
     "profile": "errors display events destinations pipeline workspace replay results",
     "project": "errors events yamlfile plans destinations workspace pipeline runner",
-    "accessor": "warehouse pipeline replay results workspace profile",
+    "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
         "errors secrets url_secrets display registry events sdk yamlfile plans destinations transformations delivery "
         "workspace results warehouse pipeline server runner replay"

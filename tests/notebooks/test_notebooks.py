@@ -49,6 +49,13 @@ STORIES = {
         "m-000001",
         "6 tables: 4 columns and the rows of 0 tables differ",
     ],
+    "10_a_month": [
+        "new: text",
+        "86 failed",
+        "86 no longer failing",
+        "goes nowhere: properties.order_id",
+        "2 of them added",
+    ],
 }
 
 
@@ -106,7 +113,7 @@ def test_it_is_a_story(notebook: Path) -> None:
     cells = sources(notebook)
     code = [text for kind, text in cells if kind == "code"]
 
-    assert cells[0][1].startswith(f"# {notebook.name[0]} ")
+    assert cells[0][1].startswith(f"# {notebook.name.partition('_')[0]} ")
     assert "## Something to try" in cells[-1][1]
     assert len(cells) - len(code) >= len(code) / 2
     assert max(len(text.splitlines()) for text in code) <= 25
