@@ -54,15 +54,12 @@ def details(trials: Sequence[Trial], *, saved: bool = False) -> Html:
 
 
 def _difference(before: Trial, after: Trial) -> Html:
-    """The payloads of both sides beside each other."""
+    """The payloads of both sides beside each other; where one side has none, what the users' code made of the event."""
     if before.result is None or after.result is None:
         return Html("")
-    sides = [_output(trial) for trial in (before, after)]
-    return display.page(display.diff(*sides, left=before.title, right=after.title))
-
-
-def _output(trial: Trial) -> dict[str, object]:
-    """What came out of the last stage that gave something."""
-    assert trial.result is not None  # noqa: S101 - who calls has made sure
-    values = Lit(trial.result, trial.lineage).values
-    return {name: value for name, value in values.items() if "dest_transform" in name} or values
+    old, new = Lit(before.result, before.lineage).values, Lit(after.result, after.lineage).values
+    for stage in ("dest_transform", "user_transform"):
+        sides = [{name: value for name, value in side.items() if stage in name} for side in (old, new)]
+        if all(sides):
+            return display.page(display.diff(*sides, left=before.title, right=after.title))
+    return Html("")
