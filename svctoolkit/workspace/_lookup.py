@@ -1,4 +1,4 @@
-"""Items of a workspace by key or id, and the code in their files."""
+"""Items of a workspace by key or id, the code in their files, and the tracking plans of sources."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from svctoolkit.errors import ConfigError, InvalidWorkspace, UnknownName
-from svctoolkit.workspace._items import Destination, Source, Transformation
+from svctoolkit.plans import FORWARDING, Link, Settings
+from svctoolkit.workspace._items import Destination, Source, TrackingPlan, Transformation
 
 Item = TypeVar("Item", Source, Destination, Transformation)
+Keyed = TypeVar("Keyed")
 
 
 def lookup(kind: str, key: str, items: Mapping[str, Item]) -> Item:
@@ -22,6 +24,13 @@ def lookup(kind: str, key: str, items: Mapping[str, Item]) -> Item:
     raise UnknownName(kind, key, [*items, *(i.id for i in items.values())])
 
 
+def by_key(kind: str, key: str, items: Mapping[str, Keyed]) -> Keyed:
+    """The item with this key, of those that have no id. Raises `UnknownName`."""
+    if key not in items:
+        raise UnknownName(kind, key, items)
+    return items[key]
+
+
 def code_of(file: Path) -> str:
     """The code in a file. Raises `InvalidWorkspace` for one that cannot be read."""
     from svctoolkit import yamlfile
@@ -32,3 +41,23 @@ def code_of(file: Path) -> str:
         raise InvalidWorkspace(f"cannot be read: {error.strerror}", where=str(file)) from error
     except ConfigError as error:
         raise InvalidWorkspace(error.problems) from error
+
+
+def link_of(source: Source, plans: Mapping[str, TrackingPlan]) -> Link | None:
+    """The plan of a source with its settings, as `Workspace.plan_link` says. Raises `UnknownName`."""
+    if not plans:
+        return None
+    linked = None
+    for item in plans.values():
+        link = item.project.links.get(source.id)
+        if link is not None and link.plan is not None and source.tracking_plan in (None, item.key):
+            linked = link
+    if source.tracking_plan is None:
+        plan = linked.plan if linked else None
+    else:
+        plan = by_key("tracking plan", source.tracking_plan, plans).chosen
+    if plan is None:
+        return None
+    if source.plan_settings is not None:
+        return Link(plan, Settings.of_words(source.plan_settings))
+    return Link(plan, linked.settings if linked and linked.plan is plan else FORWARDING)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.errors import InvalidWorkspace, Problem, UnknownName
+from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.json_types import Json
-from svctoolkit.plans import FORWARDING, Link, Settings
+from svctoolkit.plans import Link
 from svctoolkit.secrets import Masker, Secret, secret_texts
 from svctoolkit.transformations import Limits, Scope
 from svctoolkit.url_secrets import config_url_secrets
@@ -30,7 +30,7 @@ from svctoolkit.workspace._items import (
     Transformation,
     WarehouseSettings,
 )
-from svctoolkit.workspace._lookup import code_of, lookup
+from svctoolkit.workspace._lookup import by_key, code_of, link_of, lookup
 from svctoolkit.workspace._secrets import KnownSecrets
 
 if TYPE_CHECKING:
@@ -239,9 +239,7 @@ class Workspace:
         """The account with this key; with `secret`, a new one. Raises `UnknownName`."""
         if secret is not None:
             self.accounts[key] = Account(key, dict(secret), [dict(renewal) for renewal in renewals])
-        if key not in self.accounts:
-            raise UnknownName("account", key, self.accounts)
-        return self.accounts[key]
+        return by_key("account", key, self.accounts)
 
     def account_of(self, destination: Destination) -> Account | None:
         """What a destination delivers with; None without OAuth. Raises `UnknownName` for one that is not there."""
@@ -283,9 +281,7 @@ class Workspace:
         Raises `UnknownName`, or `InvalidPlan` for what cannot be read.
         """
         if plan is None:
-            if key not in self.tracking_plans:
-                raise UnknownName("tracking plan", key, self.tracking_plans)
-            return self.tracking_plans[key]
+            return by_key("tracking plan", key, self.tracking_plans)
         from svctoolkit import plans
 
         if isinstance(plan, plans.Plan):
@@ -302,22 +298,7 @@ class Workspace:
 
         What the source says counts. If it says nothing, a project that has a source with its id does.
         """
-        if not self.tracking_plans:
-            return None
-        linked = None
-        for item in self.tracking_plans.values():
-            link = item.project.links.get(source.id)
-            if link is not None and link.plan is not None and source.tracking_plan in (None, item.key):
-                linked = link
-        if source.tracking_plan is None:
-            plan = linked.plan if linked else None
-        else:
-            plan = self.tracking_plan(source.tracking_plan).chosen
-        if plan is None:
-            return None
-        if source.plan_settings is not None:
-            return Link(plan, Settings.of_words(source.plan_settings))
-        return Link(plan, linked.settings if linked and linked.plan is plan else FORWARDING)
+        return link_of(source, self.tracking_plans)
 
     def destinations_of(self, source: Source) -> list[Destination]:
         """The destinations of the source's enabled connections, in order. Raises `UnknownName`."""
