@@ -138,10 +138,10 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         raise ConfigError("resume needs `out`, the folder of the replay that is to go on")
     job = job_of(sides, options)
     if is_collection(events):
-        tally, rows = run_collection(job, events, scheduler)
+        tally, rows, whole = run_collection(job, events, scheduler, listener(options["progress"]))
         if out is not None:
             rows.to_parquet(str(out))
-        members: dict[str, Any] = {"tally": tally, "complete": True, "_dask": rows}
+        members: dict[str, Any] = {"tally": tally, "complete": whole, "_dask": rows}
     else:
         members = _run_input(events, job, options)
     return {

@@ -11,8 +11,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from svctoolkit import Workspace
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay import compare, replay
+from svctoolkit.replay import Progress, compare, replay
+from svctoolkit.transformations import Limits
 from tests.replay.shops import killing_once, ndjson, order, orders, revenue_as_text, shop
 
 pytestmark = pytest.mark.slow
@@ -94,6 +96,32 @@ def test_a_killed_worker_loses_no_partition(client: Any, tmp_path: Path) -> None
     assert dict(result.counts["hook"]) == {"delivered": 12}
     assert list(result.frame().event_id[::2]) == [f"m{n}" for n in range(12)]
     assert sorted(pd.read_parquet(tmp_path / "out").event_id[::2]) == sorted(f"m{n}" for n in range(12))
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_dask_frame_tells_how_far_it_is_and_can_be_interrupted(client: Any) -> None:
+    """Progress by partitions; after Ctrl-C there are the numbers and rows of those that are done, and no others."""
+    frame = pd.DataFrame({"payload": [json.dumps(event) for event in orders(12)]})
+    given = dd.from_pandas(frame, npartitions=6)
+    lines: list[Progress] = []
+    whole = replay(given, shop(), scheduler=client, progress=lines.append)
+
+    assert (whole.complete, lines[-1].done, lines[-1].events, lines[-1].share) == (True, True, 12, 1.0)
+
+    def interrupt(progress: Progress) -> None:
+        if not progress.done:
+            raise KeyboardInterrupt
+
+    slow = "import time\ndef transformEvent(event, metadata):\n  time.sleep(0.3)\n  return event"
+    workspace = Workspace("shop", limits=Limits(time=60))
+    workspace.transformation("clean", code=slow, language="python")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://x.example"}, transformation="clean")
+    result = replay(given, workspace, scheduler=client, progress=interrupt)
+
+    assert not result.complete
+    assert 0 < result.events < 12
+    assert dict(result.counts["hook"]) == {"delivered": result.events}
+    assert result.frame().event_id.nunique() == result.events
 
 
 @pytest.mark.filterwarnings("default")

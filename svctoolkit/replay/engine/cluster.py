@@ -6,7 +6,7 @@ Which worker does what, and what happens when one is lost, is Dask's: work that 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -16,6 +16,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.replay.engine import work
 from svctoolkit.replay.engine.engine import Job
+from svctoolkit.replay.engine.progress import Listener, Meter
 from svctoolkit.replay.engine.sides import serialize
 from svctoolkit.replay.records.files import needs
 from svctoolkit.replay.records.record import Chunk, Reject
@@ -69,8 +70,11 @@ def is_collection(events: Json) -> bool:
 
 
 # Any: dask's collection and scheduler
-def run(job: Job, collection: Any, scheduler: Any) -> tuple[Tally, Any]:
-    """The sum of all partitions, and their rows as a Dask DataFrame that stays on the cluster."""
+def run(job: Job, collection: Any, scheduler: Any, listener: Listener | None) -> tuple[Tally, Any, bool]:
+    """The sum of all partitions, their rows as a Dask DataFrame that stays on the cluster, and whether it is all.
+
+    Ctrl-C ends it, and gives the partitions that are done by then, where a distributed cluster runs them.
+    """
     import dask
     import dask.dataframe as dd
 
@@ -80,12 +84,55 @@ def run(job: Job, collection: Any, scheduler: Any) -> tuple[Tally, Any]:
     with _current(scheduler):
         partitions = collection.to_delayed()
         pairs = dask.persist(*(partition(token, payload, events, number) for number, events in enumerate(partitions)))
-        tallies = dask.compute(*(pair[0] for pair in pairs))
-        rows = dd.from_delayed([pair[1] for pair in pairs], meta=frame([], kinds), verify_meta=False)
+        tallies = _gather(pairs, Meter(listener, len(pairs)))
+        parts = [pairs[number][1] for number in sorted(tallies)] or [dask.delayed(frame)([], kinds)]
+        rows = dd.from_delayed(parts, meta=frame([], kinds), verify_meta=False)
     total = Sum()
-    for events in tallies:
-        total.add(events)
-    return total.finish(), rows
+    for number in sorted(tallies):
+        total.add(tallies[number])
+    return total.finish(), rows, len(tallies) == len(pairs)
+
+
+# Any: dask's delayed
+def _gather(pairs: Sequence[Any], meter: Meter) -> dict[int, Tally]:
+    """The numbers of each partition that is done; of all of them, unless somebody interrupts."""
+    import dask
+
+    futures = _futures(pairs)
+    tallies: dict[int, Tally] = {}
+    try:
+        if not futures:  # no cluster: they are here already
+            tallies = dict(enumerate(dask.compute(*(pair[0] for pair in pairs))))
+            for number, tally in tallies.items():
+                meter.add(tally.events, tally.rejected, number + 1)
+        for future in _as_completed(futures):
+            number = futures[future]
+            tallies[number] = pairs[number][0].compute()
+            meter.add(tallies[number].events, tallies[number].rejected, len(tallies))
+    except KeyboardInterrupt:
+        for future, number in futures.items():
+            if number not in tallies:
+                future.cancel()
+    finally:
+        meter.finish()
+    return tallies
+
+
+# Any: dask's delayed and futures
+def _futures(pairs: Sequence[Any]) -> dict[Any, int]:
+    """The futures of partitions that a cluster has; none without one."""
+    try:
+        from distributed import futures_of
+    except ImportError:
+        return {}
+    return {future: number for number, pair in enumerate(pairs) for future in futures_of(pair)}
+
+
+def _as_completed(futures: dict[Any, int]) -> Iterator[Any]:
+    if futures:
+        from distributed import as_completed
+
+        yield from as_completed(list(futures))
 
 
 def _current(scheduler: Any) -> AbstractContextManager[Any]:
