@@ -76,7 +76,7 @@ __all__ = [
 class _Catalogue(Registry[DestinationType]):
     @cached_property
     def _local(self) -> dict[str, str]:
-        return {m.name.upper(): m.name for m in pkgutil.iter_modules(__path__) if m.ispkg}
+        return {m.name.upper(): m.name for m in pkgutil.iter_modules(__path__) if m.ispkg and m.name[0] != "_"}
 
     def __repr__(self) -> str:
         return f"<catalogue of {len(self)} destination types: {', '.join(self)}>"

@@ -7,7 +7,7 @@ Amazon answers is read, for payloads that come from elsewhere: it takes two requ
 from __future__ import annotations
 
 from svctoolkit.destinations import Answer, DestinationType, Settings
-from svctoolkit.destinations._oauth_answers import judge_expired_token
+from svctoolkit.destinations._families.oauth_answers import judge_expired_token
 
 
 class AmazonAudienceSettings(Settings, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, Delivery, Outcome
 from svctoolkit.destinations._answers import items_of
-from svctoolkit.destinations._oauth_answers import judge_account
+from svctoolkit.destinations._families.oauth_answers import judge_account
 from svctoolkit.json_types import Json
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Settings
-from svctoolkit.destinations._oauth_answers import judge_expired_token
+from svctoolkit.destinations._families.oauth_answers import judge_expired_token
 
 
 class CriteoSettings(Settings, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
-from svctoolkit.destinations._chat import TemplateRow, fitting_row, listing, person_values, render
+from svctoolkit.destinations._families.chat import TemplateRow, fitting_row, listing, person_values, render
 from svctoolkit.events import Event
 from svctoolkit.mapping import event_name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from svctoolkit.destinations import DestinationType, Payload, Settings
-from svctoolkit.destinations._streams import ANSWERS
+from svctoolkit.destinations._families.streams import ANSWERS
 from svctoolkit.events import Event
 
 

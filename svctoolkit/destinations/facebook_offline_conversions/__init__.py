@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._facebook_errors import judge_graph_answer
+from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
-from svctoolkit.destinations._facebook_errors import judge_graph_answer
+from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
 from svctoolkit.destinations.facebook_pixel._shop import EVENTS, STANDARD, Shopping
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.destinations._facebook_errors import judge_graph_answer
+from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json

@@ -7,7 +7,7 @@ service. What Facebook answers is read, for payloads that come from elsewhere.
 from __future__ import annotations
 
 from svctoolkit.destinations import Answer, DestinationType, Settings
-from svctoolkit.destinations._facebook_errors import judge_graph_answer
+from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
 from svctoolkit.secrets import Secret
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._streams import ANSWERS, require_target
+from svctoolkit.destinations._families.streams import ANSWERS, require_target
 from svctoolkit.events import Event
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svctoolkit.destinations import Context, DestinationType, Payload, Rows
-from svctoolkit.destinations._freshworks import (
+from svctoolkit.destinations._families.freshworks import (
     ADDRESS,
     ANSWERS,
     Crm,

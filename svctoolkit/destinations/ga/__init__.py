@@ -6,7 +6,7 @@ Hits are those of `_universal_analytics`. The traits `ds`, `uip` and `cid` of an
 from __future__ import annotations
 
 from svctoolkit.destinations import Context, DestinationType, Payload
-from svctoolkit.destinations._universal_analytics import ANSWERS, QUIRKS, UniversalSettings, hit
+from svctoolkit.destinations._families.universal_analytics import ANSWERS, QUIRKS, UniversalSettings, hit
 from svctoolkit.events import Event
 from svctoolkit.mapping import Table
 

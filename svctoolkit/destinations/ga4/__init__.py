@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Context, DestinationType, Payload
-from svctoolkit.destinations._google_analytics import (
+from svctoolkit.destinations._families.google_analytics import (
     ANSWERS,
     ENGAGEMENT,
     PAGE,

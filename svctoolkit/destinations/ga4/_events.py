@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from svctoolkit.destinations._google_analytics import scalar
+from svctoolkit.destinations._families.google_analytics import scalar
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import Table, converter, first, number, required
 

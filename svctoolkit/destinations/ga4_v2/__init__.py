@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from svctoolkit.destinations import Context, DestinationType, Payload
-from svctoolkit.destinations._google_analytics import (
+from svctoolkit.destinations._families.google_analytics import (
     ANSWERS,
     MeasurementSettings,
     check_name,
@@ -27,7 +27,7 @@ from svctoolkit.destinations._google_analytics import (
     send_body,
     session_parameters,
 )
-from svctoolkit.destinations._json_paths import EACH, NOTHING, BodyRow, Many, Place
+from svctoolkit.destinations._families.json_paths import EACH, NOTHING, BodyRow, Many, Place
 from svctoolkit.events import Event
 from svctoolkit.mapping import as_object, compact, event_name, text, without_nulls
 from svctoolkit.secrets import Secret

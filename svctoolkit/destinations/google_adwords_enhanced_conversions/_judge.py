@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svctoolkit.destinations import Delivery, Outcome
-from svctoolkit.destinations._google_ads import judge_google_ads
+from svctoolkit.destinations._families.google_ads import judge_google_ads
 
 
 def judge(delivery: Delivery) -> Outcome | None:

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._google_ads import account_number, judge_google_ads
+from svctoolkit.destinations._families.google_ads import account_number, judge_google_ads
 from svctoolkit.destinations.google_adwords_offline_conversions import _tables
 from svctoolkit.destinations.google_adwords_offline_conversions._batches import share
 from svctoolkit.errors import MappingError

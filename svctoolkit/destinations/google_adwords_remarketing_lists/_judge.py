@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from svctoolkit.destinations import Delivery, Outcome
-from svctoolkit.destinations._google_ads import judge_google_ads
+from svctoolkit.destinations._families.google_ads import judge_google_ads
 from svctoolkit.destinations._outcomes import Reply, outcome_of_status
 from svctoolkit.mapping import as_object, text
 

@@ -6,7 +6,7 @@ Attributes take the values that `eventToAttributesMap` names for the event, by t
 from __future__ import annotations
 
 from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._streams import ANSWERS, JSON_HEADERS, require_target, target_of, value_named
+from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS, require_target, target_of, value_named
 from svctoolkit.events import Event
 from svctoolkit.mapping import text
 

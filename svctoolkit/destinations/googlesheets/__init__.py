@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._streams import ANSWERS, JSON_HEADERS, value_named
+from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS, value_named
 from svctoolkit.events import Event
 from svctoolkit.mapping import in_url
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from svctoolkit.destinations import DestinationType, Method, Payload, Settings
-from svctoolkit.destinations._json_paths import NOTHING, BodyRow, Many, Name, Value
+from svctoolkit.destinations._families.json_paths import NOTHING, BodyRow, Many, Name, Value
 from svctoolkit.destinations.http._batches import batch
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event

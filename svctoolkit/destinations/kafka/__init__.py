@@ -9,7 +9,7 @@ Decisions. Records are JSON, also with `convertToAvro`.
 from __future__ import annotations
 
 from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._streams import ANSWERS, target_of
+from svctoolkit.destinations._families.streams import ANSWERS, target_of
 from svctoolkit.events import Event
 
 

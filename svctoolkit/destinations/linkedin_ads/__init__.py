@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Rows, Settings
-from svctoolkit.destinations._oauth_answers import judge_account
+from svctoolkit.destinations._families.oauth_answers import judge_account
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._marketo_answers import judge
+from svctoolkit.destinations._families.marketo_answers import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (

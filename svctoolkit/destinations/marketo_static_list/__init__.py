@@ -7,7 +7,7 @@ What Marketo answers is read, for payloads that come from elsewhere.
 from __future__ import annotations
 
 from svctoolkit.destinations import Answer, DestinationType, Settings
-from svctoolkit.destinations._marketo_answers import judge
+from svctoolkit.destinations._families.marketo_answers import judge
 from svctoolkit.secrets import Secret
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svctoolkit.destinations import Delivery, Outcome
-from svctoolkit.destinations._oauth_answers import judge_expired_token
+from svctoolkit.destinations._families.oauth_answers import judge_expired_token
 from svctoolkit.mapping import as_object, text
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
-from svctoolkit.destinations._streams import ANSWERS, JSON_HEADERS, value_named
+from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS, value_named
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Batch, Context, DestinationType, MappedJob, Merge, Payload, Rows, Settings
 from svctoolkit.destinations._batches import merge
-from svctoolkit.destinations._oauth_answers import judge_expired_token
+from svctoolkit.destinations._families.oauth_answers import judge_expired_token
 from svctoolkit.destinations.reddit import _v3
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json

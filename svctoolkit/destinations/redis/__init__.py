@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from svctoolkit.destinations import DestinationType, Payload, Settings
-from svctoolkit.destinations._streams import ANSWERS, JSON_HEADERS
+from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import USER_ID, as_object, javascript_text, required, text, value_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svctoolkit.destinations import Context, DestinationType, Payload, Settings
-from svctoolkit.destinations._salesforce import ANSWERS, QUIRKS, Salesforce, check, judge, save_records
+from svctoolkit.destinations._families.salesforce import ANSWERS, QUIRKS, Salesforce, check, judge, save_records
 from svctoolkit.events import Event
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
-from svctoolkit.destinations._chat import TemplateRow, escape, fitting_row, listing, person_values, render
+from svctoolkit.destinations._families.chat import TemplateRow, escape, fitting_row, listing, person_values, render
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import event_name, json_text

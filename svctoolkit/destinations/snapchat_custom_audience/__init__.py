@@ -7,7 +7,7 @@ What Snapchat answers is read, for payloads that come from elsewhere.
 from __future__ import annotations
 
 from svctoolkit.destinations import Answer, DestinationType, Settings
-from svctoolkit.destinations._oauth_answers import judge_account
+from svctoolkit.destinations._families.oauth_answers import judge_account
 from svctoolkit.secrets import Secret
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svctoolkit.destinations import DestinationType, Payload, SecretRows, Settings
-from svctoolkit.destinations._forward import forward_event
+from svctoolkit.destinations._families.forward import forward_event
 from svctoolkit.events import Event
 from svctoolkit.secrets import Secret
 

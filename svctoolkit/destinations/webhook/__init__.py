@@ -10,7 +10,7 @@ Decisions. A path of the event's own that is no text is refused, where the servi
 from __future__ import annotations
 
 from svctoolkit.destinations import DestinationType, Method, Payload, SecretRows, Settings
-from svctoolkit.destinations._forward import forward_event
+from svctoolkit.destinations._families.forward import forward_event
 from svctoolkit.events import Event
 
 

@@ -8,7 +8,7 @@ ones are the jobs'.
 from __future__ import annotations
 
 from svctoolkit.destinations import Answer, Delivery, DestinationType, Outcome, Settings
-from svctoolkit.destinations._oauth_answers import judge_account
+from svctoolkit.destinations._families.oauth_answers import judge_account
 from svctoolkit.mapping import as_object, text
 
 

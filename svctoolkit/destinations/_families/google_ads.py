@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations._oauth_answers import judge_account
+from svctoolkit.destinations._families.oauth_answers import judge_account
 from svctoolkit.destinations._outcomes import Delivery, Outcome
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import text

@@ -21,9 +21,15 @@ import msgspec
 
 from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._context import Context
+from svctoolkit.destinations._families.universal_commerce import (
+    ACTIONS,
+    Slots,
+    action_parameters,
+    cart_text,
+    slot_values,
+)
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import Rows, Settings
-from svctoolkit.destinations._universal_commerce import ACTIONS, Slots, action_parameters, cart_text, slot_values
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json

@@ -1,0 +1,1 @@
+"""What the types of one family share: forms of requests, look-ups, what answers mean. One module a family."""
