@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from svctoolkit import Pipeline, Secret, Workspace, events
+from svctoolkit.cli import main
 from svctoolkit.delivery import Answer
 from svctoolkit.errors import ConfigError, InvalidWorkspace, TransformationError
 from svctoolkit.server import serving
-from svctoolkit.transformations import Limits, layers
+from svctoolkit.transformations import Limits, code_is_trusted, layers
 from svctoolkit.transformations._layers import layers_of
 from svctoolkit.workspace._code import _Code
 
@@ -387,3 +388,11 @@ def test_watching_runs_again_after_each_change(tmp_path: Path) -> None:
     process.wait(10)
 
     assert sum(line.startswith("--- ") for line in seen) >= 3
+
+
+def test_trust_is_said_for_one_command(tmp_path: Path) -> None:
+    """What runs afterwards in this process is not trusted because of it."""
+    (tmp_path / "clean.py").write_text("def transformEvent(e, m): return e")
+
+    assert main(["transform", str(tmp_path / "clean.py"), "--trust-code"]) == 0
+    assert not code_is_trusted()

@@ -70,32 +70,29 @@ def _run(arguments: Sequence[str]) -> int:
         args = _parser.of(name, command).parse(rest)
     except SystemExit:  # argparse has printed the help
         return Exit.OK
-    if command.runs_code and args.trust_code:
-        from svctoolkit.transformations import trust_code
-
-        trust_code()
     strict, environment = (args.strict, args.env) if command.loads_workspace else (False, None)
-    with warnings.catch_warnings(), _in_environment(environment):
+    trust = "1" if command.runs_code and args.trust_code else None
+    with warnings.catch_warnings(), _variable("SVC_ENV", environment), _variable("SVCTOOLKIT_TRUST_CODE", trust):
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         warnings.simplefilter("error" if strict else "always", WorkspaceWarning)
         return command.run(args)
 
 
 @contextmanager
-def _in_environment(name: str | None) -> Iterator[None]:
-    """`--env NAME` for as long as the command runs: read wherever a workspace is loaded, also by suites and workers."""
-    if name is None:
+def _variable(name: str, value: str | None) -> Iterator[None]:
+    """What an option says, for as long as the command runs: suites and workers read it in the environment, too."""
+    if value is None:
         yield
         return
-    before = os.environ.get("SVC_ENV")
-    os.environ["SVC_ENV"] = name
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
         if before is None:
-            os.environ.pop("SVC_ENV", None)
+            os.environ.pop(name, None)
         else:
-            os.environ["SVC_ENV"] = before
+            os.environ[name] = before
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
