@@ -162,7 +162,7 @@ def uvicorn_server(made: ASGIApp, tls: Tls | None = None) -> uvicorn.Server:
     """A server for an application, with the settings that every server here has."""
     import uvicorn  # 0.1 s, and an application in process does without
 
-    from svctoolkit.server.web.connections import TimedProtocol
+    from svctoolkit.server.web.connections import Server, TimedProtocol
 
     config = uvicorn.Config(
         made,
@@ -177,4 +177,4 @@ def uvicorn_server(made: ASGIApp, tls: Tls | None = None) -> uvicorn.Server:
         ssl_certfile=tls.certificate if tls else None,
         ssl_keyfile=tls.key if tls else None,
     )
-    return uvicorn.Server(config)
+    return Server(config)

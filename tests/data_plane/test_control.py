@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import logging
 import socket
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +230,29 @@ def test_it_stops_while_somebody_watches(workspace: Workspace) -> None:
     assert spent < 3 * slowness()
     with pytest.raises(ToolkitError, match="this data plane is stopped"):
         plane.send(EVENT, source="web")
+
+
+@pytest.mark.slow
+def test_who_never_reads_learns_that_it_has_stopped(workspace: Workspace) -> None:
+    """A stream whose connection is full ends with the data plane, too, although this process lives on."""
+    with DataPlane(workspace) as plane, socket.socket() as watcher:
+        watcher.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        host, port = plane.url.removeprefix("http://").split(":")
+        watcher.connect((host, int(port)))
+        watcher.sendall(f"GET /inspect/stream HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert watcher.recv(12) == b"HTTP/1.1 200"
+        for number in range(10):
+            plane.send([{**EVENT, "properties": {"n": number, "text": "x" * 3000}}] * 100, source="web")
+        plane.drain(60)
+        gc.disable()  # it would close the connection at some time
+        try:
+            plane.stop()
+            watcher.settimeout(30)
+            with suppress(ConnectionResetError):  # the other way to say so
+                while watcher.recv(65536):
+                    pass
+        finally:
+            gc.enable()
 
 
 def test_it_stops_while_a_destination_does_not_answer(

@@ -1,4 +1,4 @@
-"""Connections with a time limit, so that clients that send next to nothing cannot hold many of them."""
+"""Connections that end: of clients that send next to nothing, and of those that read nothing when the server stops."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 from typing import Any
 
 import h11
+import uvicorn
 
 from svctoolkit.server.web.protocol import Protocol
 
@@ -48,3 +49,14 @@ class TimedProtocol(Protocol):
         self._late = None
         if self.conn.our_state is h11.IDLE:  # else an answer is on its way
             self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """Leaves no connection behind. One that is full would stay open with this process, and its client wait for more."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        await asyncio.sleep(0)  # a turn of the loop, in which they are closed
