@@ -179,6 +179,24 @@ def test_details_follow(plane: DataPlane, live: LiveEvents) -> None:
     assert lines(live) == ["track Signed Up u1 ✓ crm ✓ mail"]
 
 
+def test_a_batch_names_its_events() -> None:
+    """A request of several events says which, in their order, at each of them."""
+    workspace = Workspace("shop")
+    workspace.destination("crm", "MP", config={"token": "t", "apiSecret": "s", "dataResidency": "us"})
+    workspace.source("web", destinations=["crm"])
+    with DataPlane(workspace, listen=False) as plane:
+        live = LiveEvents(plane)
+        body = {"type": "track", "event": "E", "userId": "u"}
+        plane.send([{**body, "messageId": f"m{number}"} for number in range(3)], source="web")
+        plane.drain()
+        assert live.wait()
+        pick(live, 1)
+        said = text(live)
+        live.close()
+
+    assert "3 events m0, m1, m2" in said
+
+
 def test_details_of_a_refusal(plane: DataPlane, live: LiveEvents) -> None:
     """A refused request shows why, and what was sent."""
     plane.send({"type": "track", "event": "nobody"}, source="web")

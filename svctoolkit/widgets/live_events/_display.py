@@ -30,6 +30,7 @@ _KINDS: dict[str, display.Kind] = {
     "dead": "error",
 }
 _MOST_FATES = 3  # by name in a line; of more there are only numbers
+_MOST_NAMES = 20
 _MOST_DELIVERIES = 20
 
 
@@ -136,11 +137,19 @@ def _delivery(delivery: Mapping[str, Any]) -> Html:
         blocks = [display.exchange(request), display.message(delivery["error"], "error")]
     else:
         blocks = [display.exchange(request, _Answer(delivery["status"], delivery["headers"], delivery["response"]))]
+    if len(delivery["events"]) > 1:
+        blocks.insert(0, display.facts({f"{len(delivery['events'])} events": _names(delivery["events"])}))
     answer = display.pill(delivery["status"], "ok" if 200 <= delivery["status"] < 300 else "error")
     title = Html(
         f"{display.html(delivery['destination'])}, attempt {delivery['attempt']} {answer} {display.html(said)}"
     )
     return display.more(title, *blocks)
+
+
+def _names(events: Sequence[str]) -> str:
+    """The message ids of a batch, in its order."""
+    more = len(events) - _MOST_NAMES
+    return ", ".join(events[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _of_refusal(refusal: Mapping[str, Any]) -> Html:
