@@ -221,6 +221,18 @@ def test_one_of_several_workspaces_is_chosen(tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.parametrize(
+    ("link", "says"), [({"sourceId": "s1", "deleted": False}, 1), ({"deleted": True}, 0), (None, 0)]
+)
+def test_a_plan_that_the_export_does_not_hold_is_told(tmp_path: Path, link: Any, says: int) -> None:
+    """The service names that a source has one, and keeps the plan elsewhere."""
+    data = configuration()
+    data["sources"][0]["dgSourceTrackingPlanConfig"] = link
+    report = import_workspace(export(tmp_path, data), tmp_path / "shop")
+
+    assert report.text().count("the events of source 'Web' are checked against a tracking plan") == says
+
+
 def test_strict_refuses_what_nobody_knows(tmp_path: Path) -> None:
     """`--strict` writes nothing, and says the same with exit code 4."""
     export(tmp_path, configuration())

@@ -49,7 +49,7 @@ class Report:
             yield from (f"  {name}" for name in self.missing)
         if self.unknown:
             yield ""
-            yield "kept as it is, and unknown here:"
+            yield "unknown here and kept as it is, or not in the export:"
             yield from (f"  {problem}" for problem in self.unknown)
 
 

@@ -22,7 +22,7 @@ class Flaw(NamedTuple):
     """Something that does not hold, at a path in the workspace file, or at the key there.
 
     `missing` is the path of the item that a reference asks for. `bearable`: it concerns one destination's type or
-    configuration, and the rest of the workspace works without; whoever sends an event there is told again.
+    configuration, or a source's plan, and the rest of the workspace works without.
     """
 
     path: tuple[str | int, ...]

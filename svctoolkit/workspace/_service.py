@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,6 +72,7 @@ class _Source(_Shape, kw_only=True):
     deleted: bool | None = None
     destinations: list[_Destination] | None = None
     source_definition: _SourceDefinition | None = None
+    dg_source_tracking_plan_config: dict[str, Any] | None = None
 
 
 class _Connection(_Shape):
@@ -134,12 +136,28 @@ def configuration_of(document: Document, id: str = "") -> Document:
 def workspace_of(document: Document, kind: type[Workspace]) -> tuple[Workspace, list[Flaw]]:
     """The workspace, and what is wrong with it. Raises `InvalidWorkspace` for what is read and has the wrong type."""
     yamlfile.check(document, _schema(), InvalidWorkspace)
-    reader = _Reader(msgspec.convert(document.data, _Configuration), kind)
+    configuration = msgspec.convert(document.data, _Configuration)
+    reader = _Reader(configuration, kind)
     return reader.workspace, [
-        flaw._replace(path=(*place, *_PLACES.get(flaw.path[2:], flaw.path[2:])))
-        for flaw in flaws(reader.workspace)
-        if (place := reader.places.get(flaw.path[:2])) is not None
+        *_plans(configuration),
+        *(
+            flaw._replace(path=(*place, *_PLACES.get(flaw.path[2:], flaw.path[2:])))
+            for flaw in flaws(reader.workspace)
+            if (place := reader.places.get(flaw.path[:2])) is not None
+        ),
     ]
+
+
+def _plans(configuration: _Configuration) -> Iterator[Flaw]:
+    """Sources whose events the service checks: the plan itself is not in its configuration."""
+    for i, source in enumerate(configuration.sources):
+        link = source.dg_source_tracking_plan_config
+        if link and not link.get("deleted") and not source.deleted:
+            text = (
+                f"the events of source {source.name or source.id!r} are checked against a tracking plan, which is not "
+                "in this file: nothing is checked here until the workspace has it, under `trackingPlans`"
+            )
+            yield Flaw(("sources", i, "dgSourceTrackingPlanConfig"), text, bearable=True)
 
 
 #: where a destination's member stands in a configuration, if not under its own name
