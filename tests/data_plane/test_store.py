@@ -231,10 +231,10 @@ for key in keys:
         workspace.destination(key, "WEBHOOK", config={"webhookUrl": url})
 workspace.source("web", write_key="web-key", destinations=keys)
 workspace.delivery.mode = "live"
-plane = DataPlane(workspace, store=Path(sys.argv[1]), backoff=Backoff(attempts=10_000, scale=0.01))
+plane = DataPlane(workspace, store=Path(sys.argv[1]), backoff=Backoff(attempts=10_000, scale=0.002))
 print(plane.url, flush=True)
 sys.stdin.readline()
-plane.drain(120)
+plane.drain(600)
 plane.stop()
 print("drained", flush=True)
 """
@@ -321,7 +321,7 @@ def test_nothing_acknowledged_is_lost_in_kills(tmp_path: Path, destinations: int
             with _process(command) as process:
                 _load(process, number, acknowledged, kill_after=chance.randrange(5, 40))
         with _process(command) as process:
-            out, err = process.communicate("stop\n", timeout=180)
+            out, err = process.communicate("stop\n", timeout=660)
 
     assert out.endswith("\ndrained\n"), err
     assert len(acknowledged) >= 5 * KILLS

@@ -127,7 +127,7 @@ export class List {
   }
 
   /** Whether the newest are out of sight. */
-  get away() { return !this.rows.attached || !this.following && (this.behind > 0 || this.element.scrollTop > 5 * this.height); }
+  get away() { return !this.following && (!this.rows.attached || this.behind > 0 || this.element.scrollTop > 5 * this.height); }
 
   get page() { return Math.max(1, Math.floor(this.element.clientHeight / this.height) - 1); }
 

@@ -12,7 +12,7 @@ const say = (text) => { $("said").textContent = text; };
 const form = $("filters"), arrived = [];
 let state = { workspace: null, problem: "", locked: "", run: null, loaded: "" }, ending = new AbortController();
 
-const rows = new Rows(() => { list.dirty = true; });
+const rows = new Rows(() => { list.dirty = true; }, () => !list.following);
 const detail = new Detail($("detail"), say);
 const list = new List(rows, $("list"), (seq) => { go(addressWith({ seq }), true); detail.show(seq); });
 const destinations = new Destinations($("destinations"), say);
@@ -28,15 +28,14 @@ list.onPaint = () => {
 };
 
 function take(kind, data) {
-  if (kind === "missed") { // what one reads stays; the newest are a page of their own again
-    rows.attached = false;
-    if (list.following) rows.load();
+  if (kind === "missed") {
+    rows.renew().then((unseen) => { list.behind += unseen; }).catch((error) => say(error.message));
     list.dirty = true;
     return;
   }
   if (kind === "received") {
     arrived.push(performance.now());
-    if (!rows.attached) list.behind += 1;
+    if (!rows.attached && !list.following) list.behind += 1;
   }
   rows.take(kind, data);
   if (data.seq === detail.seq) detail.refresh(data.seq);

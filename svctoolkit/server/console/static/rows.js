@@ -5,8 +5,10 @@ import { chosen, query } from "./address.js";
 const KEEP = 5000, PAGE = 200;
 
 export class Rows {
-  constructor(changed) {
+  /** `changed` is called when there are other lines, `reading` says whether somebody reads one, which has to stay. */
+  constructor(changed, reading) {
     this.changed = changed;
+    this.reading = reading;
     this.bySeq = new Map();
     this.reset();
   }
@@ -18,6 +20,7 @@ export class Rows {
     this.more = true;        // older ones are stored
     this.attached = true;    // the newest are here, so what comes belongs on top
     this.busy = false;
+    this.held = null;        // what comes while the newest are being read again
     this.list = [];
   }
 
@@ -25,6 +28,26 @@ export class Rows {
   async load() {
     this.reset();
     await this.page("");
+  }
+
+  /** The stream left some out: the newest again. What is shown stays until they are here, and where somebody reads it.
+   * How many came meanwhile and are not shown. */
+  async renew() {
+    this.attached = false;
+    if (this.reading()) return 0;
+    this.version += 1;
+    const held = this.held = [];
+    await this.page("", () => {
+      if (this.reading()) return false;
+      this.bySeq.clear();
+      this.attached = true;
+      return true;
+    });
+    if (this.held !== held) return 0;
+    this.held = null;
+    if (!this.attached) return held.filter(([kind]) => kind === "received").length;
+    for (const [kind, data] of held) this.take(kind, data);
+    return 0;
   }
 
   async older() {
@@ -38,12 +61,12 @@ export class Rows {
     await this.page(`after=${this.list[0]?.seq ?? 0}`);
   }
 
-  async page(bound) {
+  async page(bound, begin = () => true) {
     const version = this.version;
     this.busy = true;
     try {
       const page = await get(`inspect/arrivals?${query(new URLSearchParams(`limit=${PAGE}&${bound}`))}`);
-      if (version !== this.version) return;
+      if (version !== this.version || !begin()) return;
       for (const row of page.items) this.bySeq.set(row.seq, { ...row, at: Date.parse(row.at), fates: { ...row.fates, ...this.bySeq.get(row.seq)?.fates } });
       if (bound.startsWith("after")) this.attached = page.items.length < PAGE;
       else this.more = page.older !== null;
@@ -64,6 +87,7 @@ export class Rows {
   }
 
   take(kind, data) {
+    if (this.held && !this.attached) this.held.push([kind, data]);
     const row = this.bySeq.get(data.seq);
     if (kind === "received" && this.attached) {
       const user = data.userId || data.anonymousId;
@@ -74,7 +98,7 @@ export class Rows {
         refused: `${data.status} ${data.reason}`, fates: {}, violations: 0 });
     } else if (kind === "fate" && row) row.fates[data.destination] = data.status;
     else if (kind === "violation" && row) row.violations += 1;
-    if (this.bySeq.size > KEEP * 1.2) this.trim(true);
+    if (this.bySeq.size > KEEP * 1.2) this.trim(!this.reading());
   }
 
   /** The lines that fit, newest first. */
