@@ -14,7 +14,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="FILE", help="ask its destinations what they need of these events")
     parser.add_argument("--since", metavar="DATE", help="mark the types that a field has only since then (2026-01-31)")
     parser.add_argument(
-        "--column", action="append", default=[], metavar="PATH=COLUMN", help="of CSV and Parquet; may be repeated"
+        "--column",
+        action="append",
+        default=[],
+        metavar="PATH=COLUMN",
+        help="of CSV and Parquet; *=warehouse:pages is a table of a warehouse; may be repeated",
     )
     parser.add_argument("--html", metavar="FILE", help="write a page")
     parser.add_argument("--json", action="store_true", help="print all of it as JSON")

@@ -39,7 +39,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     sides.add_argument("--stage", action="append", default=[], metavar="STAGE=on", help="switch a stage on or off")
     events = parser.add_argument_group("events")
     events.add_argument(
-        "--column", action="append", default=[], metavar="PATH=COLUMN", help="of CSV and Parquet; may be repeated"
+        "--column",
+        action="append",
+        default=[],
+        metavar="PATH=COLUMN",
+        help="of CSV and Parquet; *=warehouse:pages is a table of a warehouse; may be repeated",
     )
     events.add_argument(
         "--sample", type=float, default=1.0, metavar="SHARE", help="0.01: a hundredth, with rare shapes"
@@ -303,6 +307,7 @@ command = Command(
         "svctoolkit replay events.ndjson --before main --html changes.html --mask-personal",
         "svctoolkit replay events.db --source web --html delivered.html",
         "svctoolkit replay --outputs replayed-1.4 replayed-1.5 --fail-on any",
+        "svctoolkit replay wh/order_completed.parquet --column '*=warehouse' --column properties.orderId=order_id",
         "svctoolkit replay orders.csv --column type==track --column event==Order --column userId=user_id",
     ),
     add_arguments=_add_arguments,

@@ -43,10 +43,10 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
     """Run many events through a workspace. Nothing is ever sent.
 
     `events` are files or folders (NDJSON, JSON, CSV, also with `.gz` or `.zst`; Parquet; the `.db` that a data plane
-    stores), globs and URLs of these (whatever fsspec opens), a list, a DataFrame, whatever has the Arrow stream
-    protocol (tables, datasets, relations of DuckDB, Polars), a `DataPlane`, a Dask DataFrame or Bag, or anything that
-    gives events one by one. They are never all in memory. What is no event is in `rejects`, and the run goes on. The
-    options are those of `Options`.
+    stores; tables of a warehouse), globs and URLs of these (whatever fsspec opens), a list, a DataFrame, whatever has
+    the Arrow stream protocol (tables, datasets, relations of DuckDB, Polars), a `DataPlane`, a Dask DataFrame or Bag,
+    or anything that gives events one by one. They are never all in memory. What is no event is in `rejects`, and the
+    run goes on. The options are those of `Options`.
 
     Mappings see the time at which an event was received as now, and ids that are the same in each replay. Ctrl-C ends
     the run, and gives what is done by then (`complete` is false).

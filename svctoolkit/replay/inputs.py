@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
-from svctoolkit.replay.formats import FORMATS, format_by_ending, format_of
+from svctoolkit.replay.formats import FORMATS, format_by_ending, format_of, left_out
 from svctoolkit.replay.records.arrow import Arrow, arrow_records, is_arrow
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import STDIN, InputFile, walk
@@ -78,6 +78,7 @@ class Files:
         self._files = [file for path in paths for file in _files_at(path)]
         stdin = any(str(path) == STDIN for path, _ in self._files)
         self.total = None if stdin else sum(path.stat().st_size for path, _ in self._files)
+        self._left_out = left_out([(path, FORMATS[name]) for path, name in self._files])
 
     def identity(self) -> Json:
         if self.total is None:
@@ -98,6 +99,9 @@ class Files:
             behind += path.stat().st_size if str(path) != STDIN else 0
 
     def _pieces(self, path: Place, name: str) -> Iterator[tuple[Piece | Reject, int]]:
+        if str(path) in self._left_out:
+            yield Reject(str(path), self._left_out[str(path)]), path.stat().st_size
+            return
         opened = InputFile(path, stream=FORMATS[name].stream)
         line = 1
         try:

@@ -26,7 +26,8 @@ class Options(TypedDict, total=False):
     - `stages`: user and destination transformation by default. `send_to_destination` needs a workspace in delivery mode
       `record`, one in mode `cassette` with a file, or a `transport` that answers. What answers there also answers the
       requests of user code and the look-ups of mappings
-    - `columns`: for rows of CSV, Parquet and DataFrames: path in the event -> column; see `Columns`
+    - `columns`: for rows of CSV, Parquet and DataFrames: path in the event -> column; see `Columns`, also for
+      tables of a warehouse
     - `batch`: how many events the user's code gets in one call. Its module keeps its state within a call
     - `sample`: the share of events to run, with the first of each shape in each chunk on top
     - `mask_personal`: hides names, addresses, e-mail addresses and the like in everything that comes out

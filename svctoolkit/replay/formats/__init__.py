@@ -10,9 +10,10 @@ from functools import cache
 from svctoolkit.errors import ConfigError
 from svctoolkit.registry import Registry
 from svctoolkit.replay.formats._contract import Format
+from svctoolkit.replay.formats._exports import left_out
 from svctoolkit.replay.records.files import COMPRESSED
 
-__all__ = ["FORMATS", "Format", "format_of", "suffixes"]
+__all__ = ["FORMATS", "Format", "format_of", "left_out", "suffixes"]
 
 FORMATS: Registry[Format] = Registry(Format, package=__name__, attribute="format", what="format")
 

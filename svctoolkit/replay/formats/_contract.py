@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ class Format:
     - `records(name, piece, columns)`: the records in a piece. It runs where the work is done
     - `stream`: whether `split` reads `file.read`; else it opens `file.path` by itself, and there is no compression.
       Then it sets `file.share`, how much of the file is in the pieces that it has given
+    - `header(file)`: the columns, of a format that has tables
     - `identity(path)`: as JSON, what tells the content from another where size and time of the file do not
     """
 
@@ -29,4 +30,5 @@ class Format:
     split: Callable[[InputFile], Iterator[Piece | Reject]]
     records: Callable[[str, Piece, Columns], Iterator[Record | Reject]]
     stream: bool = True
+    header: Callable[[InputFile], Sequence[str]] | None = None
     identity: Callable[[Path], Any] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 from collections.abc import Iterator
+from typing import Any
 
 from svctoolkit.replay.formats._contract import Format
 from svctoolkit.replay.records.columns import Columns
@@ -26,43 +27,56 @@ def _lines(file: InputFile) -> Iterator[str]:
         yield rest
 
 
+# Any: the csv module's reader
+def _reader(file: InputFile) -> Any:
+    csv.field_size_limit(_LONGEST)
+    return csv.reader(_lines(file), delimiter="\t" if ".tsv" in file.name.lower() else ",")
+
+
+def header(file: InputFile) -> list[str]:
+    """The names in the first line; none where it is no CSV."""
+    try:
+        return [name.strip() for name in next(_reader(file), [])]
+    except csv.Error:
+        return []
+
+
 def split(file: InputFile) -> Iterator[Piece | Reject]:
     """Rows with the lines on which they begin. What the csv module cannot read ends the file."""
-    csv.field_size_limit(_LONGEST)
-    reader = csv.reader(_lines(file), delimiter="\t" if ".tsv" in file.name.lower() else ",")
-    header: list[str] = []
+    reader = _reader(file)
+    names: list[str] = []
     rows: list[tuple[int, list[str]]] = []
     size = 0
     line = 1
     try:
         for row in reader:
-            if not header:
-                header = [name.strip() for name in row]
+            if not names:
+                names = [name.strip() for name in row]
             elif row:
                 rows.append((line, row))
                 size += sum(map(len, row))
             line = reader.line_num + 1
             if size > PIECE_BYTES or len(rows) >= PIECE_RECORDS:
-                yield Piece(rows[0][0], (header, rows))
+                yield Piece(rows[0][0], (names, rows))
                 rows, size = [], 0
     except csv.Error as error:
         if rows:
-            yield Piece(rows[0][0], (header, rows))
+            yield Piece(rows[0][0], (names, rows))
         yield Reject(place(file.name, line), f"no CSV: {error}; the rest of the file is not read")
         return
     if rows:
-        yield Piece(rows[0][0], (header, rows))
+        yield Piece(rows[0][0], (names, rows))
 
 
 def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
-    header, rows = piece.data
+    names, rows = piece.data
     for line, row in rows:
-        if len(row) != len(header):
-            reason = f"{len(row)} fields, and the header has {len(header)}"
+        if len(row) != len(names):
+            reason = f"{len(row)} fields, and the header has {len(names)}"
             yield Reject(place(name, line), reason, begin(",".join(row)))
             continue
-        cells = {column: cell for column, cell in zip(header, row, strict=True) if cell != ""}
-        yield columns.row(place(name, line), cells)
+        cells = {column: cell or None for column, cell in zip(names, row, strict=True)}
+        yield columns.row(place(name, line), cells, name)
 
 
-format = Format((".csv", ".tsv"), split, records)
+format = Format((".csv", ".tsv"), split, records, header=header)

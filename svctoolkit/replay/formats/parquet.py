@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.formats._contract import Format
@@ -21,7 +22,7 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         raise needs("pyarrow", f"{file.name}: Parquet") from None
     row = 1
     try:
-        with pq.ParquetFile(file.path if isinstance(file.path, Path) else file.path.open("rb")) as opened:
+        with pq.ParquetFile(_source(file)) as opened:
             for batch in opened.iter_batches(batch_size=PIECE_RECORDS):
                 file.share = (row - 1 + batch.num_rows) / opened.metadata.num_rows
                 yield Piece(row, batch)
@@ -32,9 +33,27 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         yield Reject(place(file.name, row), f"the file is damaged from here on: {str(error).splitlines()[0]}")
 
 
+# Any: a path, or an open file elsewhere
+def _source(file: InputFile) -> Any:
+    return file.path if isinstance(file.path, Path) else file.path.open("rb")
+
+
+def header(file: InputFile) -> list[str]:
+    """The names of the columns; none where it is no Parquet, or pyarrow is not installed."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return []
+    try:
+        return list(pq.read_schema(_source(file)).names)
+    except (pa.ArrowException, OSError):
+        return []
+
+
 def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reject]:
     for row, cells in enumerate(piece.data.to_pylist(), piece.first):
-        yield columns.row(place(name, row), cells)
+        yield columns.row(place(name, row), cells, name)
 
 
-format = Format((".parquet", ".pq"), split, records, stream=False)
+format = Format((".parquet", ".pq"), split, records, stream=False, header=header)

@@ -1,21 +1,21 @@
-"""Events from rows: flat columns with dotted names, one JSON column, or what a mapping says."""
+"""Events from rows: flat columns with dotted names, one JSON column, a warehouse's tables, or what a mapping says."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from svctoolkit import events
 from svctoolkit.errors import ConfigError, InvalidMessageType, did_you_mean
 from svctoolkit.events import EVENT_TYPES, ROOTS, Event
 from svctoolkit.json_types import Json
+from svctoolkit.replay.records.cells import plain, put
 from svctoolkit.replay.records.json_text import decode
 from svctoolkit.replay.records.record import Record, Reject, begin
+from svctoolkit.replay.records.warehouse import PRESET, Restorer
 
 _JSON_NAMES = ("event", "message", "payload", "json", "raw", "data")
 _DOT = re.compile(r"(?<!\\)\.")
@@ -26,23 +26,35 @@ class Columns:
 
     `mapping` is path in the event -> column: `{"userId": "user_id", "properties.revenue": "amount:number"}`. Behind
     the column may stand `:number`, `:boolean`, `:json` or `:text`; `=track` is a constant. Without a mapping, a
-    row with one column (or with an object in `event`, `message`, `payload`, `json`, `raw` or `data`) is JSON, and
-    otherwise each column's name is the dotted path of its value. Nulls and, in CSV, empty cells are left out.
+    row with one column (or with an object in `event`, `message`, `payload`, `json`, `raw` or `data`) is JSON, one of a
+    warehouse's table becomes the event that it was made of, and otherwise each column's name is the dotted path of its
+    value. Nulls and, in CSV, empty cells are left out.
+
+    `{"*": "warehouse"}` is a preset: the columns that no other path names are those of a warehouse's table. `pages` in
+    `"warehouse:pages"` says which one, where neither the columns nor the file's name do.
 
     Raises `ConfigError` for a path or a conversion that is not there.
     """
 
     def __init__(self, mapping: Mapping[str, str] | None = None) -> None:
         self.mapping = dict(mapping or {})
-        self._cells = [(_path(path), *_cell(path, column)) for path, column in self.mapping.items()]
+        self._cells = [(_path(path), *_cell(path, column)) for path, column in self.mapping.items() if path != "*"]
+        self._uses_preset = "*" in self.mapping
+        table = _table(self.mapping["*"]) if self._uses_preset else ""
+        self._restorer = Restorer(table, {column for _, column, _ in self._cells})
         self._paths: dict[str, list[str]] = {}
 
-    def row(self, place: str, cells: Mapping[str, Json]) -> Record | Reject:
-        """The record of a row."""
+    def row(self, place: str, cells: Mapping[str, Json], file: str = "") -> Record | Reject:
+        """The record of a row; `file` is the one that it stands in."""
         try:
-            value = self._map(cells) if self._cells else self._unflatten(cells)
+            if self._cells or self._uses_preset:
+                value: Any = self._map(cells, self._restorer.event(cells, file) if self._uses_preset else {})
+            elif self._restorer.knows(cells):
+                value = self._restorer.event(cells, file)
+            else:
+                value = self._unflatten(cells)
         except ValueError as error:
-            return Reject(place, str(error), begin(json.dumps(_plain(dict(cells)), ensure_ascii=False, default=str)))
+            return Reject(place, str(error), begin(json.dumps(plain(dict(cells)), ensure_ascii=False, default=str)))
         return self.record(place, value)
 
     def record(self, place: str, value: Json, source: str = "", *, repeats: bool = False) -> Record | Reject:
@@ -60,28 +72,27 @@ class Columns:
                 return Reject(place, str(error), begin(json.dumps(value, ensure_ascii=False, default=str)))
         return Record(place, value, source, repeats)
 
-    def _map(self, cells: Mapping[str, Any]) -> dict[str, Any]:
-        event: dict[str, Any] = {}
+    def _map(self, cells: Mapping[str, Any], event: dict[str, Any]) -> dict[str, Any]:
         for path, column, convert in self._cells:
             if column and column not in cells:
                 continue
             try:
-                value = convert(_plain(cells[column]) if column else None)
+                value = convert(plain(cells[column]) if column else None)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"column {column}: {error}") from None
             if value is not None:
-                _put(event, path, value)
+                put(event, path, value)
         return event
 
     def _unflatten(self, cells: Mapping[str, Any]) -> Any:
         cell = _json_cell(cells)
         if cell is not None:
-            return _plain(cell) if isinstance(cell, dict) else decode(str(cell).encode("utf-8", "surrogatepass"))
+            return plain(cell) if isinstance(cell, dict) else decode(str(cell).encode("utf-8", "surrogatepass"))
         event: dict[str, Any] = {}
         for column, cell in cells.items():
-            value = _plain(cell)
+            value = plain(cell)
             if value is not None:
-                _put(event, self._paths.setdefault(column, _path(str(column))), value)
+                put(event, self._paths.setdefault(column, _path(str(column))), value)
         return event
 
 
@@ -98,15 +109,12 @@ def _path(text: str) -> list[str]:
     return [step.replace("\\.", ".") for step in _DOT.split(text)]
 
 
-def _put(owner: dict[str, Any], path: list[str], value: Any) -> None:
-    for step in path[:-1]:
-        below = owner.setdefault(step, {})
-        if not isinstance(below, dict):
-            raise ValueError(f"{'.'.join(path)} stands below {step}, which has a value of its own")
-        owner = below
-    if isinstance(owner.get(path[-1]), dict) and not isinstance(value, dict):
-        raise ValueError(f"{'.'.join(path)} has a value, and other columns stand below it")
-    owner[path[-1]] = value
+def _table(preset: str) -> str:
+    """The table in `warehouse:pages`, or an empty text."""
+    name, _, table = preset.partition(":")
+    if name != PRESET:
+        raise ConfigError(f"no preset is called {name!r}.{did_you_mean(name, [PRESET])}", where="columns: *")
+    return table
 
 
 def _cell(path: str, text: str) -> tuple[str, Callable[[Any], Any]]:
@@ -166,41 +174,3 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "json": _parse_json,
     "text": lambda value: None if value is None else str(value),
 }
-
-
-def _plain(value: Any) -> Any:
-    """A cell as JSON; None for what stands for nothing (NaN, NaT, NA)."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return dict(_members(value))
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, datetime | date):
-        return _moment(value)
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if hasattr(value, "tolist"):  # numpy
-        return _plain(value.tolist())
-    return None if type(value).__name__ in ("NAType", "NaTType") else str(value)
-
-
-def _members(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    for key, inner in value.items():
-        plain = _plain(inner)
-        if plain is not None:
-            yield str(key), plain
-
-
-def _moment(value: datetime | date) -> str | None:
-    """ISO 8601 as clients write it. A time without a zone is UTC."""
-    if value != value:  # NaT
-        return None
-    if not isinstance(value, datetime):
-        return value.isoformat()
-    aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    return aware.strftime("%Y-%m-%dT%H:%M:%S.") + f"{aware.microsecond // 1000:03d}Z"

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.remote import Place
+from svctoolkit.replay.records.warehouse import is_escaped
 
 COMPRESSED = (".gz", ".zst")
 STDIN = "-"
@@ -87,9 +88,16 @@ def _standard_input() -> BinaryIO:
 
 
 def walk(path: Path) -> list[Path]:
-    """The files below a folder, in the order of their paths; hidden ones and those that begin with `_` are left out."""
+    """The files below a folder, in the order of their paths.
+
+    Hidden ones and those that begin with `_` are left out, but for tables of a warehouse (`_groups.parquet`).
+    """
     paths: list[Path] = []
     for folder, folders, files in os.walk(path):
-        folders[:] = [f for f in folders if not f.startswith((".", "_"))]
-        paths += (Path(folder) / file for file in files if not file.startswith((".", "_")))
+        folders[:] = [name for name in folders if _is_read(name)]
+        paths += (Path(folder) / name for name in files if _is_read(name))
     return sorted(paths, key=lambda file: file.parts)
+
+
+def _is_read(name: str) -> bool:
+    return not name.startswith((".", "_")) or is_escaped(name)

@@ -1,0 +1,62 @@
+"""Cells of tables as JSON, and where they go in an event."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from svctoolkit.json_types import Json
+
+
+# Any: a cell of any library
+def plain(value: Any) -> Any:
+    """A cell as JSON; None for what stands for nothing (NaN, NaT, NA)."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return dict(_members(value))
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, datetime | date):
+        return moment(value)
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "tolist"):  # numpy
+        return plain(value.tolist())
+    return None if type(value).__name__ in ("NAType", "NaTType") else str(value)
+
+
+def _members(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for key, inner in value.items():
+        cell = plain(inner)
+        if cell is not None:
+            yield str(key), cell
+
+
+def moment(value: datetime | date) -> str | None:
+    """ISO 8601 as clients write it. A time without a zone is UTC."""
+    if value != value:  # NaT
+        return None
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    aware = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return aware.strftime("%Y-%m-%dT%H:%M:%S.") + f"{aware.microsecond // 1000:03d}Z"
+
+
+def put(owner: dict[str, Json], path: Sequence[str], value: Json) -> None:
+    """Set what stands at a path of an event. Raises `ValueError` where something else stands in the way."""
+    for step in path[:-1]:
+        below = owner.setdefault(step, {})
+        if not isinstance(below, dict):
+            raise ValueError(f"{'.'.join(path)} stands below {step}, which has a value of its own")
+        owner = below
+    if isinstance(owner.get(path[-1]), dict) and not isinstance(value, dict):
+        raise ValueError(f"{'.'.join(path)} has a value, and other columns stand below it")
+    owner[path[-1]] = value

@@ -1,0 +1,190 @@
+"""Tables of a warehouse as input: rows become the events again that they were made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from svctoolkit import events
+from svctoolkit.errors import ConfigError
+from svctoolkit.events import sample, samples
+from svctoolkit.mapping import json_text
+from svctoolkit.profile import profile
+from svctoolkit.replay import Replayed, compare, replay
+from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.record import Record
+from svctoolkit.warehouse import Warehouse, rows
+from tests.replay.shops import shop
+
+CLOCK = "2026-02-01T00:00:00.000Z"
+EVENTS = [*{event["messageId"]: event for event in map(sample, samples())}.values()]
+
+
+def loaded(kind: str, given: list[dict[str, Any]], config: dict[str, Any] | None = None) -> Warehouse:
+    warehouse = Warehouse(kind, config, name="shop")
+    warehouse.load(given)
+    return warehouse
+
+
+def export(warehouse: Warehouse, folder: Path) -> Path:
+    """Every table as a Parquet file of its name."""
+    folder.mkdir()
+    for table in warehouse.types():
+        if warehouse.count(table):
+            pq.write_table(warehouse.arrow(f'SELECT * FROM "{table}"'), folder / f"{table}.parquet")
+    return folder
+
+
+def bodies(result: Replayed) -> dict[str, dict[str, Any]]:
+    """What went through, by messageId."""
+    found = [json.loads(output)["body"]["JSON"] for output in result.frame().output.dropna()]
+    assert len({event["messageId"] for event in found}) == len(found)
+    return {event["messageId"]: event for event in found}
+
+
+def stored(kind: str, event: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of an event, lists as the loader writes them."""
+    made = rows(event, kind, clock=CLOCK)
+    return [
+        {**row, "data": {k: json_text(v) if isinstance(v, list) else v for k, v in row["data"].items()}} for row in made
+    ]
+
+
+@pytest.mark.parametrize("kind", ["POSTGRES", "SNOWFLAKE", "BQ", "S3_DATALAKE"])
+def test_a_whole_schema_comes_back_through_parquet(kind: str, tmp_path: Path) -> None:
+    """Every event once, with its type, and each makes the rows again that it came from; `users` and `tracks` bring
+    none a second time, and that is told."""
+    folder = export(loaded(kind, EVENTS), tmp_path / "wh")
+    result = replay(folder, shop())
+    back = bodies(result)
+
+    assert sorted(back) == sorted(event["messageId"] for event in EVENTS)
+    for event in EVENTS:
+        again = back[event["messageId"]]
+        assert again["type"] == event["type"]
+        assert {**again["context"], "traits": 0} == {**event["context"], "traits": 0}
+        assert stored(kind, again) == stored(kind, event)
+    left_out = {Path(reject.place).stem.lower(): reject.reason for reject in result.rejects}
+    assert sorted(left_out) == ["tracks", "users"]
+    assert "its own table" in left_out["tracks"]
+    assert "no events" in left_out["users"]
+
+
+def test_what_columns_hold_comes_back_under_the_names_of_clients(tmp_path: Path) -> None:
+    """Traits and context as clients write them, lists as lists, reserved words without their underscore."""
+    event = {
+        **events.track("Order Completed", user_id="u1"),
+        "messageId": "m1",
+        "properties": {"orderId": "o-1", "order": 7, "products": [{"sku": "a"}], "a": {"b": 1.5}, "at": "2026-01-02"},
+        "context": {"userAgent": "x", "traits": {"firstName": "Mira"}, "page": {"url": "https://x.example"}},
+    }
+    folder = export(loaded("POSTGRES", [event]), tmp_path / "wh")
+    back = bodies(replay(folder / "order_completed.parquet", shop()))["m1"]
+
+    assert back["event"] == "Order Completed"
+    assert back["properties"] == {
+        "order_id": "o-1",
+        "order": 7,
+        "products": [{"sku": "a"}],
+        "a_b": 1.5,
+        "at": "2026-01-02T00:00:00.000Z",
+    }
+    assert back["context"] == event["context"]
+
+
+def test_columns_that_have_lost_their_names_can_be_named(tmp_path: Path) -> None:
+    """The preset beside paths of one's own: these columns go there, and nowhere else."""
+    event = {**events.track("Paid", user_id="u1", properties={"orderId": "o-1", "total": "12"}), "messageId": "m1"}
+    file = export(loaded("POSTGRES", [event]), tmp_path / "wh") / "paid.parquet"
+    columns = {"*": "warehouse", "properties.orderId": "order_id", "properties.total": "total:number"}
+
+    assert bodies(replay(file, shop(), columns=columns))["m1"]["properties"] == {"orderId": "o-1", "total": 12}
+
+
+def test_a_warehouse_that_stores_full_events_gives_them_as_they_were(tmp_path: Path) -> None:
+    """With `storeFullEvent` nothing is lost: `integrations` and names are there."""
+    event = {**EVENTS[0], "integrations": {"All": False, "Webhook": True}}
+    folder = export(loaded("SNOWFLAKE", [event], {"storeFullEvent": True}), tmp_path / "wh")
+    result = replay(folder / "IDENTIFIES.parquet", shop(), columns={"*": "warehouse"})
+
+    assert bodies(result)[event["messageId"]] == event
+
+
+def test_csv_and_frames_are_tables_too(tmp_path: Path) -> None:
+    """By the columns, the file's name or folder, or as one says; `compare` and `profile` take the same."""
+    warehouse = loaded("POSTGRES", EVENTS)
+    pages = warehouse.arrow("SELECT * FROM pages")
+    (tmp_path / "pages").mkdir()
+    pc.write_csv(pages, tmp_path / "pages" / "part-0.csv")
+    event = next(event for event in EVENTS if event["type"] == "page")
+
+    assert (
+        stored("POSTGRES", bodies(replay(tmp_path, shop()))[event["messageId"]])[0]["data"]["sent_at"]
+        == event["sentAt"]
+    )
+    for form in (pages, pages.to_pandas()):
+        again = bodies(replay(form, shop(), columns={"*": "warehouse:pages"}))[event["messageId"]]
+        assert stored("POSTGRES", again) == stored("POSTGRES", event)
+    assert replay(warehouse.arrow("SELECT * FROM tracks"), shop()).counts["hook"]["delivered"] > 1
+    assert compare(pages, shop(), shop(), columns={"*": "warehouse:pages"}).kinds["same"] == 1
+    assert profile(pages, columns={"*": "warehouse:screens"}).events == 1
+
+
+def test_what_is_not_known_is_told() -> None:
+    """A table that could be several, a row that is no event's, a preset and a table that there are not."""
+    table = loaded("POSTGRES", EVENTS).arrow("SELECT * FROM pages")
+
+    assert "warehouse:pages" in replay(table, shop()).rejects[0].reason
+    reject = replay([], shop(), columns={"*": "warehouse"}).rejects
+    assert reject == []
+    assert "no column id and no received_at" in replay(
+        table.select(["name", "user_id"]), shop(), columns={"*": "warehouse:pages"}
+    ).rejects[0].reason  # fmt: skip
+    with pytest.raises(ConfigError, match=r"'page'.*Did you mean 'pages'"):
+        replay(table, shop(), columns={"*": "warehouse:page"})
+    with pytest.raises(ConfigError, match=r"'warehose'.*Did you mean 'warehouse'"):
+        replay(table, shop(), columns={"*": "warehose"})
+
+
+NAMES = st.text("abcXYZ12. ", min_size=1, max_size=12) | st.sampled_from(
+    ["order", "userId", "firstName", "address", "app", "page", "traits", "timestamp", "name", "email", "context"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text("abc 12-:T.Zé{\"", max_size=20) | st.datetimes().map(lambda moment: moment.isoformat()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+OBJECTS = st.dictionaries(NAMES, VALUES, max_size=6)
+ANY_EVENT = st.fixed_dictionaries(
+    {"type": st.sampled_from(events.EVENT_TYPES), "messageId": st.just("m1"), "receivedAt": st.just(CLOCK)},
+    optional={
+        "event": st.text("abc OC1é", max_size=12), "name": st.text("abc", max_size=5), "properties": OBJECTS,
+        "traits": OBJECTS, "context": OBJECTS, "userId": st.text("ab1", max_size=4),
+        "groupId": st.text("ab1", max_size=4),
+        "previousId": st.text("ab1", max_size=4), "sentAt": st.just("2026-01-15T10:00:00.000Z"),
+        "request_ip": st.just("203.0.113.7"),
+    },
+)  # fmt: skip
+
+
+@given(ANY_EVENT, st.sampled_from(["POSTGRES", "SNOWFLAKE", "BQ", "S3_DATALAKE"]))
+def test_whatever_stands_in_a_row_stands_in_its_event(event: dict[str, Any], kind: str) -> None:
+    """The event that a row becomes makes the same row again, column by column."""
+    for row in stored(kind, event):
+        table = row["table"].lower().lstrip("_")
+        if table == "users":
+            continue
+        preset = table if table in ("identifies", "pages", "screens", "groups", "aliases") else "tracks"
+        record = Columns({"*": f"warehouse:{preset}"}).row("[0]", row["data"])
+
+        assert isinstance(record, Record)
+        again = next(other for other in stored(kind, dict(record.event)) if other["table"] == row["table"])
+        assert again["data"] == row["data"]
