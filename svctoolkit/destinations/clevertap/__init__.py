@@ -41,6 +41,7 @@ class ClevertapSettings(Settings, frozen=True, kw_only=True):
     account_id: str = ""
     passcode: Secret = Secret("")
     region: Literal["none", "in1", "sg1", "us1", "sk1", "aps3", "mec1"] = "none"
+    track_anonymous: bool = False
     enable_object_id_mapping: bool = False
 
 
@@ -111,7 +112,13 @@ def send_person(event: Event, settings: ClevertapSettings) -> Iterator[Payload]:
 
 @destination.on("track", "page", "screen")
 def send_action(event: Event, settings: ClevertapSettings) -> Payload:
-    """An event; the order that is completed is a charge."""
+    """An event; the order that is completed is a charge. Whether anonymous users have events is a setting."""
+    if not (settings.track_anonymous or value_of(event, USER_ID)):
+        raise MappingError(
+            "userId: the event has none, and events of anonymous users are off; trackAnonymous of the configuration "
+            "switches them on",
+            field="userId",
+        )
     properties = {key: _plain(value) for key, value in event.properties.items()}
     name = event.raw.get("event")
     if event.type != "track":
