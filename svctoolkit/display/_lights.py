@@ -25,7 +25,7 @@ _STYLE = re.sub(
 position:relative;cursor:pointer;border-radius:3px}
 .lights label.leaf>input{position:absolute;opacity:0;width:1px;height:1px;margin:0;pointer-events:none}
 .lights label.leaf:has(>:focus-visible){outline:2px solid var(--info)}
-.lights label.leaf:has(>:checked){background:color-mix(in srgb,var(--info) 18%,transparent)}
+.lights label.leaf:has(>:checked){background:color-mix(in srgb,var(--info) 8%,transparent)}
 .lights .why{display:none;font:12px/1.4 var(--ui)}
 .lights .why::before{content:" — "}
 .lights :checked~.why{display:inline}
@@ -33,7 +33,7 @@ position:relative;cursor:pointer;border-radius:3px}
 .lights .sign{font:12px/1.4 var(--ui);white-space:nowrap;border:1px dashed var(--line);border-radius:8px;padding:0 6px}
 """,
 )
-_LIT = "background:color-mix(in srgb,var(--ok) 20%,transparent);box-shadow:0 0 0 1px var(--ok)"
+_LIT = "background:color-mix(in srgb,var(--ok) 8%,transparent);box-shadow:0 0 0 1px var(--ok)"
 
 
 class Lights:

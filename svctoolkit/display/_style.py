@@ -42,7 +42,7 @@ border:1px solid color-mix(in srgb,var(--p) 50%,transparent)}
 .svc p.message{padding:8px 12px;border-radius:6px;overflow-wrap:anywhere;--q:var(--p,var(--dim));
 border:1px solid color-mix(in srgb,var(--q) 50%,transparent);border-left:4px solid var(--q);
 background:color-mix(in srgb,var(--q) 9%,var(--bg))}
-.svc .tree{padding:6px 12px;font:12.5px/1.55 var(--mono)}
+.svc .tree{position:relative;padding:6px 12px;font:12.5px/1.55 var(--mono)}
 .svc .tree ul{list-style:none;margin:0 0 0 5px;padding:0 0 0 15px;border-left:1px solid var(--line)}
 .svc .tree li{margin:0;padding:0;overflow-wrap:anywhere}
 .svc summary:hover,.svc .tree li:not(:has(ul)):hover{background:color-mix(in srgb,var(--info) 8%,transparent)}
@@ -52,8 +52,14 @@ background:color-mix(in srgb,var(--q) 9%,var(--bg))}
 .svc details[open]>summary::before{content:"▾"}
 .svc .tree>details>summary,.svc details.more>summary{margin-left:15px}
 .svc .tree>details>ul{margin-left:20px}
+.svc .tree>.all{display:none;position:absolute;right:12px;gap:4px;font:12px/1.5 var(--ui)}
+.svc .tree>.all::after{content:"Expand all"}
+@supports selector(::details-content){.svc .tree>.all{display:flex}
+.svc .tree:has(>.all>:checked){details::details-content{content-visibility:visible}
+summary{pointer-events:none}summary::before{content:"▾"}}}
 .svc :focus-visible{outline:2px solid var(--info);outline-offset:-2px}
 .svc .key{color:var(--key)}.svc .text{color:var(--text)}.svc .number{color:var(--number)}.svc .word{color:var(--word)}
+.svc .tree :is(.text,.number){user-select:all}
 .svc .scroll{width:fit-content;min-width:min(100%,420px);max-width:100%;overflow:auto;max-height:520px;
 border:1px solid var(--line);border-radius:6px;background:var(--bg)}
 .svc table{table-layout:auto;margin:0;border:0;border-collapse:collapse;font:inherit;color:inherit}
@@ -63,7 +69,6 @@ border:1px solid var(--line);border-radius:6px;background:var(--bg)}
 white-space:normal;font-size:inherit;line-height:inherit}
 .svc table.rows th{color:var(--dim);font-weight:600;background:var(--bg2);white-space:nowrap}
 .svc table.rows td{border-top:1px solid var(--line);overflow-wrap:break-word}
-.svc table.wide td{white-space:nowrap}
 .svc table.wide td{white-space:nowrap}
 .svc tbody tr:nth-child(n),.svc tbody tr:nth-child(n):hover{background:none}
 .svc table .figure{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}

@@ -15,15 +15,21 @@ from svctoolkit.json_types import Json
 _MAX_NODES = 2_000
 _MAX_DEPTH = 60
 _MAX_TEXT = 4_000
+# The style has its words: where styles are stripped, nobody reads of a switch that does nothing.
+_SWITCH = '<label class="all"><input type="checkbox" aria-label="Expand all"></label>'
+
+_EMPTY = {True: '<span class="empty">{}</span>', False: '<span class="empty">[]</span>'}
 
 
 def tree(value: Json, title: str = "", *, open_depth: int = 2, leaf: Leaf | None = None) -> Html:
     """JSON as nested lists; the outer `open_depth` levels are open. Of more than 2,000 nodes the outer ones are shown.
 
-    Without a title it is the bare tree, without a frame. `leaf` may add to what is shown of each leaf.
+    Without a title it is the bare tree, without a frame. `leaf` may add to what is shown of each leaf. A switch shows
+    what is folded, without scripts; where scripts run, `tree_tools.js` searches and copies.
     """
-    drawing = _Drawing(_Budget(value), open_depth, leaf)
-    body = f'<div class="tree">{drawing.node("", value, ())}</div>'
+    nodes = _Drawing(_Budget(value), open_depth, leaf).node("", value, ())
+    switch = _SWITCH if "<details><" in nodes else ""
+    body = f'<div class="tree">{switch}{nodes}</div>'
     return box(title, Html(body), label=title, note=_size(value)) if title else Html(body)
 
 
@@ -71,7 +77,7 @@ class _Drawing(NamedTuple):
     def node(self, label: str, node: Any, path: tuple[str | int, ...]) -> str:
         members = _members(node)
         if not members:
-            block = Html(label + (_leaf(node) if members is None else "{}" if isinstance(node, Mapping) else "[]"))
+            block = Html(label + (_leaf(node) if members is None else _EMPTY[isinstance(node, Mapping)]))
             return self.leaf(path, block) if self.leaf else block
         named = isinstance(node, Mapping)
         first, last = "{}" if named else "[]"

@@ -85,6 +85,10 @@ def destination_explorer(page: Locator) -> None:
     expect(field).not_to_have_css("box-shadow", "none")
     field.hover()
     expect(source).not_to_have_css("box-shadow", "none")
+    page.get_by_label("Search in the JSON below").locator("visible=true").first.fill("order_id")
+    expect(page.get_by_text("1 of 2: properties.order_id")).to_be_visible()
+    page.get_by_role("button", name="Copy path").locator("visible=true").first.press("Enter")
+    expect(page.get_by_text("path copied: properties.order_id")).to_be_visible()
     for tab, seen in (("HTTP", page.get_by_text("POST")), ("Diff", page.get_by_label("From", exact=True))):
         page.get_by_role("tab", name=tab).click()
         expect(seen.locator("visible=true").first).to_be_visible()
@@ -141,9 +145,27 @@ def replay_explorer(page: Locator) -> None:
     expect(page.get_by_label("Event (JSON)")).to_have_value(re.compile("m-39"))
 
 
+def compare_explorer(page: Locator) -> None:
+    """A group of differences, one of its events, and both sides of it beside each other."""
+    expect(page.get_by_label("Groups", exact=True).locator("option")).to_have_count(1)
+    events = page.get_by_label("Events of the group", exact=True)
+    events.select_option(index=3)
+    expect(page.get_by_text('"m-3"').first).to_be_visible()
+    expect(page.get_by_label("differences of before and after")).to_be_visible()
+
+
+def plan_explorer(page: Locator) -> None:
+    """A planned event with its violation at its line, then one that nobody has planned."""
+    expect(page.get_by_text("must be number").first).to_be_visible()
+    page.get_by_label("Event", exact=True).select_option(index=1)
+    expect(page.get_by_text("Order Lost is not planned").first).to_be_visible()
+
+
 VISITS: dict[str, Callable[[Locator], None]] = {
+    "compare_explorer": compare_explorer,
     "destination_explorer": destination_explorer,
     "live_events": live_events,
+    "plan_explorer": plan_explorer,
     "replay_explorer": replay_explorer,
     "sdk_playground": sdk_playground,
     "suite_explorer": suite_explorer,

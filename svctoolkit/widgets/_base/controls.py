@@ -13,6 +13,7 @@ from svctoolkit import display
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import MASK, Secret
 from svctoolkit.widgets._base.style import STYLE
+from svctoolkit.widgets._base.tree_tools import tree_tools
 from svctoolkit.widgets._base.work import Painter, Work, failure
 
 __all__ = [
@@ -48,7 +49,8 @@ class Explorer:
     """
 
     def __init__(self, children: Iterable[Json], *, closing: Sequence[Callable[[], Json]] = ()) -> None:
-        self.root = ipywidgets.VBox([html(f"<style>{STYLE}</style>"), *children])
+        tools = tree_tools()
+        self.root = ipywidgets.VBox([html(f"<style>{STYLE}</style>"), *([tools] if tools else []), *children])
         self.root.add_class("svc-explorer")
         self._closing = closing
 

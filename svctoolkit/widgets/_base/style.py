@@ -11,6 +11,7 @@ gap:10px;overflow:visible}
 overflow:visible;min-width:0}
 .svc-explorer .widget-html:has(>.widget-html-content>style:only-child),
 .svc-explorer .widget-html:has(>.widget-html-content:empty){display:none}
+.svc-explorer .svc-tree-tools{display:none}
 .svc-explorer .svc-title{margin:0 0 4px;font:600 14px/1.4 var(--ui);color:var(--jp-ui-font-color1,inherit)}
 .svc-explorer .svc-card{border:1px solid var(--line);border-radius:6px;padding:10px 14px;gap:8px;overflow:visible;
 min-width:0}

@@ -5,6 +5,7 @@ import { Detail } from "./detail.js";
 import { List } from "./list.js";
 import { Destinations, showTransformations } from "./panels.js";
 import { Rows } from "./rows.js";
+import { attach } from "./tree_tools.js";
 
 const $ = (id) => document.getElementById(id);
 const COUNTS = ["received", "rejected", "delivered", "dropped", "failed", "dead", "pending"];
@@ -16,6 +17,7 @@ const rows = new Rows(() => { list.dirty = true; }, () => !list.following);
 const detail = new Detail($("detail"), say);
 const list = new List(rows, $("list"), (seq) => { go(addressWith({ seq }), true); detail.show(seq); });
 const destinations = new Destinations($("destinations"), say);
+attach($("detail"), () => $("detail"));
 
 list.onPaint = () => {
   const now = performance.now();

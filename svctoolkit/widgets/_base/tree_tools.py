@@ -1,0 +1,48 @@
+"""Tools for the trees of an explorer: search, expand and collapse, copy of path and value."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from svctoolkit import display
+from svctoolkit.json_types import Json
+
+_RENDER = """
+function render({ el, signal }) {
+  let end = () => {};
+  const start = () => {
+    if (signal?.aborted) return;
+    const root = el.closest(".svc-explorer");
+    if (root) end = attach(root);
+    else requestAnimationFrame(start);  // the page has not taken it in yet
+  };
+  start();
+  return () => end();
+}
+export default { render };
+"""
+
+
+def tree_tools() -> Json:
+    """A widget that shows nothing, and gives tools to the trees around it; None without anywidget."""
+    try:
+        return _type()()
+    except ImportError:
+        return None
+
+
+@cache
+def _type() -> type[Json]:
+    import anywidget
+
+    script = (Path(display.__file__).parent / "tree_tools.js").read_text("utf-8")
+
+    class TreeTools(anywidget.AnyWidget):  # type: ignore[misc]  # without types where it is not installed
+        _esm = script + _RENDER
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.add_class("svc-tree-tools")
+
+    return TreeTools
