@@ -34,8 +34,13 @@ def code(text: str, language: str = "") -> Html:
     return Html(f'<pre class="code" tabindex="0" role="region" aria-label="{label}"><code>{escape(text)}</code></pre>')
 
 
-def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "") -> Html:
-    """A table; numbers stand at the right. Of more than 200 rows the first are shown, and how many are left out."""
+def table(
+    head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "", inside: Sequence[object] = ()
+) -> Html:
+    """A table; numbers stand at the right. Of more than 200 rows the first are shown, and how many are left out.
+
+    With `inside`, a block for each row, every row opens to its block.
+    """
     remaining = iter(rows)
     visible = list(islice(remaining, _MAX_ROWS))
     left_out = sum(1 for _ in remaining)
@@ -43,18 +48,28 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], *, caption: 
     cells = "".join(
         f'<th scope="col"{_CLASS[figure]}>{html(name)}</th>' for name, figure in zip(head, figures, strict=True)
     )
-    body = "".join(
+    lines = [
         f"<tr>{''.join(f'<td{_CLASS[f]}>{_cell(cell)}</td>' for cell, f in zip(row, figures, strict=True))}</tr>"
         for row in visible
-    )
+    ]
+    if inside:
+        # A body for each row: what opens lies over the whole row, and reads as a line below it without the style.
+        blocks = zip(lines, visible, inside[: len(visible)], strict=True)
+        lines = [f"{line}{_inside(block, row[0], len(head))}" for line, row, block in blocks]
+    body = ("</tbody><tbody>" if inside else "").join(lines)
     if left_out:
         body += f'<tr><td class="dim" colspan="{len(head)}">… {left_out:,} more rows are not shown</td></tr>'
-    wide = " wide" if len(head) > _WIDE else ""
+    wide = " opens" if inside else " wide" if len(head) > _WIDE else ""
     title = f"<caption>{html(caption)}</caption>" if caption else ""
     return Html(
         f'<div class="scroll" tabindex="0"><table class="rows{wide}">{title}<thead><tr>{cells}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _inside(block: object, name: object, width: int) -> str:
+    summary = f'<summary><span class="sr">More of {html(name)}</span></summary>'
+    return f'<tr class="inside"><td colspan="{width}"><details>{summary}<div>{html(block)}</div></details></td></tr>'
 
 
 def _is_figure(cells: Sequence[object]) -> bool:

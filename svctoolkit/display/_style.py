@@ -70,6 +70,12 @@ white-space:normal;font-size:inherit;line-height:inherit}
 .svc table.rows th{color:var(--dim);font-weight:600;background:var(--bg2);white-space:nowrap}
 .svc table.rows td{border-top:1px solid var(--line);overflow-wrap:break-word}
 .svc table.wide td{white-space:nowrap}
+.svc .scroll:has(>.opens){width:100%;max-height:none}
+.svc .opens tbody{position:relative}
+.svc .opens tr:first-child>td:first-child{padding-left:28px}
+.svc .opens .inside>td{padding:0;border:0}
+.svc .inside>td>details{>summary{position:absolute;inset:0;padding:4px 12px;&::before{margin:0}}
+&[open]>summary{inset:0 0 auto;height:30px}>div{padding:4px 12px 12px 28px}}
 .svc tbody tr:nth-child(n),.svc tbody tr:nth-child(n):hover{background:none}
 .svc table .figure{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .svc table.facts th{color:var(--dim);font-weight:400;padding:1px 14px 1px 0;white-space:nowrap}

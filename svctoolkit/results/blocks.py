@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,7 @@ from svctoolkit.delivery import mask_request
 from svctoolkit.display import Html
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.results import overview
 from svctoolkit.results._model import DestinationResult, EventResult
 from svctoolkit.results._rows import STAGES, Row, Stage, rows
 from svctoolkit.results._types import ABSENT, error_of
@@ -38,9 +40,12 @@ class Answered(NamedTuple):
 
 
 def page(results: Sequence[DestinationResult]) -> Html:
-    """Every result with its strips; payloads and requests can be opened, those of an only one are open."""
+    """Every result with its strips; payloads and requests can be opened, those of an only one are open.
+
+    Of several it is one table, each row of which opens.
+    """
     alone = len(results) == 1 and len(results[0].data) == 1
-    blocks = [_result(result, alone) for result in results[:_MOST]]
+    blocks = [_overview(results)] if len(results) > 1 else [_result(result, alone) for result in results]
     if len(results) > _MOST:
         blocks.append(display.message(f"{len(results) - _MOST:,} more destinations are not shown", "info"))
     return display.page(*blocks) if blocks else display.page(display.message("no destinations", "info"))
@@ -97,17 +102,47 @@ def requests(result: DestinationResult, entry: EventResult) -> list[HttpRequest]
     return [mask_request(request, result.masker) for request in entry.requests]
 
 
+def _overview(results: Sequence[DestinationResult]) -> Html:
+    """A row for each destination: what became of the event there, its requests, and why."""
+    lines = [overview.line(result) for result in results]
+    counts = Counter(line.fate for line in lines)
+    several = len({result.destination_id for result in results}) < len(results)  # events, each at some destinations
+    what = display.quantity(len(lines), "result" if several else "destination")
+    caption = f"{what}: {', '.join(f'{counts[fate]:,} {fate}' for fate in overview.FATES if counts[fate])}"
+    cells = [
+        [_title(result), *_events(result, several), display.pill(line.fate, overview.FATES[line.fate]), *line[1:]]
+        for result, line in zip(results[:_MOST], lines, strict=False)
+    ]
+    inside = [Html("".join(_entries(result, len(result.data) == 1))) for result in results[:_MOST]]
+    head = ["destination", *(["event"] if several else []), "fate", "requests", "reason"]
+    return display.table(head, cells, caption=caption, inside=inside)
+
+
+def _events(result: DestinationResult, several: bool) -> list[str]:
+    views = [Event(entry.event) for entry in result.data[:1]] if several else []
+    return [result.masker.text(f"{view.type} {view.name}".strip()) for view in views] or [""] * several
+
+
 def _result(result: DestinationResult, alone: bool, payloads: Html | None = None) -> Html:
+    entries = _entries(result, alone, trees=payloads is None)
+    if payloads is not None and result.error is None:
+        entries.append(display.more(_TREES, payloads, is_open=True))
+    return display.section(_title(result), *entries)
+
+
+def _title(result: DestinationResult) -> Html:
     kind = display.pill(result.destination) if result.destination else ""
-    title = Html(f"{display.html(result.destination_name)} {kind}")
+    return Html(f"{display.html(result.destination_name)} {kind}")
+
+
+def _entries(result: DestinationResult, alone: bool, *, trees: bool = True) -> list[Html]:
+    """What became of each event; of a destination that was not run, why."""
     if result.error is not None:
-        return display.section(title, display.message(result.masker.mask(result.error), "warning"))
-    entries = [block for entry in result.data[:_MOST] for block in _entry(result, entry, alone, payloads is None)]
+        return [display.message(result.masker.mask(result.error), "warning")]
+    entries = [block for entry in result.data[:_MOST] for block in _entry(result, entry, alone, trees)]
     if len(result.data) > _MOST:
         entries.append(display.message(f"{len(result.data) - _MOST:,} more events are not shown", "info"))
-    if payloads is not None:
-        entries.append(display.more(_TREES, payloads, is_open=True))
-    return display.section(title, *entries)
+    return entries
 
 
 def _entry(result: DestinationResult, entry: EventResult, alone: bool, trees: bool) -> Iterator[Html]:

@@ -51,6 +51,7 @@ def parts(text: str) -> dict[str, display.Html]:
         "strip": display.strip([display.Step(text, "failed", 1.2, text)]),
         "exchange": display.exchange(request, HttpResponse(500, {text: text}, text.encode())),
         "table": display.table([text], [[text], [display.pill(text, "ok")]], caption=text),
+        "opening table": display.table([text], [[text]], inside=[display.message(text)]),
         "message": display.message(text, "error"),
         "code": display.code(text, text),
         "facts": display.facts({text: text}),
@@ -236,7 +237,7 @@ def test_a_page_has_one_small_style_for_light_and_dark() -> None:
     page = display.page(*parts("x").values())
     style = page[page.index("<style>") : page.index("</style>")]
 
-    assert len(style) < 8_000
+    assert len(style) < 9_000
     assert all(word in style for word in ("--jp-layout-color1", "--vscode-editor-background", "prefers-color-scheme"))
     assert "url(" not in page
     assert "<script" not in page

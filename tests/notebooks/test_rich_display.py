@@ -28,8 +28,10 @@ from svctoolkit.delivery import Answer, HttpRequest, HttpResponse
 from svctoolkit.destinations import definitions
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import compare, replay
+from svctoolkit.results import SourceResult
 from svctoolkit.results.changes import Diff, changes
 from svctoolkit.runner import attempt, open_planes, run, suite_of
+from tests.notebooks.controls import words
 
 TOKEN = "s3cr3t-t0ken"
 STAGES = Stages(send_to_destination=True)
@@ -178,6 +180,45 @@ def test_a_result_is_a_strip_with_payloads_and_requests() -> None:
 
     assert re.findall(r"<b>(\w+)</b> <span class=\"pill ok\">", html) == list(Stages.__slots__)
     assert all(word in html for word in ("HTTP 200", "x-key", "••••", "info: seen", "Orders &lt;hook&gt;"))
+
+
+def test_many_destinations_are_one_table() -> None:
+    """A row each: what became of the event, its requests, and why; every row opens to its stages."""
+    workspace = shop()
+    workspace.transformation("lossy", code="def transformEvent(event, metadata):\n    return None\n")
+    workspace.transformation("broken", code=f"def transformEvent(event, metadata):\n    raise ValueError('{TOKEN}')\n")
+    config = {"webhookUrl": "https://hook.example", "headers": [{"from": "authorization", "to": TOKEN}]}
+    for key in ("lossy", "broken"):
+        workspace.destination(key, "WEBHOOK", config=config, transformation=key)
+    workspace.destination("full", "WEBHOOK", config={"webhookUrl": "https://full.example"})
+    workspace.source("all", destinations=["hook", "spare", "lossy", "broken", "full"])
+    recorder = Recorder()
+    recorder.answer("https://full.example", Answer(507, body={"error": "no space"}))
+    result = Pipeline(workspace, transport=recorder).test_source("all", events.sample("track"), stages=STAGES)
+    html = result._repr_mimebundle_()["text/html"]
+
+    assert "5 destinations: 2 failed, 1 dropped, 1 disabled, 1 delivered" in html
+    rows = [words(row) for row in re.findall(r"<tr>(?!<th)(.*?)</tr><tr class=\"inside\">", html)]
+    assert rows == [
+        "Orders <hook> WEBHOOK ✓ delivered 1: HTTP 200",
+        "spare disabled Destination with id spare is disabled",
+        "lossy WEBHOOK ⚠ dropped user_transform: event dropped by user_transformation",
+        "broken WEBHOOK ✗ failed user_transform: ValueError: •••• (broken.py:2:5)",
+        'full WEBHOOK ✗ failed 1: HTTP 507 send_to_destination: HTTP 507: {"error": "no space"}',
+    ]
+    assert html.count('<tr class="inside"><td colspan="4"><details><summary>') == 5
+    assert html.count('class="strip"') == 4
+    assert TOKEN not in html
+
+
+def test_results_of_many_events_say_which() -> None:
+    """Where a destination comes more than once, the event of each row stands beside it."""
+    pipeline = Pipeline(shop())
+    results = [pipeline.test_destination("hook", events.sample(name), stages=STAGES) for name in ("track", "page")]
+    html = SourceResult(results)._repr_mimebundle_()["text/html"]
+
+    assert "2 results: 2 delivered" in html
+    assert "<td>track Order Completed</td>" in html
 
 
 def test_a_stage_that_was_off_is_said() -> None:

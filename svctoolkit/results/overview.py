@@ -1,0 +1,87 @@
+"""One line for each destination that an event went to: what became of it there, its requests, and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from svctoolkit import display
+from svctoolkit.json_types import Json
+from svctoolkit.results._model import DestinationResult, EventResult
+from svctoolkit.results._rows import Step, steps
+
+#: Every fate with how it looks, the worst first. `ok` is what would have been sent, had sending been on.
+FATES: dict[str, display.Kind] = {
+    "failed": "error",
+    "dropped": "warning",
+    "disabled": "plain",
+    "unmapped": "plain",
+    "filtered": "plain",
+    "ok": "ok",
+    "delivered": "ok",
+}
+_BADNESS = {fate: place for place, fate in enumerate(FATES)}
+_WIDTH = 160  # characters of an answer
+
+
+class Line(NamedTuple):
+    """What became of an event at a destination. Secrets are masked."""
+
+    fate: str
+    requests: str
+    reason: str
+
+
+def line(result: DestinationResult) -> Line:
+    """The line of one destination. Of several events, which a transformation may make, the worst counts."""
+    text = result.masker.text
+    if result.error is not None:
+        return Line("disabled", "", text(result.error))
+    if result.unmapped:
+        return Line("unmapped", "", text(result.unmapped))
+    fates = [_fate(result, entry) for entry in result.data]
+    fate, reason = min(fates, key=lambda pair: _BADNESS[pair[0]], default=("filtered", "no event"))
+    count = sum(other == fate for other, _ in fates)
+    if count < len(fates):
+        reason = f"{count} of {len(fates)} events: {reason}".removesuffix(": ")
+    return Line(fate, _requests(result), text(reason))
+
+
+def _fate(result: DestinationResult, entry: EventResult) -> tuple[str, str]:
+    all_steps = list(steps(entry))
+    for step in all_steps:
+        if step.status in ("failed", "dropped"):
+            return step.status, f"{step.stage}: {_reason(result, step)}"
+    if entry.dest_transformed_payload == []:
+        return "filtered", "the mapping sends nothing for this event"
+    sent = any(step.stage == "send_to_destination" for step in all_steps)
+    return ("delivered", "") if sent else ("ok", "")
+
+
+def _reason(result: DestinationResult, step: Step) -> str:
+    if step.http_status is None:
+        return step.error
+    answer = _short(result.mask(step.output))
+    return f"HTTP {step.http_status}: {answer}" if answer else f"HTTP {step.http_status}"
+
+
+def _short(value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    words = "" if value in (None, {}) else " ".join(text.split())
+    return words if len(words) <= _WIDTH else f"{words[: _WIDTH - 1]}…"
+
+
+def _requests(result: DestinationResult) -> str:
+    statuses = [str(status) for entry in result.data for status in entry.statuses]
+    payloads = sum(len(entry.payloads) for entry in result.data)
+    if not statuses:
+        return f"{payloads}, not sent" if payloads else ""
+    return f"{len(statuses)}: HTTP {', '.join(_runs(statuses))}"
+
+
+def _runs(statuses: list[str]) -> Iterator[str]:
+    """Each status once, with how often it came if that is more than once."""
+    for status in dict.fromkeys(statuses):
+        count = statuses.count(status)
+        yield f"{status} ({count} times)" if count > 1 and len(set(statuses)) > 1 else status
