@@ -361,8 +361,8 @@ def test_no_payload_raises_anything_else(
 @pytest.mark.parametrize(
     ("members", "code", "says"),
     [
-        ({"endpoint": ""}, "ERR_INVALID_PAYLOAD", "no endpoint"),
-        ({"endpoint": None}, "ERR_INVALID_PAYLOAD", "no endpoint"),
+        ({"endpoint": ""}, "ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is no HTTP request"),
+        ({"endpoint": None}, "ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is no HTTP request"),
         ({"endpoint": "hook.example/s3cr3t"}, "ERR_INVALID_URL", "'hook.example' needs https:// or http:// in front"),
         ({"endpoint": "ftp://me:s3cr3t@files.example/s3cr3t"}, "ERR_INVALID_URL", "'ftp://files.example' is neither"),
         ({"endpoint": "https:///?s3cr3t"}, "ERR_INVALID_URL", "no valid host"),
@@ -371,7 +371,7 @@ def test_no_payload_raises_anything_else(
         ({"endpoint": "https://x.example:0/s3cr3t"}, "ERR_INVALID_URL", "port that is not 1 to 65535"),
         ({"endpoint": "https://1.2.3.4.5/"}, "ERR_INVALID_URL", "range of IPv4"),
         ({"endpoint": "https://[::1/"}, "ERR_INVALID_URL", "no valid host"),
-        ({"body": None}, "ERR_INVALID_PAYLOAD", "no body"),
+        ({"body": None}, "ERR_INVALID_PAYLOAD", "no body: it must be an object, if only an empty one"),
         ({"params": "a=1"}, "ERR_INVALID_PAYLOAD", "params must be an object, not a str"),
         ({"headers": ["a"]}, "ERR_INVALID_PAYLOAD", "headers must be an object, not a list"),
         ({"headers": {"X-A": "s3cr3t\r\nX-B: 1"}}, "ERR_INVALID_CHAR", "header X-A holds U+000D at position 6"),

@@ -72,6 +72,7 @@ from svctoolkit.mapping import (
     warehouse_row,
     xml_text,
 )
+from svctoolkit.mapping.table import getter
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -342,6 +343,17 @@ def test_a_leaf_among_paths_gives_its_paths() -> None:
     assert table(Event({"userId": "", "anonymousId": "a1"})) == {"id": "a1"}
     assert value_of(Event({"properties": {"email": "m@mail.example"}}), EMAIL) == "m@mail.example"
     assert value_of(Event({}), EMAIL) is None
+
+
+def test_each_leaf_gives_its_own_value_however_often_it_is_asked() -> None:
+    """What was prepared for one path or leaf is not taken for another; `getter` gives what `value_of` gives."""
+    event = Event({"userId": "u1", "anonymousId": "a1", "traits": {"email": "m@mail.example"}})
+    leaves = {"userId": "u1", "anonymousId": "a1", EMAIL: "m@mail.example", string("traits.age"): None}
+
+    for _ in range(2):
+        assert [value_of(event, leaf) for leaf in leaves] == [*leaves.values()]
+    for get, value in [(getter(leaf), value) for leaf, value in leaves.items()]:
+        assert (get(event.raw), get({}), get(event.raw)) == (value, None, value)
 
 
 def test_a_member_that_is_copied_may_be_an_empty_text() -> None:
