@@ -20,7 +20,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 SUITES = (ROOT / "svctoolkit" / "docs" / "suites.md").read_text(encoding="utf-8")
 #: packages whose public modules are extensions that users name, and where those have a test of their own
 EXTENSIONS = {
-    "svctoolkit.cli": "svctoolkit {name}",
+    "svctoolkit.cli.commands": "svctoolkit {name}",
     "svctoolkit.runner.expect.matchers": "`${name}`",
     "svctoolkit.runner.report.reporters": "`{name}`",
 }

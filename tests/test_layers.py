@@ -91,6 +91,7 @@ ROOMS = {
         "standard _program _pool _load worker"
     ),
     "runner": "expect suite coverage planes attempts report record run over_http",
+    "cli": "_command _terminal _parser _main _inputs _revision _log _reports _result _violations _site commands",
 }
 
 FILES = [f for f in sorted(PACKAGE.rglob("*.py")) if f != PACKAGE / "__init__.py"]  # the front door may name anything

@@ -318,7 +318,7 @@ def test_watching_runs_again_after_a_change(folder: Path, capsys: pytest.Capture
     """Once at once, once for a changed file, until Ctrl-C; a half-written file does no harm."""
     from argparse import Namespace
 
-    from svctoolkit.cli import run as command
+    from svctoolkit.cli.commands import run as command
 
     suites = [runner.load(Path("s.suite.yaml"))]
     turns = iter(["wait", "change", "stop"])

@@ -1,8 +1,7 @@
 """The `svctoolkit` command.
 
-To add a command is to add a file here: its name is the command's name, its `command` is a `Command`. Other packages add
-theirs with an entry point in the group `svctoolkit.cli`. A command's module imports only what declares its options;
-what it works with is imported in its `run`, so `--help` and `--version` answer at once.
+To add a command is to add a file to `commands`. Other packages add theirs with an entry point in the group
+`svctoolkit.cli`. What stands beside that folder is what commands share: options, input, output.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ from svctoolkit.errors import (
 )
 from svctoolkit.registry import Registry
 
-COMMANDS: Registry[Command] = Registry(Command, package="svctoolkit.cli", attribute="command")
+COMMANDS: Registry[Command] = Registry(
+    Command, package="svctoolkit.cli.commands", attribute="command", group="svctoolkit.cli"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

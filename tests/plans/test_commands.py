@@ -11,7 +11,7 @@ import pytest
 
 from svctoolkit import plans
 from svctoolkit.cli import _parser, main
-from svctoolkit.cli.plan import COMMANDS
+from svctoolkit.cli.commands.plan import COMMANDS
 from svctoolkit.plans.compare import changes
 from svctoolkit.plans.infer import infer
 from tests.plans.test_formats import PROJECT, write

@@ -1,4 +1,4 @@
-"""`svctoolkit plan`: tracking plans; what it can do stands in `_plan`, one file each."""
+"""`svctoolkit plan`: tracking plans; what it can do, one file each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from svctoolkit.errors import UsageError
 from svctoolkit.registry import Registry
 
 COMMANDS: Registry[Command] = Registry(
-    Command, package="svctoolkit.cli._plan", attribute="command", group="svctoolkit.cli.plan"
+    Command, package="svctoolkit.cli.commands.plan", attribute="command", group="svctoolkit.cli.plan"
 )
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.cli._plan import _inputs
+from svctoolkit.cli.commands.plan import _inputs
 from svctoolkit.plans import Plan
 from svctoolkit.replay.records.record import Reject
 

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from svctoolkit.cli import _reports, _terminal
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.cli._plan import _inputs
+from svctoolkit.cli.commands.plan import _inputs
 from svctoolkit.plans.survey import Survey
 from svctoolkit.replay.records.record import Reject
 
@@ -29,7 +29,7 @@ def _run(args: argparse.Namespace) -> int:
     survey, rejects, started = Survey(plan, settings), list[Reject](), perf_counter()
     for place, event in _inputs.events(args.events, rejects):
         survey.add(event, place)
-    from svctoolkit.cli._plan._outcomes import notices
+    from svctoolkit.cli.commands.plan._outcomes import notices
 
     with _reports.open_reporters(args.report) as reporters:
         for notice in notices(survey, args.events[0], perf_counter() - started):

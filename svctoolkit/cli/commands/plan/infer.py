@@ -7,7 +7,7 @@ from pathlib import Path
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.cli._plan import _inputs
+from svctoolkit.cli.commands.plan import _inputs
 from svctoolkit.errors import UsageError
 from svctoolkit.replay.records.record import Reject
 

@@ -7,7 +7,7 @@ import json
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.cli._plan import _inputs
+from svctoolkit.cli.commands.plan import _inputs
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

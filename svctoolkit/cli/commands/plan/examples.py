@@ -9,7 +9,7 @@ from random import Random
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.cli._plan import _inputs
+from svctoolkit.cli.commands.plan import _inputs
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Plan, Rule
 

@@ -1,1 +1,0 @@
-"""What `svctoolkit plan` can do: one file for each."""
