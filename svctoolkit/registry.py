@@ -79,15 +79,15 @@ class Registry(Generic[T]):
     def _load(self, name: str) -> T:
         if name in self._local:
             where = f"{self._package}.{self._local[name]}"
-            found = getattr(import_module(where), self._attribute, None)
+            item = getattr(import_module(where), self._attribute, None)
         elif name in self._installed:
             where = self._installed[name].value
-            found = self._installed[name].load()
+            item = self._installed[name].load()
         else:
             raise UnknownName(self._what, name, self.names())
-        if not isinstance(found, self._kind):
-            raise ConfigError(f"`{self._attribute}` must be a {self._kind.__name__}, not {found!r}", where=where)
-        return found
+        if not isinstance(item, self._kind):
+            raise ConfigError(f"`{self._attribute}` must be a {self._kind.__name__}, not {item!r}", where=where)
+        return item
 
     def __contains__(self, name: object) -> bool:
         return name in self._added or name in self._local or name in self._installed

@@ -92,8 +92,8 @@ def get(name: str) -> Definition:
 
 def _hint(title: str) -> str:
     """Which types have that display name, however it is written."""
-    types = [known for known in all() if _letters(known.display_name) == _letters(title)]
-    return "".join(f" Did you mean {known.name!r} ({known.display_name})?" for known in types)
+    types = [item for item in all() if _letters(item.display_name) == _letters(title)]
+    return "".join(f" Did you mean {item.name!r} ({item.display_name})?" for item in types)
 
 
 def _letters(text: str) -> str:

@@ -87,8 +87,8 @@ class _Code:
             else:
                 src = source(leaf)
                 self._write_once(src)
-                kept = "v is not None" if src.empty else "v is not None and v != ''"
-                self._lines += [f" if {kept}:", f"  {name}[{key!r}] = v"]
+                condition = "v is not None" if src.empty else "v is not None and v != ''"
+                self._lines += [f" if {condition}:", f"  {name}[{key!r}] = v"]
 
     def _write_once(self, src: Source) -> None:
         """As `write_value`; a source of several rows is searched and converted for the first of them."""
@@ -113,11 +113,11 @@ class _Code:
             self._lines += [" if v is None:", f"  v = {self._value(src.default)}"]
 
     def _search(self, src: Source) -> Iterator[str]:
-        found = "v is not None" if src.empty or src.ends else "v is not None and v != ''"
+        condition = "v is not None" if src.empty or src.ends else "v is not None and v != ''"
         convert = "" if src.convert is None else self._value(src.convert)
         for path in src.paths:
             yield f"  v = {self._at(path)}"
-            yield f"  if {found}:"
+            yield f"  if {condition}:"
             if src.ends:
                 yield from ("   if v == '':", "    v = None", "    break")
             if src.convert is not None:

@@ -152,7 +152,7 @@ def pass_many(
 
 def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, destination: Destination) -> list[Fate]:
     """`fate_at_routing` of each event; once for those of one type and name that say nothing of integrations."""
-    whole, known = needs_all(destination), dict[tuple[str, str], Fate]()
+    whole, by_name = needs_all(destination), dict[tuple[str, str], Fate]()
     fates = []
     for event in events:
         kind, name = event.get("type"), event.get("event")
@@ -160,9 +160,9 @@ def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, destinatio
         if whole or key is None or "integrations" in event:
             fates.append(fate_at_routing(event, source, destination))
             continue
-        if key not in known:
-            known[key] = fate_at_routing(event, source, destination)
-        fates.append(known[key])
+        if key not in by_name:
+            by_name[key] = fate_at_routing(event, source, destination)
+        fates.append(by_name[key])
     return fates
 
 

@@ -89,8 +89,8 @@ def measure(event: Mapping[str, Json], route: Route, context: Context, source: S
 
 def _masked_fields(base: _Run, way: _Way) -> Iterator[tuple[_Field, Any]]:
     """The fields of the payloads, for people: without secrets."""
-    shown = _payloads(base.items or (), way, lambda payload: mask_http(way.route.masker.mask(payload)))
-    for number, (payload, fields) in enumerate(zip(shown, base.payloads, strict=True)):
+    payloads = _payloads(base.items or (), way, lambda payload: mask_http(way.route.masker.mask(payload)))
+    for number, (payload, fields) in enumerate(zip(payloads, base.payloads, strict=True)):
         masked = leaves(payload)
         for path in leaves(fields):
             yield (number, path), masked.get(path)

@@ -80,8 +80,8 @@ class Warehouses:
         return [_answer(row["table"], load.losses) for row, _ in entries]
 
     def _must_merge(self, source: str) -> bool:
-        known = self._workspace.sources.get(source)
-        return known is not None and Metadata(source_category=known.category).extracts
+        entry = self._workspace.sources.get(source)
+        return entry is not None and Metadata(source_category=entry.category).extracts
 
     def _of(self, destination: Destination) -> Warehouse:
         with self._lock:

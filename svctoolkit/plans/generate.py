@@ -72,14 +72,14 @@ def near_misses(plan: Plan, rule: Rule, random: Random) -> list[NearMiss]:
     What a broken variant adds (`must match "then" schema`) does not count.
     """
     event = conforming(plan, rule, random)
-    found: dict[tuple[str, str, str], NearMiss] = {}
+    misses: dict[tuple[str, str, str], NearMiss] = {}
     for candidate in _mutants(rule, event, random):
         violations = [v for v in plan.check(candidate).violations if not v.schema_path.endswith("/if")]
         if len(violations) == 1:
             breach = violations[0]
             key = breach.type, breach.path, breach.schema_path + breach.property
-            found.setdefault(key, NearMiss(candidate, breach))
-    return list(found.values())
+            misses.setdefault(key, NearMiss(candidate, breach))
+    return list(misses.values())
 
 
 class _Maker:
@@ -178,15 +178,15 @@ class _Maker:
         highest = least if self._spare or level > _LEVELS else max(least, min(most, least + 2))
         count = self._random.randint(least, highest)
         items = schema.get("items", {})
-        made: list[Any] = []
+        examples: list[Any] = []
         for place in range(count):
             inner = (items[place] if place < len(items) else {}) if isinstance(items, list) else items
             for _ in range(10):
                 value = self._value(inner, level + 1)
-                if not schema.get("uniqueItems") or value not in made:
-                    made.append(value)
+                if not schema.get("uniqueItems") or value not in examples:
+                    examples.append(value)
                     break
-        return made
+        return examples
 
     def _object(self, schema: Mapping[str, Any], level: int) -> dict[str, Any]:
         """Members by its own properties first, then by what is composed: conditions look at what is there."""

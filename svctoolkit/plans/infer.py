@@ -99,14 +99,14 @@ def infer(events: Iterable[Mapping[str, Json]], name: str = "draft") -> Draft:
     Properties of an identify or group event are looked for in `traits`, and in `context.traits` where there are none.
     """
     counts: Counter[tuple[str, str, str]] = Counter()
-    seen: dict[tuple[str, str, str], _Values] = {}
+    shapes: dict[tuple[str, str, str], _Values] = {}
     for event in events:
         key, properties = _subject(event)
         if key is not None:
             counts[key] += 1
-            seen.setdefault(key, _Values()).add(properties)
+            shapes.setdefault(key, _Values()).add(properties)
     skipped = {key[1] or key[0]: count for key, count in counts.items() if count < LEAST_EVENTS}
-    drawn = {key: values for key, values in seen.items() if counts[key] >= LEAST_EVENTS}
+    drawn = {key: values for key, values in shapes.items() if counts[key] >= LEAST_EVENTS}
     return Draft(_Writer(name).files(drawn), skipped)
 
 
@@ -120,8 +120,8 @@ def _subject(event: Mapping[str, Any]) -> tuple[tuple[str, str, str] | None, Map
     if section == "traits" and not isinstance(properties, Mapping):
         context = event.get("context")
         section, properties = "context.traits", context.get("traits") if isinstance(context, Mapping) else None
-    found = properties if isinstance(properties, Mapping) else {}
-    return (str(kind), str(name) if kind == "track" else "", section), found
+    members = properties if isinstance(properties, Mapping) else {}
+    return (str(kind), str(name) if kind == "track" else "", section), members
 
 
 class _Writer:

@@ -31,8 +31,8 @@ def near_misses(plan: Plan, *names: str) -> st.SearchStrategy[NearMiss]:
     """Events that break exactly one thing, with what that is."""
 
     def misses(drawn: tuple[Rule, Any]) -> st.SearchStrategy[NearMiss]:
-        found = generate.near_misses(plan, drawn[0], Random(drawn[1].getrandbits(64)))
-        return st.sampled_from(found) if found else st.nothing()
+        misses = generate.near_misses(plan, drawn[0], Random(drawn[1].getrandbits(64)))
+        return st.sampled_from(misses) if misses else st.nothing()
 
     return st.tuples(st.sampled_from(_rules(plan, names)), st.randoms(use_true_random=False)).flatmap(misses)
 

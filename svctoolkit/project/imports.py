@@ -52,11 +52,11 @@ def import_workspace(
     with tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary:
         draft = Path(temporary)
         _write_workspace(workspace, draft)
-        given = Report(workspace, report.states(workspace), missing, unknown)
-        scenarios = _write_suites(workspace, given.states, draft, environ) if with_suites else 0
-        (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{given.text()}\n```\n", encoding="utf-8")
+        summary = Report(workspace, report.states(workspace), missing, unknown)
+        scenarios = _write_suites(workspace, summary.states, draft, environ) if with_suites else 0
+        (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{summary.text()}\n```\n", encoding="utf-8")
         files = move_all(draft, folder, hint=_HINT)
-    return replace(given, files=files, scenarios=scenarios)
+    return replace(summary, files=files, scenarios=scenarios)
 
 
 def _write_workspace(workspace: Workspace, draft: Path) -> None:

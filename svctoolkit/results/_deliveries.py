@@ -119,5 +119,5 @@ _COLUMNS = [
 def _line(item: SharedRequests) -> str:
     events = ", ".join(map(str, item.events[:20])) + (" ..." if len(item.events) > 20 else "")
     sent = " + ".join(f"{p['method']} {str(p['endpoint']).partition('?')[0]}" for p in item.payloads[:3])
-    told = item.error or sent or "nothing is sent"
-    return f"  events {events}: {item.status}: {told}" + (f" (apart: {item.reason})" if item.reason else "")
+    answer = item.error or sent or "nothing is sent"
+    return f"  events {events}: {item.status}: {answer}" + (f" (apart: {item.reason})" if item.reason else "")

@@ -216,8 +216,8 @@ def rule_of(stage: str, message: str, type: str, field: str = "") -> Rule:
         return Rule("MappingError", f"{type}.required.{_slug(field)}", template, field, match["expected"])
     if match := _EXPECTED.match(message):
         field = field or match["field"] or ""
-        told = f"{field}: expected {match['expected']}" + (", got …" if match["value"] else "")
-        return Rule("MappingError", f"{type}.expected.{_slug(field)}", told, field, match["expected"])
+        line = f"{field}: expected {match['expected']}" + (", got …" if match["value"] else "")
+        return Rule("MappingError", f"{type}.expected.{_slug(field)}", line, field, match["expected"])
     if (match := _AT.match(message)) and match["field"].startswith(field):
         field = match["field"]
     return Rule("MappingError", f"{type}.refused.{_slug(field or template)}", template, field)

@@ -127,12 +127,12 @@ class _Service:
     async def expect(self, request: Request) -> Response:
         raw, _ = await read_object(request)
         try:
-            wanted = msgspec.convert(raw, Expectation)
+            expectation = msgspec.convert(raw, Expectation)
         except msgspec.ValidationError as error:
             refuse(f"the body is wrong: {error}")
-        _check(wanted.expect, self._engine.workspace.destinations)
-        keys = self._keys(wanted.destination)
-        verdict = await self._wait(wanted, keys)
+        _check(expectation.expect, self._engine.workspace.destinations)
+        keys = self._keys(expectation.destination)
+        verdict = await self._wait(expectation, keys)
         return json_response(msgspec.to_builtins(verdict), 200 if verdict.verdict == "passed" else 409)
 
     def _keys(self, destination: str) -> list[str]:
@@ -144,17 +144,17 @@ class _Service:
 
     async def _wait(self, wanted: Expectation, keys: list[str]) -> Verdict:
         """Compare after every change, while nothing is under way and until it is as expected or the time is over."""
-        engine, deadline, seen = self._engine, monotonic() + wanted.timeout, -1
+        engine, deadline, number = self._engine, monotonic() + wanted.timeout, -1
         run = wanted.run or None
 
         def something_new() -> bool:
-            return engine.pending.is_idle(run) and engine.journal.feed.number != seen
+            return engine.pending.is_idle(run) and engine.journal.feed.number != number
 
         engine.wake()
         with engine.hurry(run):
             while True:
                 settled = await engine.bell.wait_async(something_new, max(0.0, deadline - monotonic()))
-                seen = engine.journal.feed.number
+                number = engine.journal.feed.number
                 if settled:
                     received, verdict = await asyncio.to_thread(_compare, engine, wanted, keys)
                     if verdict.verdict == "passed" and received >= wanted.received:
@@ -207,19 +207,19 @@ def _compare(engine: Engine, wanted: Expectation, keys: Sequence[str]) -> tuple[
     if "violations" in wanted.expect:
         results["violations"] = violation_records(view)
     hide = engine.masker().mask
-    found = [difference.shorten(hide) for difference in _differences(wanted.expect, everywhere, results)]
-    records = [DifferenceRecord([*d.path], d.expected, d.got, str(d)) for d in found]
-    why = [hide(str(cause)) for cause in causes(everywhere)] if found else []
+    differences = [difference.shorten(hide) for difference in _differences(wanted.expect, everywhere, results)]
+    records = [DifferenceRecord([*d.path], d.expected, d.got, str(d)) for d in differences]
+    why = [hide(str(cause)) for cause in causes(everywhere)] if differences else []
     message = "; ".join(record.message for record in records)
-    return len(view.received), Verdict("failed" if found else "passed", message, wanted.run, records, why)
+    return len(view.received), Verdict("failed" if differences else "passed", message, wanted.run, records, why)
 
 
 def _destinations(engine: Engine, view: View, expected: Mapping[str, Any]) -> list[str]:
     """Where events of the run went, and what the expectation names; all destinations where nothing went anywhere."""
-    known = engine.workspace.destinations
-    named = {key for value in expected.values() if isinstance(value, Mapping) for key in value if key in known}
+    destinations = engine.workspace.destinations
+    named = {key for value in expected.values() if isinstance(value, Mapping) for key in value if key in destinations}
     reached = {destination for destination, _ in view.fate_counts()}
-    return [key for key in known if key in reached | named] if reached else [*known]
+    return [key for key in destinations if key in reached | named] if reached else [*destinations]
 
 
 def _differences(

@@ -123,9 +123,9 @@ class Warehouse:
         """
         notes = Notes()
         way = metadata or self.metadata
-        known = Metadata.of(way) if way else None
-        entries = self.rows.entries(event, self.clock(), known, notes)
-        self.stage(entries, notes, merge=replay or (known is not None and known.extracts))
+        meta = Metadata.of(way) if way else None
+        entries = self.rows.entries(event, self.clock(), meta, notes)
+        self.stage(entries, notes, merge=replay or (meta is not None and meta.extracts))
         return entries
 
     def stage(self, entries: Iterable[Entry], notes: Notes, *, merge: bool = False) -> None:
@@ -172,14 +172,14 @@ class Warehouse:
         """
         refusals: list[Loss] = []
         with collector_pause():
-            known = Metadata.of(self.metadata) if self.metadata else None
+            meta = Metadata.of(self.metadata) if self.metadata else None
             for event in events:
                 try:
-                    rows = self.rows.lossless_rows(event, self.clock(), known)
+                    rows = self.rows.lossless_rows(event, self.clock(), meta)
                     if rows is None:
                         self.add(event, replay=replay)
                     else:
-                        self._stage_rows(rows, event, known, replay)
+                        self._stage_rows(rows, event, meta, replay)
                 except EventError as error:
                     id = str(event.get("messageId"))
                     refusals.append(Loss(error.field or "type", "", "", "refused", str(error), id))

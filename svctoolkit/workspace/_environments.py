@@ -42,9 +42,9 @@ def apply(document: Document, name: str, path: Path | None) -> Document:
 
     Raises `UnknownName` for an environment that is not there, `InvalidWorkspace` for a wrong one.
     """
-    known = names_of(document, path)
-    if name not in known:
-        raise UnknownName("environment", name, known, where=document.name)
+    names = names_of(document, path)
+    if name not in names:
+        raise UnknownName("environment", name, names, where=document.name)
     inside = document.data.get("environments", {})
     layers = []
     if isinstance(inside, Mapping) and isinstance(inside.get(name), Mapping):

@@ -31,10 +31,10 @@ class KnownSecrets:
     # Any: compared, and nothing else
     def update(self, state: Any, secrets: Iterable[str]) -> tuple[tuple[str, ...], Masker]:
         """The secrets so far, and what hides them. `secrets`, those of now, are read where `state` has changed."""
-        known = self._known
-        if known[0] != state:  # comparing costs a hundredth of reading every configuration
+        entry = self._known
+        if entry[0] != state:  # comparing costs a hundredth of reading every configuration
             with _lock:
                 texts = tuple(dict.fromkeys([*self._known[1], *secrets]))[-_MOST:]
                 # a copy: who changes a configuration may change the object itself, which would be equal to itself
-                known = self._known = deepcopy(state), texts, Masker.of(texts)
-        return known[1], known[2]
+                entry = self._known = deepcopy(state), texts, Masker.of(texts)
+        return entry[1], entry[2]

@@ -127,8 +127,8 @@ def configuration_of(document: Document, id: str = "") -> Document:
     if id and id not in ids:
         raise InvalidWorkspace(f"no workspace has the id {id!r}.{did_you_mean(id, ids)}", where=document.name)
     if not id and len(ids) > 1:
-        shown = ", ".join(ids[:20]) + (", ..." if len(ids) > 20 else "")
-        text = f"holds {len(ids)} workspaces: {shown}. `svctoolkit import FILE --workspace-id ID` takes one of them"
+        names = ", ".join(ids[:20]) + (", ..." if len(ids) > 20 else "")
+        text = f"holds {len(ids)} workspaces: {names}. `svctoolkit import FILE --workspace-id ID` takes one of them"
         raise InvalidWorkspace(text, where=document.name)
     return document.below([id or ids[0]])
 

@@ -119,8 +119,8 @@ class Salesforce:
     def search(self, kind: str, value: str, more: str) -> list[Mapping[str, Json]]:
         url = f"{self._api}/parameterizedSearch/?q={in_url(value)}&sobject={in_url(kind)}{more}"
         answer = self._ask({"method": "GET", "url": url, "headers": self._headers})
-        found = as_object(answer).get("searchRecords")
-        return [as_object(record) for record in found] if isinstance(found, list) else []
+        records = as_object(answer).get("searchRecords")
+        return [as_object(record) for record in records] if isinstance(records, list) else []
 
     def save(self, record: Record, body: Mapping[str, Json]) -> Payload:
         place = f"{self._api}/sobjects/{in_url(record.kind)}"
@@ -181,8 +181,8 @@ def _lead(event: Event, maps: bool) -> Mapping[str, Any]:
 
 
 def _find_lead(address: str, salesforce: Salesforce, to_contacts: bool) -> Record:
-    found = salesforce.search("Lead", address, "&Lead.fields=id,IsConverted,ConvertedContactId,IsDeleted")
-    lead = found[0] if found else {}
+    leads = salesforce.search("Lead", address, "&Lead.fields=id,IsConverted,ConvertedContactId,IsDeleted")
+    lead = leads[0] if leads else {}
     if lead.get("IsDeleted") is True:
         raise MappingError("the lead with this e-mail address was deleted in Salesforce", field="traits.email")
     if lead.get("IsConverted") is True and to_contacts and lead.get("ConvertedContactId"):
@@ -192,8 +192,8 @@ def _find_lead(address: str, salesforce: Salesforce, to_contacts: bool) -> Recor
 
 def _find_record(kind: str, by: str, value: str, salesforce: Salesforce) -> Record:
     """The record with this value in the field `by`, for a row of a warehouse."""
-    found = salesforce.search(kind, value, f"&in={in_url(by)}&{in_url(kind)}.fields=id,{in_url(by)}")
-    same = [record for record in found if text(record.get(by)) == value]
+    records = salesforce.search(kind, value, f"&in={in_url(by)}&{in_url(kind)}.fields=id,{in_url(by)}")
+    same = [record for record in records if text(record.get(by)) == value]
     if len(same) > 1:
         raise MappingError(f"Salesforce has {len(same)} {kind} records with this {by}; one can be updated only")
     return Record(kind, text(same[0].get("Id") or "") if same else "")

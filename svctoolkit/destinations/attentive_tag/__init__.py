@@ -229,13 +229,13 @@ def _check_contact(contact: Mapping[str, Any]) -> None:
 
 def _source(event: Event, settings: AttentiveSettings) -> dict[str, Any]:
     options = destination.options(event)
-    found = event.properties.get("signUpSourceId") or options.get("signUpSourceId") or settings.sign_up_source_id
-    if not found:
+    source = event.properties.get("signUpSourceId") or options.get("signUpSourceId") or settings.sign_up_source_id
+    if not source:
         raise MappingError(
             "needs signUpSourceId: set it in the configuration or in the event's integrations",
             field="integrations.attentive_tag.signUpSourceId",
         )
-    return {"signUpSourceId": found}
+    return {"signUpSourceId": source}
 
 
 def _external(event: Event) -> dict[str, Any]:
@@ -243,11 +243,11 @@ def _external(event: Event) -> dict[str, Any]:
 
 
 def _occurrence(event: Event, context: Context) -> dict[str, Any]:
-    given = _time(event.raw)
-    when = moment(given)
+    timestamp = _time(event.raw)
+    when = moment(timestamp)
     if when is not None:
         check_age(when, context.clock(), by="Attentive", past=_PAST)
-    return {} if given is None else {"occuredAt": given}
+    return {} if timestamp is None else {"occuredAt": timestamp}
 
 
 def _post(settings: AttentiveSettings, path: str, body: Mapping[str, Any]) -> Payload:

@@ -140,9 +140,9 @@ def _send(event: Event, settings: BranchSettings, values: Any, name: Any) -> Pay
 
 def _contents(values: Mapping[str, Any], name: Any) -> dict[str, Any]:
     """Content items, data of the event and custom data of the properties, in their order."""
-    known = name if isinstance(name, str) else ""
-    content_keys = CONTENT if known in COMMERCE_EVENTS | CONTENT_EVENTS else {}
-    data_keys = EVENT_DATA if known in COMMERCE_EVENTS else frozenset()
+    event_name = name if isinstance(name, str) else ""
+    content_keys = CONTENT if event_name in COMMERCE_EVENTS | CONTENT_EVENTS else {}
+    data_keys = EVENT_DATA if event_name in COMMERCE_EVENTS else frozenset()
     items: list[dict[str, Any]] = [{}]
     data: dict[str, Any] = {}
     custom: dict[str, Any] = {}

@@ -115,17 +115,17 @@ def _user_id(event: Event, settings: CannySettings, context: Context) -> Json:
     email, user_id = value_of(event, EMAIL), value_of(event, USER_ID)
     if not email and not user_id:
         raise MappingError("needs a value at traits.email or userId", field="traits.email or userId")
-    known = {"email": in_words(email)} if email else {"userID": in_words(user_id)}
+    identity = {"email": in_words(email)} if email else {"userID": in_words(user_id)}
     request = {
         "method": "POST",
         "url": f"{_API}/users/retrieve",
         "headers": {"Content-Type": "application/x-www-form-urlencoded"},
-        "body": urlencode({"apiKey": settings.api_key.reveal(), **known}),
+        "body": urlencode({"apiKey": settings.api_key.reveal(), **identity}),
     }
     answer = as_object(context.ask(request))
     user = as_object(answer.get("data", answer))
     if not user.get("id"):
-        raise MappingError("Canny has no such user", field=next(iter(known)))
+        raise MappingError("Canny has no such user", field=next(iter(identity)))
     return user["id"]
 
 

@@ -75,8 +75,8 @@ def send_task(event: Event, settings: ClickUpSettings, context: Context) -> Payl
     headers = {"Content-Type": "application/json", "Authorization": settings.api_token.reveal()}
     if settings.key_to_custom_field_name:
         question = {"method": "GET", "url": f"{_API}/{settings.list_id}/field", "headers": headers}
-        known = {field.get("name"): field for field in objects(as_object(context.ask(question)).get("fields"))}
-        rows = ((row.from_, known.get(row.to)) for row in settings.key_to_custom_field_name)
+        by_name = {field.get("name"): field for field in objects(as_object(context.ask(question)).get("fields"))}
+        rows = ((row.from_, by_name.get(row.to)) for row in settings.key_to_custom_field_name)
         if fields := custom_fields(event.properties, rows):
             task["custom_fields"] = fields
     return Payload(endpoint=f"{_API}/{settings.list_id}/task", headers=headers, json=task)

@@ -153,50 +153,50 @@ def _standard_names(given: str, settings: FacebookOfflineSettings) -> list[str]:
 
 def _data(event: Event, name: str, settings: FacebookOfflineSettings) -> dict[str, Any]:
     """Who it was, when and for how much, what, and everything once more as custom data."""
-    known = _known(event, settings)
+    members = _known(event, settings)
     match: dict[str, Any] = dict.fromkeys(("doby", "dobm", "dobd"), _BORN) if _birthday(event.raw) else {}
-    match.update({key: [value] if key in _SEVERAL else value for key, value in known.items() if key in _MATCHED})
+    match.update({key: [value] if key in _SEVERAL else value for key, value in members.items() if key in _MATCHED})
     data = {
         "match_keys": match,
-        "event_time": known["event_time"],
-        "currency": known.get("currency", "USD"),
-        "value": known.get("value", 0),
+        "event_time": members["event_time"],
+        "currency": members.get("currency", "USD"),
+        "value": members.get("value", 0),
     }
-    data.update({key: known[key] for key in ("order_id", "item_number") if key in known})
+    data.update({key: members[key] for key in ("order_id", "item_number") if key in members})
     products = event.properties.get("products")
     if products is not None:
         data["contents"] = _contents(products)
     if isinstance(event.raw.get("properties"), dict):
         own = {key: value for key, value in event.properties.items() if key not in _PLACED}
-        data["custom_data"] = {**known, **own}
-    if "event_source_url" in known:
-        data["event_source_url"] = known["event_source_url"]
+        data["custom_data"] = {**members, **own}
+    if "event_source_url" in members:
+        data["event_source_url"] = members["event_source_url"]
     return {**data, "event_name": name, "content_type": _content_type(event, name, settings)}
 
 
 def _known(event: Event, settings: FacebookOfflineSettings) -> dict[str, Any]:
     """What the mapping knows of the event, with personal data hashed. A name of two words goes before its parts."""
-    known: dict[str, Any] = EVENT(event)
-    if "event_time" not in known:
+    members: dict[str, Any] = EVENT(event)
+    if "event_time" not in members:
         raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
     if (value := _value(event, settings)) is None:
-        known.pop("value", None)
+        members.pop("value", None)
     else:
-        known["value"] = value
+        members["value"] = value
     name = _name(event.raw)
-    parts = name.split(" ") if isinstance(name, str) else []
-    if len(parts) == 2:
-        known["fn"], known["ln"] = parts
-    for key in _HASHED & known.keys() if settings.is_hash_required else ():
-        known[key] = sha256(text(known[key]).strip())
-    return known
+    words = name.split(" ") if isinstance(name, str) else []
+    if len(words) == 2:
+        members["fn"], members["ln"] = words
+    for key in _HASHED & members.keys() if settings.is_hash_required else ():
+        members[key] = sha256(text(members[key]).strip())
+    return members
 
 
 def _value(event: Event, settings: FacebookOfflineSettings) -> int | float | None:
     for path in ("properties.total", settings.value_field_identifier, "properties.value", "properties.revenue"):
-        found = value_of(event, path)
-        if found is not None:
-            return leading_number(found)
+        value = value_of(event, path)
+        if value is not None:
+            return leading_number(value)
     return None
 
 
@@ -206,9 +206,9 @@ def _contents(products: Any) -> list[dict[str, Any]]:
     for product in products if isinstance(products, list) else [products]:
         item: Mapping[str, Any] = as_object(product)
         if product_id := item.get("product_id") or item.get("sku") or item.get("id"):
-            found = {"id": product_id, "quantity": item.get("quantity") or 1}
+            content = {"id": product_id, "quantity": item.get("quantity") or 1}
             contents.append(
-                {**found, **{key: item[key] for key in ("price", "brand", "category") if item.get(key) is not None}}
+                {**content, **{key: item[key] for key in ("price", "brand", "category") if item.get(key) is not None}}
             )
     return contents
 

@@ -192,13 +192,13 @@ def _device(event: Event) -> list[Any]:
     if system is None:
         where = "context.device.type"
         raise MappingError(f"{where}: Facebook takes events of Android and Apple devices, not {kind!r}", field=where)
-    known = DEVICE(event)
+    device = DEVICE(event)
     context, screen = event.context, as_object(event.context.get("screen"))
     density = _number(screen.get("density"))
     return [
         system,
         *(
-            known.get(key, "")
+            device.get(key, "")
             for key in ("package", "build", "version", "system", "model", "locale", "short_timezone", "carrier")
         ),
         int(_number(screen.get("width"))),
@@ -207,7 +207,7 @@ def _device(event: Event) -> list[Any]:
         0,
         int(_number(context.get("ext_storage_size"))),
         int(_number(context.get("avl_storage_size"))),
-        known.get("timezone", ""),
+        device.get("timezone", ""),
     ]
 
 
@@ -219,35 +219,35 @@ def _number(value: Any) -> float:
 def _event(event: Event, name: str | None) -> dict[str, Any]:
     """The event with its properties; those that Facebook has names for under these, and first its time and name."""
     when = moment(_time(event.raw))
-    found: dict[str, Any] = {"_logTime": microseconds(when) // 1000 if when else None}
+    members: dict[str, Any] = {"_logTime": microseconds(when) // 1000 if when else None}
     if name is not None:
-        found["_eventName"] = name
+        members["_eventName"] = name
     properties = event.properties
     if "revenue" in properties and not properties.get("currency"):
         raise MappingError("properties.currency: Facebook needs one beside revenue", field="properties.currency")
     for key in ("revenue", "currency"):
         if key in properties:
-            found[_KNOWN[key][0]] = _known(key, properties[key])
+            members[_KNOWN[key][0]] = _known(key, properties[key])
     for key, value in properties.items():
         if key == "products":
-            found["fb_content_id"] = _product_ids(value)
+            members["fb_content_id"] = _product_ids(value)
         elif key in _KNOWN:
-            found.setdefault(_KNOWN[key][0], _known(key, value))
+            members.setdefault(_KNOWN[key][0], _known(key, value))
         else:
-            found[key] = value
-    return found
+            members[key] = value
+    return members
 
 
 def _known(key: str, value: Any) -> Any:
-    _, kinds, wanted = _KNOWN[key]
+    _, kinds, expected = _KNOWN[key]
     if isinstance(value, bool) or not isinstance(value, kinds):
-        raise MappingError(f"properties.{key}: expected {wanted}, got {value!r}", field=f"properties.{key}")
+        raise MappingError(f"properties.{key}: expected {expected}, got {value!r}", field=f"properties.{key}")
     return value
 
 
 def _product_ids(products: Any) -> list[Any]:
     ids = [as_object(product).get("product_id") for product in products] if isinstance(products, list) else []
-    if not all(isinstance(found, str) for found in ids):
+    if not all(isinstance(id, str) for id in ids):
         raise MappingError("properties.products: expected a product_id of text in each", field="properties.products")
     return ids
 

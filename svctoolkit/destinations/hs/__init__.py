@@ -152,10 +152,10 @@ def _contact(event: Event, properties: Mapping[str, Any], account: _Account) -> 
         field, value = "email", email_of(event)
     if field == account.settings.lookup_field and account.is_unique(field):
         return account.upsert("contacts", field, value, properties)
-    found = next((entry.get("id") for entry in account.search("contacts", field, value)), None)
-    if found is None:
+    contact_id = next((entry.get("id") for entry in account.search("contacts", field, value)), None)
+    if contact_id is None:
         return account.batch("contacts", "create", {"properties": properties})
-    return account.batch("contacts", "update", {"properties": properties, "id": found})
+    return account.batch("contacts", "update", {"properties": properties, "id": contact_id})
 
 
 def _mapped_object(event: Event, account: _Account) -> Payload:
@@ -165,12 +165,12 @@ def _mapped_object(event: Event, account: _Account) -> Payload:
     if not account.is_legacy and account.is_unique(field, kind) and account.in_batch and value is not None:
         return account.upsert(kind, field, value, properties)
     objects = account.search(kind, field, value)
-    found = next((entry.get("id") for entry in objects if _is_it(entry, field, value)), None)
-    if value is not None and (found is None or account.is_legacy):
+    object_id = next((entry.get("id") for entry in objects if _is_it(entry, field, value)), None)
+    if value is not None and (object_id is None or account.is_legacy):
         properties[field] = value
-    if found is None:
+    if object_id is None:
         return account.batch(kind, "create", {"properties": properties})
-    return account.batch(kind, "update", {"properties": properties, "id": found})
+    return account.batch(kind, "update", {"properties": properties, "id": object_id})
 
 
 def _mapped_id(event: Event) -> tuple[str, str, Any]:
@@ -227,9 +227,9 @@ class _Account:
     def search(self, kind: str, field: str, value: Any) -> list[Mapping[str, Any]]:
         """The objects that have the value; an e-mail address may be one beside the first."""
         fields = _EMAIL_FIELDS if field == "email" else (field,)
-        one = {"values": [value], "operator": "IN"} if field == "email" else {"value": value, "operator": "EQ"}
+        condition = {"values": [value], "operator": "IN"} if field == "email" else {"value": value, "operator": "EQ"}
         body = {
-            "filterGroups": [{"filters": [{"propertyName": name, **one}]} for name in fields],
+            "filterGroups": [{"filters": [{"propertyName": name, **condition}]} for name in fields],
             "sorts": ["ascending"],
             "properties": [*fields],
             "limit": 2,

@@ -67,10 +67,10 @@ _email = getter(trait("email"))
 
 def email_of(event: Event) -> str:
     """The contact's e-mail address. Raises `MappingError` without one, and for what is none."""
-    found = _email(event.raw)
-    if not isinstance(found, str) or not _ADDRESS.fullmatch(found):
-        raise MappingError(f"traits.email: expected an e-mail address, got {found!r}", field="traits.email")
-    return found
+    address = _email(event.raw)
+    if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+        raise MappingError(f"traits.email: expected an e-mail address, got {address!r}", field="traits.email")
+    return address
 
 
 def traits_of(event: Event) -> Mapping[str, Json]:

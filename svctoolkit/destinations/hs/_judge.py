@@ -32,11 +32,11 @@ def judge(delivery: Delivery) -> Outcome | None:
 
 def _refused(errors: object) -> dict[str, str]:
     """The reasons, by what the request calls each object (`objectWriteTraceId`)."""
-    found = {}
+    reasons = {}
     for error in errors if isinstance(errors, list) else []:
         for trace in error.get("context", {}).get("objectWriteTraceId", []):
-            found[trace] = error.get("message", "refused")
-    return found
+            reasons[trace] = error.get("message", "refused")
+    return reasons
 
 
 def answer_batch(url: str, body: Json, failed: Collection[int]) -> Answer | None:

@@ -138,13 +138,13 @@ def _post(path: str, settings: IndicativeSettings, body: dict[str, Json]) -> Pay
 
 def _browser(event: Event) -> dict[str, Json]:
     it = agent(event.context.get("userAgent"))
-    told = {
+    members = {
         "browser": it.browser,
         "browser_version": it.browser_version,
         "os": _SYSTEMS.get(it.os, it.os),
         "device": _DEVICES.get(it.device_model, it.device_model),
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in members.items() if value}
 
 
 def _flat(members: Mapping[str, Json], at: str = "") -> dict[str, Any]:

@@ -95,10 +95,10 @@ def send_conversions(event: Event, settings: LinkedInSettings, context: Context)
 
 
 def _rules(name: str, settings: LinkedInSettings) -> list[str]:
-    found = [row.to for row in settings.conversion_mapping if row.from_.lower() == name.lower()]
-    if not found:
+    rules = [row.to for row in settings.conversion_mapping if row.from_.lower() == name.lower()]
+    if not rules:
         raise MappingError(f"event: no conversion rule for {name!r} in conversionMapping", field="event")
-    return found
+    return rules
 
 
 def _conversion(event: Event, settings: LinkedInSettings, context: Context) -> dict[str, Any]:
@@ -107,27 +107,29 @@ def _conversion(event: Event, settings: LinkedInSettings, context: Context) -> d
         raise MappingError(
             "LinkedIn finds people by their e-mail address, and the event has none", field="context.traits.email"
         )
-    found: dict[str, Any] = {
+    members: dict[str, Any] = {
         "conversionHappenedAt": _milliseconds(event, context),
     }
     event_id = _event_id(event, settings)
     if event_id is not None:
-        found["eventId"] = event_id
+        members["eventId"] = event_id
     amount = _amount(event.properties)
     if amount is not None:
-        found["conversionValue"] = {"currencyCode": _currency(event.raw) or "USD", "amount": text(amount)}
+        members["conversionValue"] = {"currencyCode": _currency(event.raw) or "USD", "amount": text(amount)}
     user: dict[str, Any] = {"userIds": [{"idType": "SHA256_EMAIL", "idValue": address}]}
     info = USER_INFO(event)
     if "firstName" in info and "lastName" in info:  # LinkedIn takes both or none
         user["userInfo"] = info
-    return {**found, "user": user}
+    return {**members, "user": user}
 
 
 def _milliseconds(event: Event, context: Context) -> int:
-    given = _time(event.raw)
-    when = context.clock() if given is None else moment(given)
+    timestamp = _time(event.raw)
+    when = context.clock() if timestamp is None else moment(timestamp)
     if when is None:
-        raise MappingError(f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {given!r}", field="timestamp")
+        raise MappingError(
+            f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {timestamp!r}", field="timestamp"
+        )
     check_age(when, context.clock(), by="LinkedIn", past=timedelta(days=90))
     return int(when.timestamp() * 1000)
 

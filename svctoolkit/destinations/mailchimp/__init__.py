@@ -117,7 +117,7 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
     if event.context.get("mappedToDestination"):
         return _warehouse_member(event, settings)
     member, audience, address = MEMBER(event), _audience(event, settings), ADDRESS(event)
-    if address and not all(part in address for part in _NEEDED):
+    if address and not all(key in address for key in _NEEDED):
         raise MappingError("traits.address: an address needs addressLine1, city, state and zip", field="traits.address")
     if settings.enable_merge_fields:
         member |= compact({"merge_fields": _merge_fields(event, address)})
@@ -135,8 +135,8 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
 @destination.on("track")
 def send_action(event: Event, settings: MailchimpSettings) -> Payload:
     """An event of the member; Mailchimp takes texts for properties."""
-    given = event.raw.get("event")
-    name = "" if given is None else "_".join(in_words(given).split())
+    value = event.raw.get("event")
+    name = "" if value is None else "_".join(in_words(value).split())
     if not 2 <= len(name) <= 30:
         raise MappingError(f"event: Mailchimp takes names of 2 to 30 characters, got {name!r}", field="event")
     member, body = _hash(MEMBER(event)["email_address"]), {"name": name, **ACTION(event)}

@@ -197,16 +197,16 @@ class _Marketo:
             "userId": value_of(event, USER_ID),
             "anonymousId": event.raw.get("anonymousId"),
         }
-        known = {name: value for name, value in ids.items() if not is_empty(value)}
-        for name, value in known.items():
+        values = {name: value for name, value in ids.items() if not is_empty(value)}
+        for name, value in values.items():
             if isinstance(value, bool | list | dict):
                 raise MappingError(f"{name}: expected a text or a number, got {text(value)}", field=name)
             lead = self._lead("GET", params={"filterType": name, "filterValues": value})
             if lead is not None:
                 return lead
-        if known and self._settings.create_if_not_exist:
-            name = next(iter(known))
-            lead = self._lead("POST", {"action": "createOrUpdate", "input": [known], "lookupField": name})
+        if values and self._settings.create_if_not_exist:
+            name = next(iter(values))
+            lead = self._lead("POST", {"action": "createOrUpdate", "input": [values], "lookupField": name})
             if lead is not None:
                 return lead
         raise MappingError("Marketo neither has this lead nor creates it", field="userId or traits.email")
@@ -214,8 +214,8 @@ class _Marketo:
     def _lead(self, method: str, body: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> Any:
         url = f"{self._api}/leads.json"
         request = {"method": method, "url": url, "headers": self._headers, "params": params or {}, "body": body}
-        found = as_object(self._context.ask(request)).get("result")
-        return as_object(found[0]).get("id") if isinstance(found, list) and found else None
+        records = as_object(self._context.ask(request)).get("result")
+        return as_object(records[0]).get("id") if isinstance(records, list) and records else None
 
 
 destination.judge(judge)

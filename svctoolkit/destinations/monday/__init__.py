@@ -104,8 +104,8 @@ def _headers(settings: MondaySettings) -> dict[str, str]:
 
 
 def _board(settings: MondaySettings, context: Context) -> Mapping[str, Json]:
-    wanted = "name, columns {id title type settings_str}, groups {id title}"
-    query = f"query {{ boards (ids: {settings.board_id}) {{ {wanted} }}}}"
+    fields = "name, columns {id title type settings_str}, groups {id title}"
+    query = f"query {{ boards (ids: {settings.board_id}) {{ {fields} }}}}"
     question = {"method": "POST", "url": _API, "headers": _headers(settings), "body": {"query": query}}
     boards = objects(as_object(as_object(context.ask(question)).get("data")).get("boards"))
     if not boards:

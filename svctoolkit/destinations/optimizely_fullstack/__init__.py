@@ -76,8 +76,8 @@ def send_decision(event: Event, settings: OptimizelySettings, context: Context) 
 def send_conversion(event: Event, settings: OptimizelySettings, context: Context) -> Payload:
     """The event with its revenue in cents and its quantity; what else is in the properties are tags."""
     file = _data_file(settings, context)
-    known = _find(file, settings.event_mapping, _name(event.raw.get("event"), "event"))
-    if known is None:
+    entity = _find(file, settings.event_mapping, _name(event.raw.get("event"), "event"))
+    if entity is None:
         raise MappingError(f"event: Optimizely's data file has no event {event.raw['event']!r}", field="event")
     tags = dict(event.properties)
     worth: Members = {key: tags.pop(key) for key in ("quantity", "revenue") if key in tags}
@@ -85,7 +85,7 @@ def send_conversion(event: Event, settings: OptimizelySettings, context: Context
     if revenue:
         amount = number_or_nothing.of(revenue)
         worth["revenue"] = None if isinstance(amount, str) else round(amount * 100)
-    return _send(event, settings, file, [{**known, **_occurrence(event), **worth, **_tags(event, tags)}])
+    return _send(event, settings, file, [{**entity, **_occurrence(event), **worth, **_tags(event, tags)}])
 
 
 @destination.on("page", "screen")
@@ -96,10 +96,10 @@ def send_page(event: Event, settings: OptimizelySettings, context: Context) -> P
     names = list(_page_names(event, settings))
     if not names:
         raise MappingError("needs a value at name or properties.category", field="name or properties.category")
-    known = [found for name in names if (found := _find(file, settings.page_mapping, name)) is not None]
-    if not known:
+    entities = [entity for name in names if (entity := _find(file, settings.page_mapping, name)) is not None]
+    if not entities:
         raise MappingError(f"Optimizely's data file has none of the events {', '.join(map(repr, names))}", field="name")
-    events = [{**found, **_occurrence(event), **_tags(event, event.properties)} for found in known]
+    events = [{**entity, **_occurrence(event), **_tags(event, event.properties)} for entity in entities]
     for another in events[1:]:
         another["uuid"] = _derived_id(another)
     return _send(event, settings, file, events)
@@ -125,9 +125,9 @@ def _data_file(settings: OptimizelySettings, context: Context) -> Mapping[str, J
 
 def _find(file: Mapping[str, Json], rows: tuple[Rows, ...], name: str) -> Members | None:
     """The event of the data file that a name is mapped to, or that has the name itself, in any case."""
-    wanted = next((row.to for row in rows if row.from_.lower() == name.lower()), name).lower()
+    target = next((row.to for row in rows if row.from_.lower() == name.lower()), name).lower()
     for entry in objects(file.get("events")):
-        if text(entry.get("key")).lower() == wanted:
+        if text(entry.get("key")).lower() == target:
             return {"entity_id": entry.get("id"), "key": entry.get("key")}
     return None
 

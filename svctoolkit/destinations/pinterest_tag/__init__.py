@@ -205,8 +205,8 @@ def _event_id(event: Event, settings: PinterestSettings) -> dict[str, Any]:
 
 
 def _seconds(event: Event) -> int:
-    given = event.raw.get("timestamp")
-    when = moment(event.raw.get("originalTimestamp") if given is None else given)
+    timestamp = event.raw.get("timestamp")
+    when = moment(event.raw.get("originalTimestamp") if timestamp is None else timestamp)
     seconds = 0 if when is None else microseconds(when) // 1_000_000
     if not seconds:
         raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
@@ -217,8 +217,8 @@ def _source_of_action(event: Event) -> str:
     source = _action_source(event.raw)
     if not isinstance(source, str) or source not in _ACTION_SOURCES:
         where = "properties.action_source"
-        known = ", ".join(_ACTION_SOURCES)
-        raise MappingError(f"{where} or channel: expected one of {known}, got {source!r}", field=where)
+        sources = ", ".join(_ACTION_SOURCES)
+        raise MappingError(f"{where} or channel: expected one of {sources}, got {source!r}", field=where)
     return source
 
 

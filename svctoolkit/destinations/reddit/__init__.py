@@ -155,8 +155,8 @@ def _user(event: Event, settings: RedditSettings) -> dict[str, Any]:
     user.update(USER(event))
     name = as_object(event.context.get("os")).get("name")
     field = _DEVICE_IDS.get(name.lower()) if isinstance(name, str) else None
-    if field and (found := device(event)):
-        user[field] = found["id"]
+    if field and (identifier := device(event)):
+        user[field] = identifier["id"]
     screen = as_object(event.context.get("screen"))
     user["screen_dimensions"] = {key: screen[key] for key in ("width", "height") if key in screen}
     return user
@@ -166,17 +166,17 @@ def _metadata(event: Event, kind: str) -> dict[str, Any]:
     """What it was about: `products`, and of what is bought or chosen, how many of them for how much."""
     properties = event.properties
     items = _items(properties)
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     if kind in _COUNTED:
-        found["item_count"] = _count(properties, items, kind)
+        members["item_count"] = _count(properties, items, kind)
     if kind in _PRICED:
-        found.update(PRICED(event))
+        members.update(PRICED(event))
         amount = _amount(properties, items, kind)
         if amount:
             cents = math.floor(amount * 100 + 0.5)
-            found.update({"value": cents, "value_decimal": cents / 100})
+            members.update({"value": cents, "value_decimal": cents / 100})
     own = ONLY_ITEM(properties)
-    return {**found, "products": [{**own, **ITEM(item)} for item in items], **ORDER(event)}
+    return {**members, "products": [{**own, **ITEM(item)} for item in items], **ORDER(event)}
 
 
 def _count(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind: str) -> Any:
@@ -190,10 +190,10 @@ def _count(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind: 
 
 def _items(properties: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The products, or the one product; an event without any is about one itself."""
-    given = properties.get("products")
-    if isinstance(given, list):
-        return [as_object(item) for item in given]
-    return [given if isinstance(given, dict) and given else properties]
+    products = properties.get("products")
+    if isinstance(products, list):
+        return [as_object(item) for item in products]
+    return [products if isinstance(products, dict) and products else properties]
 
 
 def _amount(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind: str) -> float | None:

@@ -148,9 +148,9 @@ def _confirm(event: Event, settings: SendinblueSettings, context: Context, email
     if not identifier:
         raise MappingError("double opt-in needs an e-mail address or sendinblueContactId", field="traits.email")
     place = f"/{in_url(identifier)}"
-    known = context.ask({"method": "GET", "url": _CONTACTS + place, "headers": _headers(settings)}, may_miss=True)
+    contact = context.ask({"method": "GET", "url": _CONTACTS + place, "headers": _headers(settings)}, may_miss=True)
     attributes = _attributes(event.traits, event, phone)
-    if known is not None:
+    if contact is not None:
         return _contact(
             settings, place, {"attributes": _with_new_email(attributes, event), **_membership(event)}, "PUT"
         )

@@ -193,9 +193,7 @@ def _transaction(event: Event, key: str) -> dict[str, Any]:
     if key in ("product_list_viewed", "checkout_started", "order_completed"):
         products = event.properties.get("products")
         listed = [product for product in products if isinstance(product, dict)] if isinstance(products, list) else None
-        bought["ids"] = (
-            None if listed is None else [found for p in listed if (found := p.get("product_id") or p.get("sku"))]
-        )
+        bought["ids"] = None if listed is None else [id for p in listed if (id := p.get("product_id") or p.get("sku"))]
         bought["price"] = bought.get("price") or ("null" if listed is None else _sum(listed))
     return bought
 
@@ -242,12 +240,14 @@ def _check_person(person: Mapping[str, Any], email: str, phone: str, device: str
 
 
 def _seconds(event: Event, context: Context, past: timedelta) -> str | None:
-    given = _time(event.raw)
-    if given is None:
+    timestamp = _time(event.raw)
+    if timestamp is None:
         return None
-    when = moment(given)
+    when = moment(timestamp)
     if when is None:
-        raise MappingError(f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {given!r}", field="timestamp")
+        raise MappingError(
+            f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {timestamp!r}", field="timestamp"
+        )
     check_age(when, context.clock(), by="Snapchat", past=past)
     return str(microseconds(when) // 1_000_000)
 
@@ -259,9 +259,9 @@ def _app_data(event: Event, settings: SnapchatSettings, context: Context, place:
     if place != "MOBILE_APP":
         return data
     system = "i2" if platform(_device_type(event.raw)) == "ios" else "a2"
-    known = [get(event.raw) or "" for get in _extinfo]
-    known[6] = _zone_abbreviation(_timezone(event.raw), context)
-    return {"app_id": settings.app_id, "extinfo": [system, *known], **data}
+    members = [get(event.raw) or "" for get in _extinfo]
+    members[6] = _zone_abbreviation(_timezone(event.raw), context)
+    return {"app_id": settings.app_id, "extinfo": [system, *members], **data}
 
 
 def _zone_abbreviation(name: Any, context: Context) -> str:

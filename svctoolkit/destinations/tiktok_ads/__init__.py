@@ -180,9 +180,9 @@ def _user_2(event: Event, settings: TikTokSettings) -> dict[str, Any]:
 
 def _contents_2(event: Event) -> list[Any] | None:
     """The contents in TikTok's own form, which go before products."""
-    given, products = event.properties.get("contents"), event.properties.get("products")
-    if given is not None:
-        return given if isinstance(given, list) else [given]
+    own, products = event.properties.get("contents"), event.properties.get("products")
+    if own is not None:
+        return own if isinstance(own, list) else [own]
     if products is None:
         return None
     return [ITEM_2(item) for item in products if isinstance(item, dict)] if isinstance(products, list) else []
@@ -190,15 +190,15 @@ def _contents_2(event: Event) -> list[Any] | None:
 
 def _version_1(event: Event, settings: TikTokSettings, times_hashed: int) -> dict[str, Any]:
     """What stands in `properties.context` is passed on, and what the event's context says is added."""
-    given = as_object(event.properties.get("context"))
-    user = {**as_object(given.get("user")), **USER_1(event)}
+    own = as_object(event.properties.get("context"))
+    user = {**as_object(own.get("user")), **USER_1(event)}
     if settings.hash_user_properties:
         for key, times in (("email", times_hashed), ("phone_number", times_hashed), ("external_id", 1)):
             for _ in range(times if key in user else 0):
                 user[key] = (hash_each_email if key == "email" else hash_each).of(user[key])
-    context = {key: value for key, value in given.items() if key != "userAgent"} | {**CONTEXT_1(event), "user": user}
+    context = {key: value for key, value in own.items() if key != "userAgent"} | {**CONTEXT_1(event), "user": user}
     if callback := _callback(event.raw):
-        context["ad"] = {**as_object(given.get("ad")), "callback": callback}
+        context["ad"] = {**as_object(own.get("ad")), "callback": callback}
     order = ORDER_1(event)
     contents = _contents_1(event, order.get("content_type"))
     if contents is not None:
@@ -209,9 +209,9 @@ def _version_1(event: Event, settings: TikTokSettings, times_hashed: int) -> dic
 
 def _contents_1(event: Event, kind: Any) -> list[Any] | None:
     """The contents in TikTok's own form, which go before products. Those without a type have that of the event."""
-    given, products = event.properties.get("contents"), event.properties.get("products")
-    if given is not None:
-        contents = given if isinstance(given, list) else [given]
+    own, products = event.properties.get("contents"), event.properties.get("products")
+    if own is not None:
+        contents = own if isinstance(own, list) else [own]
         if not all(isinstance(item, dict) for item in contents):
             raise MappingError(
                 "properties.contents: expected an object or a list of objects", field="properties.contents"
@@ -223,10 +223,12 @@ def _contents_1(event: Event, kind: Any) -> list[Any] | None:
 
 
 def _seconds(event: Event) -> Any:
-    given = _time(event.raw)
-    when = unix_seconds.of(given)
+    timestamp = _time(event.raw)
+    when = unix_seconds.of(timestamp)
     if when == "":
-        raise MappingError(f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {given!r}", field="timestamp")
+        raise MappingError(
+            f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {timestamp!r}", field="timestamp"
+        )
     return when
 
 

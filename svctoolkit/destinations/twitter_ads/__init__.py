@@ -163,17 +163,17 @@ def _conversion_id(name: str, settings: XAdsSettings) -> str:
 
 def _identifiers(event: Event) -> list[dict[str, Any]]:
     """IP address and user agent are an identifier together, and where one is missing, part of the first."""
-    found = [{key: value} for key, value in PERSON(event).items()]
+    identifiers = [{key: value} for key, value in PERSON(event).items()]
     connection = CONNECTION(event)
     if len(connection) == 2:
-        found.append(connection)
-    elif found:
-        found[0].update(connection)
+        identifiers.append(connection)
+    elif identifiers:
+        identifiers[0].update(connection)
     else:
         raise MappingError(
             "properties: X needs twclid, phone, email, or ip_address with user_agent", field="properties"
         )
-    return found
+    return identifiers
 
 
 def _signature(url: str, body: dict[str, Any], context: Context) -> str:

@@ -110,11 +110,11 @@ DECLINE = Table({"origin_url": ORIGIN, "created_at": epoch(trait("createdAt"))})
 def send_user(event: Event, settings: WootricSettings, context: Context) -> Payload:
     """An end user, created or updated."""
     headers = _headers(settings, context)
-    known = _known_user(event, headers, context)
+    user = _known_user(event, headers, context)
     form = USER(event)
-    if known:
-        form.update(_properties(event, known, "properties"))
-        return _send(headers, f"/{known['id']}", form, "PUT")
+    if user:
+        form.update(_properties(event, user, "properties"))
+        return _send(headers, f"/{user['id']}", form, "PUT")
     if "email" not in form and "phone_number" not in form:
         raise MappingError("needs a value at traits.email or traits.phone", field="traits.email or traits.phone")
     return _send(headers, "", {**form, "external_id": value_of(event, USER_ID), **_properties(event, {}, "properties")})
@@ -130,16 +130,16 @@ def send_answer(event: Event, settings: WootricSettings, context: Context) -> Pa
             "integrations: Wootric needs an eventType, create response or create decline", field="integrations"
         )
     headers = _headers(settings, context)
-    known = _known_user(event, headers, context)
-    if not known:
+    user = _known_user(event, headers, context)
+    if not user:
         raise MappingError("userId: Wootric knows no such end user", field="userId")
     if action == "create decline":
-        form = {**DECLINE(event), **_properties(event, known, "end_user[properties]")}
-        return _send(headers, f"/{known['id']}/declines", form)
+        form = {**DECLINE(event), **_properties(event, user, "end_user[properties]")}
+        return _send(headers, f"/{user['id']}/declines", form)
     response = RESPONSE(event)
     _check_score(response["score"])
-    form = {**response, **_properties(event, known, "end_user[properties]")}
-    return _send(headers, f"/{known['id']}/responses", form)
+    form = {**response, **_properties(event, user, "end_user[properties]")}
+    return _send(headers, f"/{user['id']}/responses", form)
 
 
 def _check_score(score: Json) -> None:

@@ -182,17 +182,17 @@ class _Zendesk:
 
     def create_fields(self, of: str, values: Mapping[str, Any]) -> None:
         """Custom fields for these values where Zendesk has none: it would drop the values."""
-        known = self.ask("GET", f"/{of}_fields.json").get(f"{of}_fields") if values.keys() - {"id"} else None
-        if isinstance(known, list):
-            keys = {as_object(field).get("key") for field in known} | {"id"}
+        fields = self.ask("GET", f"/{of}_fields.json").get(f"{of}_fields") if values.keys() - {"id"} else None
+        if isinstance(fields, list):
+            keys = {as_object(field).get("key") for field in fields} | {"id"}
             for key in (key for key in values if key not in keys):
                 field = {"title": key, "key": key, "description": key, "type": "text", "active": True}
                 self.ask("POST", f"/{of}_fields.json", {f"{of}_field": field})
 
     def membership(self, user_id: Any, organization_id: Any) -> Any:
         """The number of the user's membership in an organization, or None."""
-        found = self.ask("GET", f"/users/{user_id}/organization_memberships.json").get("organization_memberships")
-        listed = map(as_object, found if isinstance(found, list) else [])
+        memberships = self.ask("GET", f"/users/{user_id}/organization_memberships.json").get("organization_memberships")
+        listed = map(as_object, memberships if isinstance(memberships, list) else [])
         return next((m.get("id") for m in listed if str(m.get("organization_id")) == str(organization_id)), None)
 
     def verification(self) -> dict[str, bool]:

@@ -65,7 +65,7 @@ def entries(
     """The rows of an event, each with the fields that its columns came from. Raises `EventError`."""
     if route.tables is None:
         return []
-    known = Metadata.of(metadata(route.destination, source))
+    meta = Metadata.of(metadata(route.destination, source))
     if is_blank(event.get("messageId")):
         event = {**event, "messageId": f"auto-{context.new_id()}"}
-    return route.tables.entries(event, context.clock(), known, notes)
+    return route.tables.entries(event, context.clock(), meta, notes)

@@ -43,10 +43,10 @@ def unexpected_failures(results: Mapping[str, Json], expected: Mapping[str, Json
 
     `failed: any` allows every failure; a map of destinations says something of these only.
     """
-    wanted = expected.get("failed")
-    if wanted == ANY or ("failed" in expected and not is_keyed(wanted, results["failed"])):
+    expectation = expected.get("failed")
+    if expectation == ANY or ("failed" in expected and not is_keyed(expectation, results["failed"])):
         return
     for key, records in results["failed"].items():
-        if wanted is None or key not in wanted:
+        if expectation is None or key not in expectation:
             for cause in dict.fromkeys(map(_cause, records)):
                 yield Difference(("failed",), ("failed",), "nothing to fail", str(cause), text=str(cause))

@@ -78,8 +78,8 @@ def record(
     path = Path(file) if file is not None else None
     added = 0 if path is None else add_scenarios(path, suite, bench)
     masker = bench.masker
-    told = [Problem(masker.text(problem.message), problem.where) for problem in skipped]
-    return Recording(masker.mask(suite), told, path, added)
+    problems = [Problem(masker.text(problem.message), problem.where) for problem in skipped]
+    return Recording(masker.mask(suite), problems, path, added)
 
 
 def _read(events: Iterable[Any], skipped: list[Problem]) -> list[ReceivedEvent]:

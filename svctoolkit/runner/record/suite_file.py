@@ -73,9 +73,9 @@ def _make_folder(folder: Path, name: str) -> None:
 def _missing(data: Any, suite: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scenarios that a file does not have, as they stand in it: with a name of their own, and their clock."""
     there = data.get("scenarios") if isinstance(data, dict) else None
-    known = [one for one in there if isinstance(one, dict)] if isinstance(there, list) else []
-    names = {str(one.get("name")) for one in known}
-    bare = [_without_name(one) for one in known]
+    scenarios = [one for one in there if isinstance(one, dict)] if isinstance(there, list) else []
+    names = {str(one.get("name")) for one in scenarios}
+    bare = [_without_name(one) for one in scenarios]
     own = {} if data == {} or data.get("freeze") == suite.get("freeze") else {"freeze": suite["freeze"]}
     added: list[dict[str, Any]] = []
     for scenario in suite["scenarios"]:

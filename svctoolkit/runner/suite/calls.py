@@ -51,9 +51,9 @@ def call_problems(call: Mapping[str, Json]) -> Iterator[tuple[tuple[str, ...], s
             if spelt_in_python(argument) not in takes:
                 hint = did_you_mean(argument, takes) or (f" It takes {', '.join(takes)}." if takes else "")
                 yield (name, argument), f"{name} takes no {argument!r}.{hint}"
-        given = {spelt_in_python(argument) for argument in arguments}
+        names = {spelt_in_python(argument) for argument in arguments}
         for parameter in takes.values():
-            if parameter.default is parameter.empty and parameter.name not in given and _is_named(parameter):
+            if parameter.default is parameter.empty and parameter.name not in names and _is_named(parameter):
                 yield (name,), f"{name} needs {parameter.name!r}"
     else:
         count = len(arguments) if isinstance(arguments, list) else arguments is not None

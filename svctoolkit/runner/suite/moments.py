@@ -31,8 +31,8 @@ class Moments:
     def value(self, name: str) -> str | None:
         """What the name stands for; None for other names."""
         if name.startswith("uuid") and re.fullmatch(PATTERN, name):
-            made = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._seed} {name}") if self._seed else uuid.uuid4()
-            return self._ids.setdefault(name, str(made))
+            identifier = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._seed} {name}") if self._seed else uuid.uuid4()
+            return self._ids.setdefault(name, str(identifier))
         match = _TIME.fullmatch(name)
         if match is None:
             return None

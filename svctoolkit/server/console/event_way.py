@@ -121,8 +121,8 @@ def _changes(
         before = transformed[0]
     for payload in payloads[:1]:
         body = payload.get("body", {})
-        made = next((value for value in body.values() if value), {}) if isinstance(body, Mapping) else body
-        diff = display.diff(before, made, left="event", right="body of the payload")
+        content = next((value for value in body.values() if value), {}) if isinstance(body, Mapping) else body
+        diff = display.diff(before, content, left="event", right="body of the payload")
         yield display.more("dest_transform made of it", diff)
         yield display.more("payload", display.tree(payload, "payload", open_depth=2))
 

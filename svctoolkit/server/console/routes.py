@@ -71,10 +71,10 @@ class Console:
         """The whole way of an event."""
         seq = _seq(request)
         await settle(self._engine)
-        found = await asyncio.to_thread(about, self._engine, seq)
-        if not (found["events"] or found["rejected"]):
+        record = await asyncio.to_thread(about, self._engine, seq)
+        if not (record["events"] or record["rejected"]):
             raise RequestError(404, {"message": f"nothing is kept of an event {seq}"})
-        return _fragment(await asyncio.to_thread(event_way, found))
+        return _fragment(await asyncio.to_thread(event_way, record))
 
     async def lineage(self, request: Request) -> Response:
         """Where the fields of an event's payloads at a destination come from. Measured when somebody asks."""

@@ -111,20 +111,20 @@ class Overview:
         limit = number(query, "limit", 100, least=1, most=MAX_PAGE)
         chosen = selection(query)
         await settle(self._engine)
-        found = await asyncio.to_thread(newest, self._engine, chosen, limit)
-        older = found[-1].seq if len(found) == limit or (chosen.after is not None and found) else None
-        newer = found[0].seq if found else chosen.after
-        return json_response({"items": [line_of(arrival) for arrival in found], "older": older, "newer": newer})
+        records = await asyncio.to_thread(newest, self._engine, chosen, limit)
+        older = records[-1].seq if len(records) == limit or (chosen.after is not None and records) else None
+        newer = records[0].seq if records else chosen.after
+        return json_response({"items": [line_of(arrival) for arrival in records], "older": older, "newer": newer})
 
     async def event(self, request: Request) -> Response:
         seq = request.path_params["seq"]
         if seq > MAX_NUMBER:
             seq = -1
         await settle(self._engine)
-        found = await asyncio.to_thread(about, self._engine, seq)
-        if not (found["events"] or found["rejected"]):
+        record = await asyncio.to_thread(about, self._engine, seq)
+        if not (record["events"] or record["rejected"]):
             raise RequestError(404, {"message": f"nothing is kept of an event {request.path_params['seq']}"})
-        return json_response(found)
+        return json_response(record)
 
     async def destinations(self, request: Request) -> Response:
         query = dict(request.query_params)

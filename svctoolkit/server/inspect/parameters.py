@@ -34,8 +34,8 @@ def text_parameter(name: str, description: str, format: str = "") -> Parameter:
 def only(query: dict[str, str], *names: str) -> None:
     """Refuse what is left in a query after what is known was taken out: `names` are known."""
     for name in query:
-        known = f"The parameters are {', '.join(names)}" if names else "There are none here"
-        refuse(f"there is no parameter {name[:50]!r}.{did_you_mean(name, names)} {known}")
+        choice = f"The parameters are {', '.join(names)}" if names else "There are none here"
+        refuse(f"there is no parameter {name[:50]!r}.{did_you_mean(name, names)} {choice}")
 
 
 def flag(query: dict[str, str], name: str) -> bool | None:

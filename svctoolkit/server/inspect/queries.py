@@ -101,8 +101,8 @@ def counts(engine: Engine, run: str | None) -> dict[str, Json]:
 
 
 def _plan_counts(engine: Engine, run: str | None) -> dict[str, int]:
-    found = check_counts(engine.store, run)
-    return {"checked": found.checked, "violated": found.violated, "dropped_by_plan": found.dropped}
+    counts = check_counts(engine.store, run)
+    return {"checked": counts.checked, "violated": counts.violated, "dropped_by_plan": counts.dropped}
 
 
 def _event(engine: Engine, record: EventRecord) -> JsonRecord:

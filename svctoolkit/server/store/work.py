@@ -88,12 +88,12 @@ class Work:
 
     def duplicates(self, digests: Sequence[int]) -> dict[int, Duplicate]:
         """The last event of each digest that is known."""
-        known: dict[int, Duplicate] = {}
+        earlier: dict[int, Duplicate] = {}
         for start in range(0, len(digests), 500):
             some = digests[start : start + 500]
             sql = f"select digest, seq, max(at) from events where digest in ({marks(some)}) group by digest"
-            known.update({digest: Duplicate(seq, at) for digest, seq, at in self._store.read(sql, some)})
-        return known
+            earlier.update({digest: Duplicate(seq, at) for digest, seq, at in self._store.read(sql, some)})
+        return earlier
 
     def save_routes(
         self,

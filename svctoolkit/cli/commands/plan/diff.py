@@ -23,14 +23,14 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.plans.compare import changes
 
     old, new = (_inputs.load(path, args.id, args) for path in (args.old, args.new))
-    found = changes(old, new)
-    for change in found:
+    differences = changes(old, new)
+    for change in differences:
         where = f"{change.where}: " if change.where else ""
         _terminal.out(_terminal.plain(f"{where}{change}"))
     if args.events:
         return _tell_impact(old, new, args.events)
-    breaking = sum(change.breaking for change in found)
-    _terminal.err(f"{_terminal.quantity(len(found), 'change')}, {breaking} breaking")
+    breaking = sum(change.breaking for change in differences)
+    _terminal.err(f"{_terminal.quantity(len(differences), 'change')}, {breaking} breaking")
     return Exit.FAILED if breaking else Exit.OK
 
 

@@ -65,5 +65,5 @@ def _exchanges(
         url = f"{route.destination.key}/{row['table']}"  # type: ignore[typeddict-item]  # a row, not a request
         request = {"method": "LOAD", "url": url, "headers": {}, "body": ""}
         data = {"payload": row, "request": request, "response": answer, "headers": {}, "error": "", "milliseconds": 0.0}
-        kept = route.masker.mask(data) if masked else data
-        yield Exchange([task], task.attempts + 1, part, 200, at, kept)
+        record = route.masker.mask(data) if masked else data
+        yield Exchange([task], task.attempts + 1, part, 200, at, record)
