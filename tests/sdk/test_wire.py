@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import select
 import socket
 import threading
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from svctoolkit.errors import DeliveryError
 from svctoolkit.sdk.base.transport import Request
 from svctoolkit.sdk.sending.http import HttpTransport
+from svctoolkit.sdk.sending.wire import read_answer
 
 END = b"\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n"
@@ -110,6 +113,60 @@ def test_headers_are_lower_case_and_stripped():
         headers = _post(transport, server).headers
     transport.close()
     assert (headers["retry-after"], headers["x-odd"]) == ("7", "a:b")
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nline\n\r\n", b"line\n\r\n"),
+        (b"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 200 OK\nContent-Length: 2\n\nok", b"ok"),
+        (CHUNKED + b"2\r\nok\r\n1\r\n!\r\n0\r\n\r\n", b"ok!"),
+        (CHUNKED.replace(b"Chunked", b"chunked\r\nContent-Length: 1") + b"2\r\nok\r\n0\r\n\r\n", b"ok"),
+    ],
+)
+def test_an_answer_may_come_in_any_pieces(answer: bytes, body: bytes):
+    """Wherever the network cuts it, even between a line's two ends, it is the same answer."""
+    for cut in range(1, len(answer) + 1):
+        near, far = socket.socketpair()
+        with near, far:
+            sender = threading.Thread(target=_send_pieces, args=(far, near, [answer[:cut], answer[cut:]]))
+            sender.start()
+            response, keeps = read_answer(near)
+            sender.join()
+        assert (response.status, response.body, keeps) == (200, body, True)
+
+
+def _send_pieces(far: socket.socket, near: socket.socket, pieces: list[bytes]) -> None:
+    """Each when the one before was read."""
+    for piece in pieces:
+        while select.select([near], [], [], 0)[0]:
+            continue
+        far.sendall(piece)
+
+
+def test_answers_with_one_head_have_bodies_of_their_own():
+    """What is known of a head holds for that head only: each answer's body, and each other head, is read."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nX-Id: a\r\n\r\n"
+    transport = HttpTransport()
+    other = head.replace(b"200", b"503").replace(b": a", b": b")
+    with _server(head + b"one", head + b"two", other + b"six", head + b"ten") as server:
+        answers = [_post(transport, server) for _ in range(4)]
+    transport.close()
+    got = [(answer.status, answer.headers["x-id"], answer.body) for answer in answers]
+    assert got == [(200, "a", b"one"), (200, "a", b"two"), (503, "b", b"six"), (200, "a", b"ten")]
+
+
+def test_requests_with_one_head_have_lengths_of_their_own():
+    """And headers of their own, as soon as one differs."""
+    transport = HttpTransport()
+    ok = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    with _server(ok, ok, ok) as server:
+        for id, text in [("x", b"body"), ("x", b"long" + END + b"body"), ("y", b"body")]:
+            transport.send(Request("POST", f"{server.url}/v1/batch", {"AnonymousId": id}, text, 5.0))
+        requests = server.requests
+    transport.close()
+    assert re.findall(rb"AnonymousId: (\w)", requests) == [b"x", b"x", b"y"]
+    assert re.findall(rb"Content-Length: (\d+)", requests) == [b"4", b"12", b"4"]
 
 
 def test_what_was_wrong_with_an_answer_is_said():

@@ -1,9 +1,23 @@
-"""Moments to wait for."""
+"""Moments: those to wait for, and how they are written."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import lru_cache
+
+
+def iso(at: float) -> str:
+    """A time of `time.time()` as events write it: in UTC, with milliseconds and `Z`."""
+    second = int(at)
+    return f"{_iso_second(second)}.{int((at - second) * 1000):03d}Z"
+
+
+@lru_cache(maxsize=4)  # most share their second with the one before
+def _iso_second(second: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(second, UTC).isoformat()[:-6]
 
 
 class Alarm:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from json.encoder import encode_basestring as quoted
 from typing import NamedTuple
 
+from svctoolkit.sdk.base.timing import iso
 from svctoolkit.sdk.events.context import Context
 from svctoolkit.sdk.events.identity import Identity
 from svctoolkit.sdk.events.options import Options
@@ -37,7 +37,6 @@ class EventText:
     def __init__(self, context: Context, options: Options) -> None:
         self._context, self._options = context, options
         self._integrations = _integrations(options.integrations)
-        self._second = (-1, "")
 
     def render(self, call: Call, identity: Identity, previous: str, session: str) -> bytes:
         """The event. `previous` is an alias' ID before it, `session` the context's members of a session."""
@@ -56,15 +55,9 @@ class EventText:
         user = f'"userId":{quoted(identity.user_id)},' if identity.user_id else ""
         return (
             f'{{"messageId":{quoted(call.message_id)},"channel":"{channel}","context":{context},'
-            f'"type":"{call.kind}","originalTimestamp":"{self._time(call.at)}",'
+            f'"type":"{call.kind}","originalTimestamp":"{iso(call.at)}",'
             f"{anonymous}{user}{category}{_head(call)}{integrations}{_tail(call, identity, previous)}}}"
         ).encode()
-
-    def _time(self, at: float) -> str:
-        second = int(at)
-        if second != self._second[0]:  # most events share their second with the one before
-            self._second = (second, datetime.fromtimestamp(second, UTC).isoformat()[:-6])
-        return f"{self._second[1]}.{int((at - second) * 1000):03d}Z"
 
 
 def _head(call: Call) -> str:

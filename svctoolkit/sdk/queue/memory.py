@@ -77,7 +77,7 @@ class Memory:
 
     def finish(self, kind: Kind, ids: Iterable[int]) -> int:
         """These went there: how many were known. Whoever has nowhere to go any more is gone."""
-        done = {id for id in ids if id < 0}
+        done = {id for id in ids if id < 0} if self._events else ()
         if not done:
             return 0
         number = 0

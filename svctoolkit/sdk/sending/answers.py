@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from svctoolkit import retries
@@ -56,15 +57,23 @@ def verdict(response: Response) -> Verdict:
 
 def is_page(response: Response) -> bool:
     """Whether it is an HTML page."""
-    return response.body[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))
+    return _begins_page(response.body[:200])
+
+
+def _begins_page(start: bytes) -> bool:
+    return start.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))
 
 
 def describe(response: Response) -> str:
     """The answer in a line: status, where it points to, what it says."""
-    location = response.headers.get("location", "")
-    target = f"to {location[:200]}" if 300 <= response.status < 400 and location else ""
-    text = "an HTML page" if is_page(response) else response.body[:200].decode("utf-8", "replace").strip()
-    return " ".join(word for word in (str(response.status), target, text) if word)
+    location = response.headers.get("location", "") if 300 <= response.status < 400 else ""
+    return _describe(response.status, location[:200], response.body[:200])
+
+
+@lru_cache(maxsize=8)  # answers repeat each other
+def _describe(status: int, location: str, start: bytes) -> str:
+    text = "an HTML page" if _begins_page(start) else start.decode("utf-8", "replace").strip()
+    return " ".join(filter(None, (str(status), location and f"to {location}", text)))
 
 
 def says_wrong_key(response: Response) -> bool:

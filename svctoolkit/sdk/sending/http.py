@@ -98,8 +98,7 @@ class HttpTransport:
 
     def _receive(self, place: Place) -> Response:
         try:
-            with self._connections[place].sock.makefile("rb") as stream:
-                answer, keeps = read_answer(stream)
+            answer, keeps = read_answer(self._connections[place].sock)
             if not keeps:
                 self._drop(place)
         except BaseException:

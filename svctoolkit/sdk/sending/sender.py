@@ -7,16 +7,17 @@ import json
 import re
 import time
 from collections import deque
+from collections.abc import Iterable
 from enum import Enum
 from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 from svctoolkit.errors import DeliveryError
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel, Settings
-from svctoolkit.sdk.base.timing import Alarm
+from svctoolkit.sdk.base.timing import Alarm, iso
 from svctoolkit.sdk.base.transport import Answering, Request, Transport
-from svctoolkit.sdk.base.values import iso
 from svctoolkit.sdk.queue.claims import Batch, Parked, Row
 from svctoolkit.sdk.queue.queue import Queue
 from svctoolkit.sdk.sending.answers import Answer, Verdict, basic, describe, retry_after, verdict
@@ -28,6 +29,8 @@ TIMEOUT = 15.0
 #: claimed and settled together
 _BATCHES = 8
 _RENEWAL_SECONDS = 10.0
+_BODY = itemgetter(1)
+_WITHOUT_BRACE = itemgetter(slice(-1))
 _LOOPBACK = re.compile(r"https?://(localhost|127\.[\d.]+|\[::1\])(:|/|$)")
 
 
@@ -206,7 +209,7 @@ class Sender:
         self._reporter.error(error, LogLevel.WARN, topic="refused")
 
     def _begin(self, lane: Lane, timeout: float) -> Answering:
-        body = _envelope([body for _, body in lane.rows], self._settings.clock())
+        body = _envelope(map(_BODY, lane.rows), self._settings.clock())
         headers = {
             "Authorization": basic(self._key),
             "Content-Type": "application/json",
@@ -235,10 +238,8 @@ class Sender:
         return Answer(verdict(response), response.status, self.last_answer, wait)
 
 
-def _envelope(events: list[bytes], now: float) -> bytes:
+def _envelope(events: Iterable[bytes], now: float) -> bytes:
     """The body of /v1/batch: the stored events, each with the time of sending, as stored otherwise."""
-    from datetime import UTC, datetime
-
-    sent = f'"sentAt":"{iso(datetime.fromtimestamp(now, UTC))}"'.encode()
+    sent = f'"sentAt":"{iso(now)}"'.encode()
     ended = b"," + sent + b"}"
-    return b"{" + sent + b',"batch":[' + (ended + b",").join([event[:-1] for event in events]) + ended + b"]}"
+    return b'{%b,"batch":[%b%b]}' % (sent, (ended + b",").join(map(_WITHOUT_BRACE, events)), ended)

@@ -1,47 +1,77 @@
 """HTTP/1.1 as bytes: what a request is, and what an answer says.
 
 `http.client` takes more processor time for this than all the rest of a delivery does; connections are still its.
+The heads of requests repeat each other, and so do those of answers: one that is known is not written or read again.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
-from typing import BinaryIO
+from functools import lru_cache
+from socket import socket
+from types import MappingProxyType
+from typing import TYPE_CHECKING, BinaryIO
 
 from svctoolkit.sdk.base.transport import Request, Response
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _LONGEST_LINE, _MOST_LINES, _MOST_INTERIM = 1 << 16, 200, 10
 _LONGEST_ANSWER = 4 << 20
 _UNSENDABLE, _CONTROL = re.compile(r"[\x00-\x20\x7f]"), re.compile(r"[\x00-\x1f\x7f]")
 _STATUS = re.compile(rb"HTTP/(1\.\d) +(\d{3})(?: |\r?\n)")
 _WITHOUT_BODY = (204, 304)
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_KNOWN_HEADS = 8
 
 
 def request_bytes(request: Request, host: str, target: str, headers: Mapping[str, str]) -> bytes:
     """The whole request. Raises `ValueError` for what would be something else on the wire."""
-    if _UNSENDABLE.search(target) or any(_CONTROL.search(value) for value in headers.values()):
+    head, body = _request_head(request.method, target, host, tuple(headers.items())), request.body
+    return b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body) if body else head + b"\r\n"
+
+
+@lru_cache(maxsize=_KNOWN_HEADS)
+def _request_head(method: str, target: str, host: str, headers: tuple[tuple[str, str], ...]) -> bytes:
+    if _UNSENDABLE.search(target) or any(_CONTROL.search(value) for _, value in headers):
         raise ValueError("a control character in the URL or in a header")
-    lines = [f"{request.method} {target} HTTP/1.1", f"Host: {host if host.isascii() else host.encode('idna').decode()}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    if request.body:
-        lines.append(f"Content-Length: {len(request.body)}")
-    return "\r\n".join([*lines, "Accept-Encoding: identity", "", ""]).encode("ascii") + request.body
+    lines = [f"{method} {target} HTTP/1.1", f"Host: {host if host.isascii() else host.encode('idna').decode()}"]
+    lines += [f"{name}: {value}" for name, value in headers]
+    return "\r\n".join([*lines, "Accept-Encoding: identity", ""]).encode("ascii")
 
 
-def read_answer(stream: BinaryIO) -> tuple[Response, bool]:
+def read_answer(connection: socket) -> tuple[Response, bool]:
     """The answer, and whether its connection can be used again.
 
     Raises `ConnectionError` if there is none, `ValueError` if it is no HTTP or ends too early.
     """
+    start = connection.recv(_LONGEST_LINE)
+    return _whole_answer(start) or _answer(io.BufferedReader(_Stream(start, connection)))
+
+
+def _whole_answer(start: bytes) -> tuple[Response, bool] | None:
+    """The answer, if it has a length and came in one piece, as most do."""
+    end = _BLANK_LINE.search(start)
+    if end is None:
+        return None
+    status, keeps, headers = _known_head(start[: end.end()])
+    length = headers.get("content-length", "")
+    if status < 200 or status in _WITHOUT_BODY or "transfer-encoding" in headers or not length.isdecimal():
+        return None
+    body = start[end.end() :][: int(length)]
+    return (Response(status, headers, body), keeps) if len(body) == int(length) else None
+
+
+def _answer(stream: BinaryIO) -> tuple[Response, bool]:
     for _ in range(_MOST_INTERIM):
         status, keeps, headers = _head(stream)
         if status >= 200:
             break
     else:
         raise ValueError("the server gives interim answers only")
-    connection = headers.get("connection", "").lower()
-    keeps = "close" not in connection and (keeps or "keep-alive" in connection)
     length = headers.get("content-length", "")
     if status in _WITHOUT_BODY:
         body = b""
@@ -55,7 +85,13 @@ def read_answer(stream: BinaryIO) -> tuple[Response, bool]:
     return Response(status, headers, body), keeps and len(body) < _LONGEST_ANSWER
 
 
-def _head(stream: BinaryIO) -> tuple[int, bool, dict[str, str]]:
+@lru_cache(maxsize=_KNOWN_HEADS)
+def _known_head(text: bytes) -> tuple[int, bool, Mapping[str, str]]:
+    return _head(io.BytesIO(text))
+
+
+def _head(stream: BinaryIO) -> tuple[int, bool, Mapping[str, str]]:
+    """Status, whether the connection is kept, and the headers."""
     line = stream.readline(_LONGEST_LINE)
     if not line:
         raise ConnectionResetError("the server closed the connection without an answer")
@@ -66,7 +102,9 @@ def _head(stream: BinaryIO) -> tuple[int, bool, dict[str, str]]:
     for _ in range(_MOST_LINES):
         line = stream.readline(_LONGEST_LINE)
         if line in (b"\r\n", b"\n"):
-            return int(match[2]), match[1] != b"1.0", headers
+            connection = headers.get("connection", "").lower()
+            keeps = "close" not in connection and (match[1] != b"1.0" or "keep-alive" in connection)
+            return int(match[2]), keeps, MappingProxyType(headers)
         if not line.endswith(b"\n"):
             break
         name, _, value = line.decode("latin-1").partition(":")
@@ -96,3 +134,21 @@ def _exactly(stream: BinaryIO, length: int) -> bytes:
     if len(body) < length:
         raise ValueError(f"the answer ends after {len(body)} of {length} bytes")
     return body
+
+
+class _Stream(io.RawIOBase):
+    """What was received already, and then what comes."""
+
+    def __init__(self, start: bytes, connection: socket) -> None:
+        self._start, self._connection = start, connection
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        if not self._start:
+            return self._connection.recv_into(buffer)
+        view = memoryview(buffer)
+        start, self._start = self._start[: len(view)], self._start[len(view) :]
+        view[: len(start)] = start
+        return len(start)
