@@ -45,7 +45,7 @@ def input_of(events: Events) -> Input:
         return Files([events])
     if isinstance(events, Mapping):
         return Objects([events])
-    if hasattr(events, "columns") and hasattr(events, "iloc"):
+    if hasattr(events, "iloc") and hasattr(events, "columns"):  # in this order: a LazyFrame resolves its columns
         return Frame(events)
     if is_arrow(events):
         return Arrow(events)

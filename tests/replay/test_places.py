@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay import replay
+from svctoolkit.replay import Progress, replay
 from tests.replay.s3_server import KEY, s3_server
 from tests.replay.shops import ndjson, orders, shop
 
@@ -85,22 +89,23 @@ def test_globs_of_this_machine(tmp_path: Path) -> None:
     assert ids(f"{tmp_path}/**/*") == ["m0", "m0", "m1"]
 
 
-def polars_frame(table: pa.Table) -> Any:
+class Frame:
     """What a DataFrame of Polars is to us: columns, iteration over columns, and the stream of Arrow."""
 
-    class Frame:
-        columns = table.column_names
+    def __init__(self, table: pa.Table) -> None:
+        self._table, self.columns = table, table.column_names
 
-        def __iter__(self) -> Any:
-            return iter(table.columns)
+    def __iter__(self) -> Any:
+        return iter(self._table.columns)
 
-        def __len__(self) -> int:
-            return table.num_rows
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
 
-        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-            return table.__arrow_c_stream__(requested_schema)
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
 
-    return Frame()
+    def rechunk(self) -> Frame:
+        return self
 
 
 def duckdb_relation(table: pa.Table) -> Any:
@@ -118,7 +123,7 @@ def duckdb_relation(table: pa.Table) -> Any:
         lambda table: table.to_batches()[0],
         lambda table: pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=700)),
         lambda table: ds.dataset(table),
-        polars_frame,
+        Frame,
         duckdb_relation,
         lambda table: table.to_pandas(),
     ],
@@ -134,6 +139,131 @@ def test_arrow_in_all_its_forms(form: Callable[[pa.Table], Any]) -> None:
     assert list(frame.event_id.drop_duplicates()) == [f"m{n}" for n in range(5000)]
     assert json.loads(outputs.iloc[7])["body"]["JSON"]["properties"] == {"revenue": 7}
     assert isinstance(frame, pd.DataFrame)
+
+
+class LazyFrame:
+    """What is asked of a LazyFrame of Polars, where that is not installed."""
+
+    def __init__(self, source: Callable[[], Iterator[pa.Table]]) -> None:
+        self._source = source
+
+    def collect(self) -> Any:
+        raise AssertionError("everything at once")
+
+    def collect_batches(self, *, chunk_size: int, maintain_order: bool) -> Iterator[Any]:
+        assert maintain_order
+        return (Frame(table) for table in self._source())
+
+
+def lazy_frame(seen: Callable[[], None]) -> Any:
+    def tables() -> Iterator[pa.Table]:
+        for part in range(200):
+            seen()
+            yield pa.table({"type": ["track"] * 2000, "messageId": [f"m{2000 * part + n}" for n in range(2000)]})
+
+    if find_spec("polars") is None:
+        return LazyFrame(tables)
+    polars, plugins = import_module("polars"), import_module("polars.io.plugins")
+
+    def frames(*_: Any) -> Iterator[Any]:
+        return map(polars.from_arrow, tables())
+
+    return plugins.register_io_source(frames, schema={"type": polars.String, "messageId": polars.String})
+
+
+def lazy_relation(seen: Callable[[], None]) -> Any:
+    import duckdb
+
+    def id_of(number: int) -> str:
+        if number % 2000 == 0:
+            seen()
+        return f"m{number}"
+
+    connection = duckdb.connect()
+    connection.create_function("id_of", id_of, ["BIGINT"], "VARCHAR", side_effects=True)
+    columns = "'track' as type, id_of(n) as \"messageId\", repeat('x', 1000) as \"properties.x\""
+    return connection.sql(f"select {columns} from range(400000) t(n)")
+
+
+TABLE = pa.Table.from_pylist(ROWS)
+
+
+@pytest.mark.parametrize("form", [lazy_frame, lazy_relation], ids=["polars", "duckdb"])
+def test_what_is_lazy_is_read_as_it_is_run(form: Callable[[Any], Any]) -> None:
+    """Of 200 parts few are made when the first events have been run, and those come once, in their order."""
+    parts: list[None] = []
+    ahead: list[int] = []
+
+    def stop(progress: Progress) -> None:
+        ahead.append(len(parts) - progress.events // 2000)
+        if not progress.done:
+            raise KeyboardInterrupt
+
+    result = replay(form(lambda: parts.append(None)), shop(), progress=stop)
+    frame = result.frame()
+
+    assert 0 < result.events < 400_000
+    assert not result.complete
+    assert max(ahead) < 40
+    assert list(frame[frame.stage == "dest_transform"].event_id) == [f"m{n}" for n in range(result.events)]
+
+
+class CountingFiles(LocalFileSystem):
+    """Files of this machine, of which it is known how many bytes were read."""
+
+    cachable = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = 0
+        self.files: list[io.FileIO] = []
+
+    def _open(self, path: str, mode: str = "rb", **_: Any) -> Any:
+        files = self
+
+        class File(io.FileIO):
+            def read(self, size: int | None = -1) -> bytes:
+                data = super().read(size) or b""
+                files.read += len(data)
+                return data
+
+        self.files.append(File(path))
+        return self.files[-1]
+
+
+def test_a_dataset_is_read_as_it_is_run(tmp_path: Path) -> None:
+    """A file of 200 row groups: when somebody stops after the first events, most of it has not been looked at."""
+    file = tmp_path / "events.parquet"
+    with pq.ParquetWriter(file, TABLE.schema, use_dictionary=False, compression="none") as writer:
+        for _ in range(200):
+            writer.write_table(TABLE.slice(0, 2000))
+    files = CountingFiles()
+
+    def stop(progress: Progress) -> None:
+        if not progress.done:
+            raise KeyboardInterrupt
+
+    dataset = ds.dataset(str(file), filesystem=files, format="parquet")
+    result = replay(dataset, shop(), rows=False, progress=stop)
+
+    assert 0 < result.events < 400_000
+    assert 0 < files.read < file.stat().st_size / 2
+    for opened in files.files:
+        opened.close()
+
+
+def test_a_query_that_fails_on_its_way_ends_the_run_with_its_reason() -> None:
+    """What came before is run; the reason is a reject, and no traceback."""
+
+    def source() -> Iterator[pa.Table]:
+        yield TABLE.slice(0, 2000)
+        raise OSError("the disk is gone")
+
+    batches = (batch for table in source() for batch in table.to_batches())
+    result = replay(pa.RecordBatchReader.from_batches(TABLE.schema, batches), shop())
+
+    assert result.events == 2000
+    assert [(reject.place, "the disk is gone" in reject.reason) for reject in result.rejects] == [("[2000]", True)]
 
 
 @pytest.fixture
