@@ -100,21 +100,25 @@ def _gather(pairs: Sequence[Any], meter: Meter) -> dict[int, Tally]:
 
     futures = _futures(pairs)
     tallies: dict[int, Tally] = {}
+    interrupted = False
     try:
         if not futures:  # no cluster: they are here already
             tallies = dict(enumerate(dask.compute(*(pair[0] for pair in pairs))))
             for number, tally in tallies.items():
                 meter.add(tally.events, tally.rejected, number + 1)
+            meter.tell()
         for future in _as_completed(futures):
             number = futures[future]
             tallies[number] = pairs[number][0].compute()
             meter.add(tallies[number].events, tallies[number].rejected, len(tallies))
+            meter.tell()
     except KeyboardInterrupt:
+        interrupted = True
         for future, number in futures.items():
             if number not in tallies:
                 future.cancel()
     finally:
-        meter.finish()
+        meter.finish(interrupted=interrupted)
     return tallies
 
 

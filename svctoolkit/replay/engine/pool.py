@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED as FIRST
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.replay.engine import work
 from svctoolkit.replay.engine.engine import Job
+from svctoolkit.replay.engine.interrupts import uninterrupted
 from svctoolkit.replay.engine.progress import Meter
 from svctoolkit.replay.engine.sides import serialize
 from svctoolkit.replay.inputs import Input
@@ -54,9 +55,11 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
     except KeyboardInterrupt:
         complete = False
     finally:
-        meter.finish()
-    total = keeper.finish()
-    return Run(total, keeper.rows, complete)
+        with suppress(KeyboardInterrupt):  # once more
+            meter.finish(interrupted=not complete)
+    with suppress(KeyboardInterrupt), uninterrupted():
+        keeper.finish()
+    return Run(keeper.total, keeper.rows, complete)
 
 
 def _missing(source: Input, earlier: dict[int, Tally], keeper: _Keeper) -> Iterator[Chunk]:
@@ -82,16 +85,20 @@ class _Keeper:
         self.rows = Rows()
 
     def add(self, tally: Tally, rows: Any, chunk: Chunk) -> None:
-        if self._folder is not None:
-            tally.digest = digest_of(chunk)
-            self._folder.add(tally, rows)
-            rows = None
-        self._take(tally, rows)
-        self._meter.add(tally.events, tally.rejected, chunk.position)
+        with uninterrupted():  # else numbers and rows would be those of different events
+            if self._folder is not None:
+                tally.digest = digest_of(chunk)
+                self._folder.add(tally, rows)
+                rows = None
+            self._take(tally, rows)
+            self._meter.add(tally.events, tally.rejected, chunk.position)
+        self._meter.tell()
 
     def add_earlier(self, tally: Tally, position: int) -> None:
-        self._meter.add_earlier(tally.events, tally.rejected, position)
-        self._take(tally, None)
+        with uninterrupted():
+            self._meter.add_earlier(tally.events, tally.rejected, position)
+            self._take(tally, None)
+        self._meter.tell()
 
     def reject(self, reject: Reject) -> None:
         """A piece of the input that could not be cut."""
@@ -108,15 +115,19 @@ class _Keeper:
         if rows is not None:
             self.rows.add(rows)
 
-    def finish(self) -> Tally:
+    @property
+    def total(self) -> Tally:
         """The sum of what there is; an interrupted run may have gaps."""
+        return self._sum.finish()
+
+    def finish(self) -> None:
+        """Add what still waits for its turn, and what could not be cut."""
         for number in sorted(self._waiting):
             self._put(*self._waiting.pop(number))
         self._sum.reject(*self._rejects)
         self._sum.tally.records += len(self._rejects)
         if self._folder is not None:
             self._folder.finish(self._rejects)
-        return self._sum.finish()
 
 
 def _spread(job: Job, chunks: Iterator[Chunk], keeper: _Keeper, pool: Pool, width: int) -> None:

@@ -15,7 +15,8 @@ _EVERY = 0.2  # seconds between two lines
 class Progress:
     """How far a replay is. `share` and `seconds_left` are None where the size of the input is unknown.
 
-    `rate` is in events per second, over this run: what a resumed replay had done before does not count.
+    `rate` is in events per second, over this run: what a resumed replay had done before does not count. `done` is the
+    last word; with `interrupted`, somebody has ended it.
     """
 
     events: int
@@ -25,12 +26,14 @@ class Progress:
     rate: float
     seconds_left: float | None
     done: bool = False
+    interrupted: bool = False
 
     def __str__(self) -> str:
         share = "" if self.share is None else f"{self.share:4.0%}  "
         remaining = "" if self.seconds_left is None or self.done else f"  {duration(self.seconds_left)} left"
         rejected = f"  {self.rejected:,} rejected" if self.rejected else ""
-        return f"{share}{self.events:,} events  {self.rate:,.0f}/s  {duration(self.seconds)}{remaining}{rejected}"
+        end = "  interrupted" if self.interrupted else ""
+        return f"{share}{self.events:,} events  {self.rate:,.0f}/s  {duration(self.seconds)}{remaining}{rejected}{end}"
 
 
 Listener = Callable[[Progress], None]
@@ -67,15 +70,18 @@ class Meter:
         self._events += events
         self._rejected += rejected
         self._position = max(self._position, position)
+
+    def tell(self) -> None:
+        """Tell the listener, if the last time was a moment ago."""
         if self._listener is not None and self._clock() - self._told >= _EVERY:
             self._told = self._clock()
             self._listener(self.now())
 
-    def finish(self) -> None:
+    def finish(self, *, interrupted: bool = False) -> None:
         if self._listener is not None:
-            self._listener(self.now(done=True))
+            self._listener(self.now(done=True, interrupted=interrupted))
 
-    def now(self, *, done: bool = False) -> Progress:
+    def now(self, *, done: bool = False, interrupted: bool = False) -> Progress:
         seconds = self._clock() - self._started
         share = self._position / self._total if self._total else None
         fresh = self._position - self._resumed_position
@@ -83,7 +89,7 @@ class Meter:
         if self._total and fresh > 0:
             remaining = (self._total - self._position) * seconds / fresh
         rate = (self._events - self._resumed_events) / seconds if seconds > 0 else 0.0
-        return Progress(self._events, self._rejected, share, seconds, rate, remaining, done)
+        return Progress(self._events, self._rejected, share, seconds, rate, remaining, done, interrupted)
 
 
 def listener(choice: bool | Listener | None) -> Listener | None:
@@ -127,8 +133,8 @@ class _Notebook:
     def __call__(self, progress: Progress) -> None:
         from html import escape
 
-        share = 0.0 if progress.share is None else progress.share
-        bar = f'<progress value="{1 if progress.done else share:.3f}" max="1"></progress>'
+        whole = progress.done and not progress.interrupted
+        bar = f'<progress value="{1 if whole else progress.share or 0.0:.3f}" max="1"></progress>'
         data = {"text/plain": str(progress), "text/html": f"{bar} {escape(str(progress))}"}
         if self._handle is None:
             display = sys.modules["IPython"].display

@@ -1,0 +1,142 @@
+"""Long replays in a notebook: a real kernel, interrupted as its button does it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from jupyter_client.manager import KernelManager, start_new_kernel
+
+from svctoolkit.replay.engine.interrupts import uninterrupted
+
+pytestmark = pytest.mark.slow
+
+SETUP = """
+import json
+from svctoolkit import Workspace
+from svctoolkit.replay import compare, replay
+
+CODE = {
+    "javascript": "export function transformEvent(event) { event.properties.seen = event.messageId; return event }",
+    "python": "def transformEvent(event, _):\\n  event['properties']['seen'] = event['messageId']\\n  return event",
+}
+
+def shop(language):
+    workspace = Workspace("shop")
+    workspace.transformation("clean", language=language, code=CODE[language])
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="clean")
+    return workspace
+
+def seen(result):
+    frame = result.frame()
+    outputs = frame[frame.stage == "dest_transform"].output
+    return [json.loads(text)["body"]["JSON"]["properties"]["seen"] for text in outputs]
+
+events = [{"type": "track", "event": "Paid", "messageId": f"m{n}", "properties": {}} for n in range(300_000)]
+"""
+FACTS = """
+ids = seen(result)
+print(json.dumps({
+    "complete": result.complete, "events": result.events, "counts": dict(result.counts["hook"]), "ids": len(ids),
+    "in_order": ids == [f"m{n}" for n in range(len(ids))], "once": len(set(ids)) == len(ids), "said": repr(result),
+    "next": seen(replay(events[5:8], shop("javascript"), progress=False)),
+}))
+"""
+Messages = list[dict[str, Any]]
+
+
+class Kernel:
+    """Runs cells, and gives the messages that a notebook would show."""
+
+    def __init__(self, manager: KernelManager, client: Any) -> None:
+        self._manager, self._client = manager, client
+
+    def run(self, cell: str, hook: Callable[[dict[str, Any]], None] = lambda _: None) -> Messages:
+        """The messages; `hook` hears each when it comes."""
+        messages: Messages = []
+
+        def keep(message: dict[str, Any]) -> None:
+            messages.append(message)
+            hook(message)
+
+        self._client.execute_interactive(cell, output_hook=keep, timeout=120)
+        errors = [message["content"]["evalue"] for message in messages if message["msg_type"] == "error"]
+        assert errors == []
+        return messages
+
+    def interrupt_at(self, count: int) -> Callable[[dict[str, Any]], None]:
+        """Interrupts the kernel when it has told so often how far it is."""
+        told: list[None] = []
+
+        def hook(message: dict[str, Any]) -> None:
+            if is_progress(message):
+                told.append(None)
+                if len(told) == count:
+                    self._manager.interrupt_kernel()
+
+        return hook
+
+    def facts(self) -> dict[str, Any]:
+        """What the next cell finds in `result`."""
+        texts = [m["content"]["text"] for m in self.run(FACTS) if m["msg_type"] == "stream"]
+        facts: dict[str, Any] = json.loads("".join(texts))
+        return facts
+
+
+def is_progress(message: dict[str, Any]) -> bool:
+    return message["msg_type"] in ("display_data", "update_display_data") and "events" in str(
+        message["content"]["data"].get("text/plain")
+    )
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    manager, client = start_new_kernel(kernel_name="python3")
+    made = Kernel(manager, client)
+    made.run(SETUP)
+    yield made
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "count"), [("shop('javascript')", 1), ("shop('python')", 2), ("shop('javascript'), workers=2", 2)]
+)
+def test_an_interrupted_cell_has_what_was_done_until_then(kernel: Kernel, options: str, count: int) -> None:
+    """It says so, in its progress, too; numbers and rows are those of the same events; the next cell runs."""
+    shown = kernel.run(f"result = replay(events, {options})\nresult", kernel.interrupt_at(count))
+    facts = kernel.facts()
+
+    assert not facts["complete"]
+    assert 0 < facts["events"] < 300_000
+    assert facts["counts"] == {"delivered": facts["events"]}
+    assert facts["ids"] == facts["events"]
+    assert facts["once"]
+    assert facts["in_order"] or "workers" in options  # what two processes have done may have gaps
+    assert "interrupted: this is about a part of the events" in facts["said"]
+    assert facts["next"] == ["m5", "m6", "m7"]
+
+    last = [message for message in shown if is_progress(message)][-1]["content"]["data"]
+    assert last["text/plain"].endswith("interrupted")
+    assert 'value="1' not in last["text/html"]
+    (result,) = [message for message in shown if message["msg_type"] == "execute_result"]
+    assert "interrupted" in result["content"]["data"]["text/html"]
+
+
+def test_ctrl_c_waits_for_what_is_being_added_up() -> None:
+    """It comes, and comes when the block is done."""
+    steps: list[str] = []
+
+    def add() -> None:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            steps.append("done")
+
+    with pytest.raises(KeyboardInterrupt):
+        add()
+
+    assert steps == ["done"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
