@@ -69,6 +69,22 @@ def test_values_do_not_make_rules(shop: Workspace) -> None:
     assert len(repr(told).splitlines()) == len(counts) + 1
 
 
+def test_the_code_or_the_setting_that_decides_is_named(shop: Workspace) -> None:
+    """One setting forbids anonymous events, a line of code raises: each is named beside what it breaks."""
+    shop.transformation("boom", code="def transformEvent(event, metadata):\n    return evnt\n")
+    shop.destination("hook2", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="boom")
+    shop.destination("ct", "CLEVERTAP", config={"accountId": "a", "passcode": "p", "trackAnonymous": False})
+    pipeline, event = Pipeline(shop), {"type": "track", "event": "E", "anonymousId": "a1"}
+    told = SourceResult([pipeline.test_destination(key, event) for key in ("hook2", "ct", "ct")]).failures()
+
+    assert dict(told.counts()[["destination", "decides"]].values.tolist()) == {
+        "ct": "trackAnonymous",
+        "hook2": "boom.py:2:12",
+    }
+    assert "decided by setting trackAnonymous" in repr(told)
+    assert told.counts().events.tolist() == [2, 1]
+
+
 def test_failures_survive_pickling_and_hide_secrets(shop: Workspace) -> None:
     """What is pickled has the same failures; secrets of the workspace are masked in all of them."""
     event = {"type": "identify", "messageId": "t0ken-s3cret"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -168,7 +169,32 @@ def test_frames_have_a_row_for_each_source_and_for_each_field_of_the_event() -> 
         ("condition", "config.webhookMethod"),  # GET has no body
     ]
     assert set(went.path) == {dotted_path(path) for path in leaves(ORDER)}
-    assert list(went.columns) == ["path", "fields", "decides", "lost_at", "required"]
+    assert list(went.columns) == ["path", "fields", "decides", "lost_at", "required", "lost_by"]
+
+
+def test_the_setting_that_loses_a_field_or_refuses_an_event_is_named() -> None:
+    """Set or not: with another value the field would arrive. A field that nothing takes has no such setting, and one
+    that has no value is not lost by any."""
+    shop = workspace()
+    config = {"apiSecret": "s3cret", "measurementId": "G-1", "typesOfClient": "gtag"}
+    shop.destination("quiet", "GA4", config={**config, "piiPropertiesToIgnore": [{"piiProperty": "email"}]})
+    shop.destination("ct", "CLEVERTAP", config={"accountId": "a", "passcode": "p"})
+    event = {**ORDER, "event": "Seen", "anonymousId": "a", "properties": {**ORDER["properties"], "nothing": None}}
+    event["context"] = {**event["context"], "traits": {"email": "a@shop.example"}}
+    pipeline = Pipeline(shop)
+    lineage = pipeline.lineage("quiet", event)
+    lost_by = {field.path: field.lost_by for field in lineage.lost}
+
+    assert lost_by["context.traits.email"] == ("piiPropertiesToIgnore.0.piiProperty",)
+    assert lost_by["properties.nothing"] == ()
+    assert "context.traits.email (by setting piiPropertiesToIgnore.0.piiProperty)" in repr(lineage)
+    assert lineage.event_frame().set_index("path").lost_by["context.traits.email"].startswith("piiProperties")
+    assert pipeline.lineage("ct", {"type": "track", "event": "E", "anonymousId": "a"}).refused_by == ("trackAnonymous",)
+    assert pipeline.lineage("quiet", [event, event]).lost == lineage_without_values(lineage)
+
+
+def lineage_without_values(lineage: Lineage) -> list[Any]:
+    return [replace(field, value=None) for field in lineage.lost]
 
 
 def test_many_events_have_one_lineage() -> None:

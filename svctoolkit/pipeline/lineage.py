@@ -65,9 +65,26 @@ class _Effect(NamedTuple):
     required: bool
     unseen: bool
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it reaches no payload and decides nothing."""
+        return not (self.into or self.decides or self.required)
+
+
+class _Settings(NamedTuple):
+    """What settings do. `effects`: the fields that one's value goes into, and those that it only decides about.
+
+    `losing`: by leaf of the event those that lose it, with another value it would go into a payload; `refusing`: those
+    that refuse the event. Both by name, in order.
+    """
+
+    effects: dict[Path, tuple[set[_Field], set[_Field]]]
+    losing: dict[Path, dict[str, None]]
+    refusing: dict[str, None]
+
 
 def measure(event: Mapping[str, Json], route: Route, context: Context, source: Source | None) -> Lineage:
-    """The lineage of one event. Of one that leads to no payload it says only what the user's code takes away.
+    """The lineage of one event. Of one that leads to no payload it says which settings decide that, if any do.
 
     The fields of a warehouse are `table.column`; all rows of an event are one payload.
     """
@@ -78,12 +95,13 @@ def measure(event: Mapping[str, Json], route: Route, context: Context, source: S
     base, *runs = _run_all(events, way)
     changed, without = runs[: len(values)], runs[len(values) :]
     effects = [_effect(path, values[path], base, *both) for path, *both in zip(values, changed, without, strict=True)]
-    settings, coded = _settings(base, way), _coded(event, base, way)
+    settings, coded = _settings(event, base, effects, changed, way), _coded(event, base, way)
     shown_event = leaves(route.masker.mask(dict(event)))
     return Lineage(
         route.destination.key,
         [_origin(field, value, effects, settings, coded) for field, value in _masked_fields(base, way)],
-        [_destiny(effect, shown_event.get(effect.path), base, route) for effect in effects],
+        [_destiny(effect, shown_event.get(effect.path), base, route, settings) for effect in effects],
+        refused_by=tuple(settings.refusing),
     )
 
 
@@ -152,7 +170,7 @@ def _origin(
     field: _Field,
     shown: Any,
     effects: Sequence[_Effect],
-    settings: Sequence[_Effect],
+    settings: _Settings,
     coded: Container[_Field],
 ) -> Origin:
     return Origin(
@@ -162,22 +180,23 @@ def _origin(
         tuple(dotted_path(effect.path) for effect in effects if field in effect.into),
         tuple(
             [dotted_path(effect.path) for effect in effects if field in effect.decides]
-            + [f"config.{dotted_path(effect.path)}" for effect in settings if field in effect.decides]
+            + [f"config.{dotted_path(p)}" for p, (into, about) in settings.effects.items() if field in about - into]
         ),
-        tuple(dotted_path(effect.path) for effect in settings if field in effect.into),
+        tuple(dotted_path(path) for path, (into, _) in settings.effects.items() if field in into),
         field in coded,
     )
 
 
-def _destiny(effect: _Effect, shown: Any, base: _Run, route: Route) -> Destiny:
+def _destiny(effect: _Effect, shown: Any, base: _Run, route: Route, settings: _Settings) -> Destiny:
     several = len(base.payloads) > 1
     lost_at: Loss = ""
-    if not effect.into and not effect.decides and not effect.required and base.payloads:
+    if effect.is_lost and base.payloads:
         lost_at = "user_transform" if effect.unseen and route.code is not None else "dest_transform"
     into, decides = (
         tuple(_name(field, several) for field in sorted(f, key=str)) for f in (effect.into, effect.decides)
     )
-    return Destiny(dotted_path(effect.path), shown, into, decides, lost_at, effect.required)
+    lost_by = tuple(settings.losing.get(effect.path, ()))
+    return Destiny(dotted_path(effect.path), shown, into, decides, lost_at, effect.required, lost_by)
 
 
 def _name(field: _Field, several: bool) -> str:
@@ -243,33 +262,79 @@ def _tables_of(items: Sequence[Mapping[str, Any]], way: _Way) -> Iterator[dict[s
                 yield {row["table"]: row["data"] for row, _ in entries}
 
 
-def _settings(base: _Run, way: _Way) -> list[_Effect]:
-    """What each variable of the destination's configuration does to the fields."""
-    route = way.route
-    if not base.payloads or base.items is None:
-        return []
-    config = reveal(route.destination.config)
-    effects = []
-    for path, value in leaves(config).items():
-        into: set[_Field] = set()
-        decides: set[_Field] = set()
-        for new in (*_options(route, path, value), GONE):
-            for field, result in _with_setting(config, path, new, base, way):
+def _settings(
+    event: Mapping[str, Any], base: _Run, effects: Sequence[_Effect], changed: Sequence[_Run], way: _Way
+) -> _Settings:
+    """What each variable of the destination's configuration does: to the fields, and to what is lost or refused.
+
+    `changed` are the runs with another value of the leaf of each effect.
+    """
+    found = _Settings({}, {}, {})
+    if base.items is None:
+        return found
+    # Where it is empty, another value may make a new field: that is no setting's doing.
+    lost = [
+        (effect, run)
+        for effect, run in zip(effects, changed, strict=True)
+        if base.payloads and effect.is_lost and not effect.unseen and run.payloads == base.payloads
+    ]
+    at_once = _all_changed(event, [effect.path for effect, _ in lost], base, way)
+    for path, is_set, route in _other_routes(way.route):
+        other_way = way._replace(route=route)
+        payloads = _payloads(base.items, other_way)
+        if not payloads:
+            continue
+        name = dotted_path(path)
+        if not base.payloads:
+            found.refusing[name] = None
+        elif is_set:
+            into, decides = found.effects.setdefault(path, (set(), set()))
+            for field, result in _differences(base, base._replace(payloads=payloads)):
                 (decides if result is GONE else into).add(field)
-        effects.append(_Effect(path, into, decides - into, required=False, unseen=False))
-    return effects
+        if at_once is not None and _payloads(at_once, other_way) == payloads:
+            continue
+        for effect, run in lost:
+            if run.items is not None and _payloads(run.items, other_way) != payloads:
+                found.losing.setdefault(effect.path, {})[name] = None
+    return found
 
 
-def _with_setting(config: Any, path: Path, new: Any, base: _Run, way: _Way) -> list[tuple[_Field, Any]]:
-    """What is different with another setting; nothing where it is refused."""
-    if not path or (new is GONE and isinstance(path[-1], int)):
-        return []
-    try:
-        other_route = way.route.with_config(replace_at(config, path, new))
-    except ToolkitError:
-        return []
-    payloads = _payloads(base.items or (), way._replace(route=other_route))
-    return list(_differences(base, base._replace(payloads=payloads))) if payloads else []
+def _all_changed(
+    event: Mapping[str, Any], paths: Sequence[Path], base: _Run, way: _Way
+) -> Sequence[Mapping[str, Any]] | None:
+    """What the user's code gives of the event with all these leaves changed, which is one run where each of them would
+    be one; None where together they do something, though alone they do nothing."""
+    values = leaves(dict(event))
+    changed: Any = event
+    for path in paths:
+        changed = replace_at(changed, path, other(values[path]))
+    run = _run_all([changed], way)[0] if paths else base
+    return run.items if run.payloads == base.payloads else None
+
+
+def _other_routes(route: Route) -> Iterator[tuple[Path, bool, Route]]:
+    """The way with another value of one setting, or without it, and whether it is set now. Of settings that are not
+    set, switches and choices."""
+    config = reveal(route.destination.config)
+    changes = [
+        (path, True, replace_at(config, path, new))
+        for path, value in leaves(config).items()
+        for new in (*_options(route, path, value), GONE)
+        if path and not (new is GONE and isinstance(path[-1], int))
+    ]
+    changes += [((name,), False, {**config, name: new}) for name, new in _unset(route, config)]
+    for path, is_set, changed in changes:
+        with contextlib.suppress(ToolkitError):  # refused
+            yield path, is_set, route.with_config(changed)
+
+
+def _unset(route: Route, config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Other values than the default of switches and choices that are not set."""
+    with contextlib.suppress(UnknownName):
+        for name, variable in definitions.get(route.destination.type).variables.items():
+            if name not in config and (variable.type == "boolean" or variable.options):
+                values: Sequence[Any] = variable.options or [not variable.default]
+                yield from ((name, value) for value in values if value != variable.default)
 
 
 def _options(route: Route, path: Path, value: Any) -> list[Any]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from svctoolkit.events import Event
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from svctoolkit.results._model import DestinationResult, EventResult
 
 _SHORT = 200  # characters of a value
+_MEASURED = 50  # kinds of failures whose settings are looked for: each costs a run for every setting
 _PLACE = re.compile(r"\s\(([^()\s]*:\d+(?::\d+)?)\)$")
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![A-Za-z_])\d+(?:\.\d+)?(?![A-Za-z_])")
 _NEEDS = re.compile(r"needs (?P<expected>.+?) at (?P<field>[^:]+)(?:: .*)?$", re.S)
@@ -76,10 +78,14 @@ _CLOSED = ("stage", "event_type")
 
 
 class Failures(ArrowOut, Sequence[Failure]):
-    """The failures of some events, in their order; `frame()` has them all, `counts()` those alike in one row."""
+    """The failures of some events, in their order; `frame()` has them all, `counts()` those alike in one row.
 
-    def __init__(self, failures: Iterable[Failure]) -> None:
+    `decides` names, for each, the settings that decide that it fails; it is asked where they are shown.
+    """
+
+    def __init__(self, failures: Iterable[Failure], decides: Sequence[Callable[[], str]] = ()) -> None:
         self._failures = tuple(failures)
+        self._decides = decides
 
     @overload
     def __getitem__(self, index: int) -> Failure: ...
@@ -102,7 +108,9 @@ class Failures(ArrowOut, Sequence[Failure]):
         """One row for each rule that was broken, at one destination by events of one name; the most frequent first.
 
         Columns: `destination`, `stage`, `rule`, `event_name`, `events` (how many), `field`, `expected`, `values` (the
-        most frequent three), `template`, `where`, `example` (an event's id).
+        most frequent three), `template`, `where`, `example` (an event's id), `decides`: the line of the user's code, or
+        the settings of the destination with other values of which the example would not fail. These are measured, for
+        the 50 most frequent, where the pipeline is that gave the results.
         """
         import pandas as pd
 
@@ -110,22 +118,28 @@ class Failures(ArrowOut, Sequence[Failure]):
         return table.astype({name: "string" for name in _GROUP if name != "events"})
 
     def _groups(self) -> list[tuple[Any, ...]]:
-        groups: dict[tuple[str, ...], list[Failure]] = {}
-        for f in self:
-            groups.setdefault((f.destination, f.stage, f.rule, f.template, f.where, f.event_name), []).append(f)
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for number, f in enumerate(self):
+            groups.setdefault((f.destination, f.stage, f.rule, f.template, f.where, f.event_name), []).append(number)
         alike = sorted(groups.values(), key=len, reverse=True)
-        return [
-            (
-                *(f[0].destination, f[0].stage, f[0].rule, f[0].event_name or f[0].event_type, len(f)),
-                *(f[0].field, f[0].expected, _values(f), f[0].template, f[0].where, f[0].event_id),
-            )
-            for f in alike
-        ]
+        return [self._group(numbers, measured=place < _MEASURED) for place, numbers in enumerate(alike)]
+
+    def _group(self, numbers: Sequence[int], *, measured: bool) -> tuple[Any, ...]:
+        failures = [self[number] for number in numbers]
+        first = failures[0]
+        decides = first.where
+        if measured and first.stage == "dest_transform" and self._decides:
+            decides = self._decides[numbers[0]]()
+        return (
+            *(first.destination, first.stage, first.rule, first.event_name or first.event_type, len(failures)),
+            *(first.field, first.expected, _values(failures), first.template, first.where, first.event_id, decides),
+        )
 
     def __repr__(self) -> str:
         lines = [f"{len(self)} failures"]
-        for destination, stage, _, name, count, _, _, values, template, where, example in self._groups():
-            more = "".join(f"; {word} {text}" for word, text in (("at", where), ("values", values)) if text)
+        for destination, stage, _, name, count, _, _, values, template, where, example, decides in self._groups():
+            notes = (("at", where), ("values", values), ("decided by setting", decides if decides != where else ""))
+            more = "".join(f"; {word} {text}" for word, text in notes if text)
             lines.append(f"  {count:,} of {name} at {destination}, {stage}: {template}{more} (such as {example})")
         return "\n".join(lines)
 
@@ -139,17 +153,26 @@ class Failures(ArrowOut, Sequence[Failure]):
 
 _GROUP = [
     *("destination", "stage", "rule", "event_name", "events", "field", "expected", "values", "template", "where"),
-    "example",
+    *("example", "decides"),
 ]
 
 
 def failures(results: Iterable[DestinationResult]) -> Failures:
     """Every failure of some results. Secrets are masked."""
-    return Failures(failure for result in results for failure in _failures(result))
+    pairs = [
+        (failure, partial(_deciding, result, number)) for result in results for failure, number in _failures(result)
+    ]
+    return Failures((failure for failure, _ in pairs), [decides for _, decides in pairs])
 
 
-def _failures(result: DestinationResult) -> Iterator[Failure]:
-    for entry in result.data:
+def _deciding(result: DestinationResult, number: int) -> str:
+    """The settings that decide that an event is refused, in words."""
+    return ", ".join(result.lineage(number).refused_by) if result.measure is not None else ""
+
+
+def _failures(result: DestinationResult) -> Iterator[tuple[Failure, int]]:
+    """Each failure with the number of its event."""
+    for number, entry in enumerate(result.data):
         for step in steps(entry):
             if step.status != "failed":
                 continue
@@ -159,7 +182,7 @@ def _failures(result: DestinationResult) -> Iterator[Failure]:
                 rule = rule._replace(
                     error=f"HTTP {step.http_status}", id=f"{result.destination}.http-{step.http_status}", field=""
                 )
-            yield _failure(result, step.stage or "", rule, entry, message)
+            yield _failure(result, step.stage or "", rule, entry, message), number
 
 
 def _failure(result: DestinationResult, stage: str, rule: Rule, entry: EventResult, message: str) -> Failure:

@@ -68,7 +68,8 @@ class Destiny:
 
     `fields` are dotted paths of payloads (`2: body.JSON.id` in the second one) that its value goes into, `decides`
     those that it only decides about. `lost_at` is the stage at which it disappears, if it reaches no payload.
-    `required`: without it there is no payload at all.
+    `required`: without it there is no payload at all. `lost_by` are the configuration variables that lose it: with
+    another value of one of them it would go into a payload.
     """
 
     path: str
@@ -77,16 +78,21 @@ class Destiny:
     decides: tuple[str, ...] = ()
     lost_at: Loss = ""
     required: bool = False
+    lost_by: tuple[str, ...] = ()
 
 
 class Lineage:
     """The lineage of one event at one destination: `fields` of its payloads, and `event`, the fields of the event.
 
-    Values are masked where they are secret.
+    `refused_by` are the configuration variables that decide that there is no payload: with another value of one of them
+    there would be. Values are masked where they are secret.
     """
 
-    def __init__(self, destination: str, fields: Sequence[Origin], event: Sequence[Destiny]) -> None:
+    def __init__(
+        self, destination: str, fields: Sequence[Origin], event: Sequence[Destiny], *, refused_by: Sequence[str] = ()
+    ) -> None:
         self.destination, self.fields, self.event = destination, list(fields), list(event)
+        self.refused_by = tuple(refused_by)
 
     def sources(self, field: str, payload: int = 1) -> tuple[str, ...]:
         """The paths of the event whose values go into a field. Raises `KeyError` for a field that is not there."""
@@ -120,11 +126,13 @@ class Lineage:
 
     def event_frame(self) -> pd.DataFrame:
         """One row for each field of the event: `path`, `fields` (how many it goes into), `decides` (how many it decides
-        about), `lost_at`, `required`."""
+        about), `lost_at`, `required`, `lost_by` (variables, with commas)."""
         import pandas as pd
 
-        rows = [(d.path, len(d.fields), len(d.decides), d.lost_at, d.required) for d in self.event]
-        return pd.DataFrame(rows, columns=["path", "fields", "decides", "lost_at", "required"])
+        rows = [
+            (d.path, len(d.fields), len(d.decides), d.lost_at, d.required, ", ".join(d.lost_by)) for d in self.event
+        ]
+        return pd.DataFrame(rows, columns=["path", "fields", "decides", "lost_at", "required", "lost_by"])
 
     def __repr__(self) -> str:
         from svctoolkit.results.lineage._display import text
@@ -164,8 +172,10 @@ def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
                 decides=_union(before_it.decides, destiny.decides),
                 lost_at=destiny.lost_at if before_it.lost_at else "",
                 required=before_it.required and destiny.required,
+                lost_by=tuple(dict.fromkeys([*before_it.lost_by, *destiny.lost_by])) if before_it.lost_at else (),
             )
-    return Lineage(destination, list(origins.values()), list(destinies.values()))
+    refused_by = dict.fromkeys(name for lineage in lineages for name in lineage.refused_by)
+    return Lineage(destination, list(origins.values()), list(destinies.values()), refused_by=tuple(refused_by))
 
 
 def _any_item(path: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.results.lineage import Lineage
-from svctoolkit.results.lineage.lights import LineageLights, destination_text, source_text
+from svctoolkit.results.lineage.lights import LineageLights, destination_text, settings_text, source_text
 
 _WIDTH = 40
 
@@ -21,9 +21,15 @@ def text(lineage: Lineage) -> str:
         number = f"{origin.payload}: " if several else ""
         lines.append(f"  {number}{origin.field} <- {source_text(origin)}")
     for stage in ("user_transform", "dest_transform"):
-        paths = [destiny.path for destiny in lineage.lost if destiny.lost_at == stage]
+        paths = [
+            f"{destiny.path} (by {settings_text(destiny.lost_by)})" if destiny.lost_by else destiny.path
+            for destiny in lineage.lost
+            if destiny.lost_at == stage
+        ]
         if paths:
             lines.append(f"  lost at {stage}: {', '.join(paths)}")
+    if lineage.refused_by:
+        lines.append(f"  no payload: {settings_text(lineage.refused_by)} decides")
     return "\n".join(lines)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from svctoolkit.display import Html, Leaf, Lights
 from svctoolkit.results.lineage import Destiny, Lineage, Origin, Path, dotted_path
 
@@ -58,8 +60,14 @@ def destination_text(destiny: Destiny) -> str:
     if destiny.decides:
         words.append(f"decides about {', '.join(destiny.decides[:3])}{', ...' if len(destiny.decides) > 3 else ''}")
     words += ["without it there is no payload"] if destiny.required else []
-    words += [f"lost at {destiny.lost_at}"] if destiny.lost_at else []
+    by = f" by {settings_text(destiny.lost_by)}" if destiny.lost_by else ""
+    words += [f"lost at {destiny.lost_at}{by}"] if destiny.lost_at else []
     return "; ".join(words) or "reaches nothing"
+
+
+def settings_text(names: Sequence[str]) -> str:
+    """Configuration variables in words."""
+    return f"setting{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def source_text(origin: Origin) -> str:
