@@ -56,7 +56,7 @@ def more(title: object, *blocks: object, is_open: bool = False) -> Html:
 
 def box(head: object, body: object, *, label: str, note: object = "") -> Html:
     """A framed part with a head line; `note` stands at its right end. A group: a dozen of one name are no landmarks."""
-    head = f'<header><b>{html(head)}</b> <span class="note">{html(note)}</span></header>'
+    head = f'<header role="presentation"><b>{html(head)}</b> <span class="note">{html(note)}</span></header>'
     return Html(f'<section class="box" role="group" aria-label="{escape(label)}">{head}{html(body)}</section>')
 
 

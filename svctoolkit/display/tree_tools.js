@@ -92,7 +92,7 @@ class Tools {
     bar.setAttribute("role", "group");
     bar.ariaLabel = "Search and copy in the JSON below";
     bar.append(
-      this.search, this.button("Previous", () => this.go(-1)), this.button("Next", () => this.go(1)),
+      this.search, this.button("Previous hit", () => this.go(-1)), this.button("Next hit", () => this.go(1)),
       this.button("Expand all", () => this.fold(true)), this.button("Collapse all", () => this.fold(false)),
       this.button("Copy path", () => this.copy("path", path)), this.button("Copy value", () => this.copy("value", copied)),
       this.said,

@@ -21,7 +21,7 @@ def rule(item: Rule) -> Html:
     for field in fields(item):
         limits = limits_text(field)
         rows.append((field.name, " or ".join(field.types) or "any", "required" if field.required else "", limits))
-    return display.table(("property", "type", "", "values"), rows, caption=f"{item.title} ({item.section})")
+    return display.table(("property", "type", "required", "values"), rows, caption=f"{item.title} ({item.section})")
 
 
 def verdict(item: Verdict) -> Html:

@@ -54,7 +54,7 @@ def deliveries(result: SharedDeliveries, masker: Masker) -> Html:
         for item in result
     ]
     caption = f"{len(result.payloads)} requests to {result.destination}"
-    return display.page(display.table(["events", "", "requests", "why apart"], lines, caption=caption))
+    return display.page(display.table(["events", "outcome", "requests", "why apart"], lines, caption=caption))
 
 
 def _line(row: Row) -> str:

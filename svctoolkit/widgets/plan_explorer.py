@@ -141,7 +141,7 @@ class PlanState:
             rows.append((title, state, count, sum(finding.count for finding in found), where))
         survey = self.survey
         caption = f"{survey.checked:,} events, {survey.violated:,} with violations, {survey.dropped:,} dropped"
-        return display.table(("event", "", "came", "violations", "planned at"), rows, caption=caption)
+        return display.table(("event", "state", "came", "violations", "planned at"), rows, caption=caption)
 
     def properties(self, title: str) -> Html:
         """One row for each planned property: how many events have it."""
@@ -155,7 +155,7 @@ class PlanState:
             share = "never" if total and not came else f"{came:,} of {total:,}"
             kind = " or ".join(field.types) or "any"
             rows.append((field.name, kind, "required" if field.required else "", limits_text(field), share))
-        return display.table(("property", "type", "", "values", "came in"), rows, caption=f"Planned: {title}")
+        return display.table(("property", "type", "required", "values", "came in"), rows, caption=f"Planned: {title}")
 
     def findings(self, title: str = "") -> Html:
         """What is wrong, the most frequent first: of one event, or of all."""
@@ -176,7 +176,7 @@ class PlanState:
         for number, line in enumerate(marked_lines(event, verdict.violations), 1):
             said = [f"{breach.type}: {breach.message} {hint(verdict, breach)}".strip() for breach in line.violations]
             mark = display.message("\n".join(said), "error") if said else ""
-            lines.append((str(number), display.code(line.text, "json"), mark))
+            lines.append((str(number), Html(f"<pre>{display.html(line.text)}</pre>"), mark))
         unplanned = [v for v in verdict.violations if not v.path and v.type == "Unplanned-Event"]
         head = display.message(hint(verdict, unplanned[0]) or "not planned", "warning") if unplanned else Html("")
         return Html(head + display.table(("line", "event", "violation"), lines))

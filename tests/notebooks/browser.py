@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
+from tests.data_plane import packages
+
 CHROMIUM = "/usr/bin/chromium"
 EXPLORER = ".svc-explorer"
 _FLAGS = ("--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
@@ -250,6 +252,15 @@ class Sheet:
         """Texts with less contrast to what is behind them than 4.5 to 1 (3 to 1 where they are large)."""
         return self.page.evaluate(_FAINT, EXPLORER)
 
+    def accessible(self) -> list[str]:
+        """What axe-core finds in the explorer. It comes in by the debugger, past the page's own loader of modules."""
+        session = self.page.context.new_cdp_session(self.page)
+        axe = (packages.node_clients() / "node_modules/axe-core/axe.min.js").read_text("utf-8")
+        session.send("Runtime.evaluate", {"expression": f"(() => {{ const define = undefined; {axe} }})()"})
+        found = self.page.evaluate(_AXE, EXPLORER)
+        session.detach()
+        return [f"{item['id']}: {item['nodes'][0]['html'][:200]}" for item in found["violations"]]
+
     def overflowing(self) -> list[str]:
         """Parts that are wider than the explorer, and do not scroll by themselves."""
         return self.page.evaluate(_OVERFLOWING, EXPLORER)
@@ -298,7 +309,8 @@ _ROLES = ("button", "textbox", "combobox", "listbox", "checkbox", "radio", "spin
 _STOPS = "a[href], button, input, select, textarea, summary, [tabindex]"
 _MARK_STOPS = f"""root => {{
   const seen = e => e.checkVisibility({{visibilityProperty: true}}) && !e.disabled && e.tabIndex >= 0;
-  const first = e => e.type !== 'radio' || document.querySelector(`[name="${{e.name}}"]`) === e;  // arrows do the rest
+  const radio = (e, more) => document.querySelector(`[name="${{e.name}}"]${{more}}`);
+  const first = e => e.type !== 'radio' || (radio(e, ':checked') ?? radio(e, '')) === e;  // arrows do the rest
   const stops = [...document.querySelector(root).querySelectorAll('{_STOPS}')].filter(seen).filter(first);
   stops.forEach((e, place) => e.dataset.stop = place);
   stops[0].focus();
@@ -335,6 +347,7 @@ _FAINT = """root => {
   }
   return found;
 }"""
+_AXE = "root => axe.run(document.querySelector(root), {resultTypes: ['violations']})"
 _OVERFLOWING = """root => {
   const whole = document.querySelector(root), edge = whole.getBoundingClientRect().right + 1;
   const scrolls = e => e && e !== whole && (/auto|scroll|hidden/.test(getComputedStyle(e).overflowX)

@@ -62,6 +62,31 @@ order["properties"] = {{"products": [product]}}
 events = [{{**order, "userId": f"u-{{n}}", "messageId": f"m-{{n}}"}} for n in range(40)]
 ReplayExplorer(events, workspace, destinations=["braze", "crm"])
 """,
+    "compare_explorer": f"""{_WORKSPACE}
+from svctoolkit.widgets import CompareExplorer
+
+code = "def transformEvent(event, metadata):\\n    event['properties']['total'] = 'TOTAL'\\n    return event\\n"
+later = Workspace("shop")
+later.transformation("total", code=code)
+for key in ("crm", "mail"):
+    config = {{"webhookUrl": f"https://{{key}}.example/events", "headers": headers}}
+    later.destination(key, "WEBHOOK", config=config, transformation="total" if key == "crm" else None)
+order = {{"type": "track", "event": "Order Completed", "timestamp": "2026-01-01T00:00:00Z"}}
+events = [{{**order, "userId": f"u-{{n}}", "messageId": f"m-{{n}}", "properties": {{"total": n}}}} for n in range(40)]
+CompareExplorer(events, workspace, later, destinations=["crm", "mail"])
+""",
+    "plan_explorer": """
+from svctoolkit.plans import of_service
+from svctoolkit.widgets import PlanExplorer
+
+total = {"type": "number", "minimum": 0}
+properties = {"type": "object", "properties": {"total": total, "coupon": {"type": "string"}}, "required": ["total"]}
+schema = {"properties": {"properties": properties}}
+plan = of_service({"id": "tp", "events": [{"name": "Order Completed", "eventType": "track", "rules": schema}]})
+event = {"type": "track", "event": "Order Completed", "userId": "u-1", "messageId": "m-1"}
+good, bad = {**event, "properties": {"total": 12.5}}, {**event, "messageId": "m-2", "properties": {"total": "12.5"}}
+PlanExplorer(plan, [good, bad, {**event, "event": "Order Lost"}])
+""",
     "sdk_playground": """
 from svctoolkit.widgets import SdkPlayground
 

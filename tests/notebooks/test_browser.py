@@ -33,6 +33,7 @@ def well_made(sheet: Sheet) -> None:
     assert sheet.nameless() == []
     assert sheet.skipped() == []
     assert sheet.faint() == []
+    assert sheet.accessible() == []
     sheet.page.set_viewport_size({"width": 700, "height": 900})
     assert sheet.overflowing() == []
     sheet.page.set_viewport_size({"width": 1280, "height": 900})
@@ -46,6 +47,7 @@ def test_in_jupyterlab(servers: Jupyter, tmp_path: Path, name: str) -> None:
         well_made(sheet)
         sheet.dark()
         assert sheet.faint() == []
+        assert sheet.accessible() == []
 
 
 @pytest.mark.parametrize("name", gallery.NOTEBOOKS)

@@ -104,6 +104,11 @@ def test_both_sides_of_a_comparison_stand_with_their_difference(
     assert explorer.state.members[0].text == '1 → "1"'
     page = shown(explorer)
     assert "before → after" in words(page)
+    partners = lit(explorer._details.value)
+    order_id = "body.JSON.properties.order_id"
+    assert {f"before {order_id}", f"after {order_id}"} <= partners["event properties.order_id"]
+    assert partners[f"after {order_id}"] == {"event properties.order_id"}
+    assert not partners["after body.JSON.properties.total"]  # the code makes it, of whom it is only decided
     assert [trial.title for trial in explorer.trials] == ["before", "after"]
     assert all(trial.lineage is not None and trial.lineage.fields for trial in explorer.trials)
 
@@ -178,12 +183,14 @@ def test_a_table_searches_sorts_and_pages() -> None:
 
 
 def test_lights_of_two_sides_do_not_mix(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
-    """A leaf of one side lights up leaves of that side only."""
+    """A leaf of one side's trees lights up leaves of that side only; the difference has a group of its own."""
     explorer = CompareExplorer([order(1)], shop("event['properties']['order_id']"), shop("2"))
     opened.append(explorer)
 
     page = explorer._details.value
-    assert page.count('class="lights') == 2
+    assert page.count('class="lights') == 3
     names = {text.split('"')[0] for text in page.split('class="lights ')[1:]}
-    assert len(names) == 2
-    assert lit(page)
+    assert len(names) == 3
+    partners = lit(page)
+    assert "before body.JSON.properties.total" in partners["event properties.order_id"]
+    assert "after body.JSON.properties.total" not in partners["event properties.order_id"]

@@ -134,7 +134,7 @@ def replay_explorer(page: Locator) -> None:
     """The next page of a group's events by keyboard, one of them, its stages, and on to the destination explorer."""
     events = page.get_by_label("Events of the group", exact=True)
     expect(events.locator("option")).to_have_count(15)
-    page.get_by_role("button", name="Next").last.press("Enter")
+    page.get_by_role("button", name=re.compile("Next$")).last.press("Enter")
     expect(page.get_by_text("16 to 30 of 40")).to_be_visible()
     page.get_by_label("Search events of the group").fill("user: u-39")
     expect(events.locator("option")).to_have_count(1)
@@ -151,14 +151,25 @@ def compare_explorer(page: Locator) -> None:
     events = page.get_by_label("Events of the group", exact=True)
     events.select_option(index=3)
     expect(page.get_by_text('"m-3"').first).to_be_visible()
-    expect(page.get_by_label("differences of before and after")).to_be_visible()
+    difference = page.get_by_label("differences of before and after")
+    for source in ("userId", "messageId"):
+        for side in range(2):
+            field = difference.get_by_title(f"comes from {source}").nth(side)
+            source_leaf = page.get_by_title(f"goes to body.JSON.{source}").locator("visible=true").first
+            source_leaf.hover()
+            expect(field).not_to_have_css("box-shadow", "none")
+            page.get_by_label("Groups", exact=True).hover()
+            expect(field).to_have_css("box-shadow", "none")
+            field.click()
+            expect(source_leaf).not_to_have_css("box-shadow", "none")
+            page.get_by_label("Groups", exact=True).hover()
 
 
 def plan_explorer(page: Locator) -> None:
     """A planned event with its violation at its line, then one that nobody has planned."""
     expect(page.get_by_text("must be number").first).to_be_visible()
     page.get_by_label("Event", exact=True).select_option(index=1)
-    expect(page.get_by_text("Order Lost is not planned").first).to_be_visible()
+    expect(page.get_by_text("'Order Lost' is not planned").first).to_be_visible()
 
 
 VISITS: dict[str, Callable[[Locator], None]] = {

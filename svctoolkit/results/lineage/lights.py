@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from svctoolkit.display import Html, Leaf, Lights
 from svctoolkit.results.lineage import Destiny, Lineage, Origin, Path, dotted_path
@@ -47,6 +47,52 @@ class LineageLights:
             return block if origin is None else self.payload_leaf(origin, block)
 
         return leaf
+
+
+class ComparedLights:
+    """What lights up where the payloads that two workspaces make of one event stand beside each other.
+
+    `sides` has the lineage of each by its title. `event` and `payload(title, n)` are for trees and diffs, as above.
+    """
+
+    def __init__(self, sides: Mapping[str, Lineage], scope: str = "") -> None:
+        self._fields = {(title, o.payload, o.field) for title, lineage in sides.items() for o in lineage.fields}
+        origins = [(title, origin) for title, lineage in sides.items() for origin in lineage.fields]
+        self._went: dict[str, dict[str, Destiny]] = {}
+        for title, lineage in sides.items():
+            for destiny in lineage.event:
+                self._went.setdefault(destiny.path, {})[title] = destiny
+        notes = {f"event {path}": _compared_text(went) for path, went in self._went.items()}
+        notes |= {_side_name(t, o.payload, o.field): f"comes from {source_text(o)}" for t, o in origins}
+        pairs = [(f"event {path}", _side_name(t, o.payload, o.field)) for t, o in origins for path in o.events]
+        self._lights = Lights(pairs, notes, scope)
+        self.group = self._lights.group
+
+    def event(self, path: Path, block: Html) -> Html:
+        """A leaf of the event; where it is lost on a side, that is said."""
+        went = self._went.get(dotted_path(path), {})
+        lost = [title for title, destiny in went.items() if destiny.lost_at]
+        sign = "" if not lost else "lost" if len(lost) == len(went) else f"lost {', '.join(lost)}"
+        return self._lights.leaf(f"event {dotted_path(path)}", block, sign)
+
+    def payload(self, title: str, number: int) -> Leaf:
+        """For the leaves of a side's payload of this number, as `open_batches` shows it."""
+
+        def leaf(path: Path, block: Html) -> Html:
+            known = (title, number, dotted_path(path)) in self._fields
+            return self._lights.leaf(_side_name(title, number, dotted_path(path)), block) if known else block
+
+        return leaf
+
+
+def _side_name(title: str, number: int, field: str) -> str:
+    return f"{title} {number}: {field}" if number > 1 else f"{title} {field}"
+
+
+def _compared_text(went: Mapping[str, Destiny]) -> str:
+    texts = {title: destination_text(destiny) for title, destiny in went.items()}
+    alike = len(set(texts.values())) == 1
+    return next(iter(texts.values())) if alike else "; ".join(f"{title}: {text}" for title, text in texts.items())
 
 
 def event_name(destiny: Destiny) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from svctoolkit import display
-from svctoolkit.display import Html
+from svctoolkit.display import Html, Leaf
+from svctoolkit.json_types import Json
 from svctoolkit.replay import Comparison, Replayed
 from svctoolkit.replay.results.text import count_words, describe
 from svctoolkit.replay.results.text import head as words_of
+from svctoolkit.results.lineage.lights import ComparedLights
 from svctoolkit.widgets.destination_explorer._display import Lit, strips
 from svctoolkit.widgets.replay_explorer.state import MOST, ReplayState, Trial
 
@@ -39,27 +41,49 @@ def group_note(state: ReplayState) -> Html:
 
 
 def details(trials: Sequence[Trial], *, saved: bool = False) -> Html:
-    """One event: its stages, its payloads with where each field comes from; of two sides also what differs."""
-    blocks = []
+    """One event: its stages, its payloads with where each field comes from; of two sides what differs, before that."""
+    heads, payloads = [], []
     for trial in trials:
         title = [Html(f"<h4 class='title'>{display.html(trial.title)}</h4>")] if trial.title else []
         if trial.result is None:
-            blocks.append(display.page(*title, display.message(trial.error, "warning")))
+            heads.append(display.page(*title, display.message(trial.error, "warning")))
             continue
+        heads.append(display.page(*title, strips(trial.result)))
         lit = Lit(trial.result, trial.lineage, trial.title)
-        blocks += [display.page(*title, strips(trial.result)), lit.saved() if saved else lit.payloads()]
-    if len(trials) > 1:
-        blocks.append(_difference(*trials[:2]))
-    return Html("".join(blocks))
+        payloads += [*map(display.page, title), lit.saved() if saved else lit.payloads()]
+    difference = [_difference(*trials[:2], saved=saved)] if len(trials) > 1 else []
+    return Html("".join([*heads, *difference, *payloads]))
 
 
-def _difference(before: Trial, after: Trial) -> Html:
+def _difference(before: Trial, after: Trial, *, saved: bool) -> Html:
     """The payloads of both sides beside each other; where one side has none, what the users' code made of the event."""
     if before.result is None or after.result is None:
         return Html("")
     old, new = Lit(before.result, before.lineage).values, Lit(after.result, after.lineage).values
-    for stage in ("dest_transform", "user_transform"):
-        sides = [{name: value for name, value in side.items() if stage in name} for side in (old, new)]
-        if all(sides):
-            return display.page(display.diff(*sides, left=before.title, right=after.title))
-    return Html("")
+    payloads = _of_stage(old, "dest_transform"), _of_stage(new, "dest_transform")
+    if not all(payloads):
+        sides = _of_stage(old, "user_transform"), _of_stage(new, "user_transform")
+        return display.page(display.diff(*sides, left=before.title, right=after.title)) if all(sides) else Html("")
+    if before.lineage is None or after.lineage is None:
+        return display.page(display.diff(*payloads, left=before.title, right=after.title))
+    lights = ComparedLights({before.title: before.lineage, after.title: after.lineage}, f"compared{saved}")
+    leaves = [_leaf_of(lights, trial.title, list(side)) for trial, side in zip((before, after), payloads, strict=True)]
+    diff = display.diff(*payloads, left=before.title, right=after.title, leaves=(leaves[0], leaves[1]))
+    events = [
+        display.tree(value, name, open_depth=6, leaf=lights.event) for name, value in old.items() if name == "event"
+    ]
+    return display.page(lights.group(diff, *events))
+
+
+def _of_stage(values: Mapping[str, Json], stage: str) -> dict[str, Json]:
+    return {name: value for name, value in values.items() if stage in name}
+
+
+def _leaf_of(lights: ComparedLights, title: str, names: Sequence[str]) -> Leaf:
+    """For the leaves of several payloads by name."""
+    leaves = {name: lights.payload(title, number) for number, name in enumerate(names, 1)}
+
+    def leaf(path: tuple[str | int, ...], block: Html) -> Html:
+        return leaves[str(path[0])](path[1:], block) if path else block
+
+    return leaf
