@@ -15,7 +15,6 @@ from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Set
 from svctoolkit.destinations.bloomreach._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     BIRTHDAY,
     EMAIL,
@@ -23,16 +22,17 @@ from svctoolkit.mapping import (
     LAST_NAME,
     PHONE,
     TIME,
+    USER_ID,
     Table,
     as_object,
     basic_auth,
-    converter,
     custom_traits,
     first,
+    in_words,
     moment,
     required,
-    text,
     trait,
+    value_of,
 )
 from svctoolkit.secrets import Secret
 
@@ -64,15 +64,6 @@ destination = DestinationType(
 )
 
 
-@converter
-def whole_second(value: Json) -> int:
-    """Seconds since 1970; a number is milliseconds."""
-    when = moment(int(value) if isinstance(value, bool) else value)
-    if when is None:
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
-    return int(when.timestamp())
-
-
 CUSTOMER = Table(
     {
         "first_name": FIRST_NAME,
@@ -88,8 +79,8 @@ _NOT_CUSTOM = frozenset({
     "birthday", "city", "country", "email", "firstName", "first_name", "firstname", "lastName", "last_name", "lastname",
     "name", "phone",
 })  # fmt: skip
-IDS = Table({"userId": "userId", "anonymousId": "anonymousId"})
-MOMENT = Table({"timestamp": required(whole_second(TIME))})
+SOMEBODY = first(USER_ID, "anonymousId")
+MOMENT = required(TIME)
 NAME = Table({"event": required("event")})
 PAGE = Table({"category": first("category", "properties.category"), "name": first("name", "properties.name")})
 
@@ -97,7 +88,7 @@ PAGE = Table({"category": first("category", "properties.category"), "name": firs
 @destination.on("identify")
 def send_customer(event: Event, settings: BloomreachSettings) -> Payload:
     """The customer, with every trait."""
-    body = {"customer_ids": _ids(event, settings), "update_timestamp": MOMENT(event)["timestamp"]}
+    body = {"customer_ids": _ids(event, settings), "update_timestamp": _whole_second(event)}
     properties = {**CUSTOMER(event), **(custom_traits(event, _NOT_CUSTOM) or {})}
     return _send(settings, "customers", {**body, "properties": properties})
 
@@ -106,21 +97,29 @@ def send_customer(event: Event, settings: BloomreachSettings) -> Payload:
 def send_action(event: Event, settings: BloomreachSettings) -> Payload:
     """An event of its name, or `Viewed <category> <name> Page`."""
     name = NAME(event)["event"] if event.type == "track" else _page_name(event)
-    body = {"customer_ids": _ids(event, settings), **MOMENT(event), "event_type": name}
+    body = {"customer_ids": _ids(event, settings), "timestamp": _whole_second(event), "event_type": name}
     if isinstance(event.raw.get("properties"), dict):
         body["properties"] = event.properties
     return _send(settings, "customers/events", body)
 
 
+def _whole_second(event: Event) -> int | None:
+    """Seconds since 1970; a number is milliseconds, and what is no time is null."""
+    value = value_of(event, MOMENT)
+    when = moment(int(value) if isinstance(value, bool) else value)
+    return None if when is None else int(when.timestamp())
+
+
 def _page_name(event: Event) -> str:
-    return " ".join(["Viewed", *(text(word) for word in PAGE(event).values()), event.type.capitalize()])
+    return " ".join(["Viewed", *(in_words(word) for word in PAGE(event).values()), event.type.capitalize()])
 
 
 def _ids(event: Event, settings: BloomreachSettings) -> dict[str, Any]:
+    """The IDs of the event and of its options. A user ID that stands among the traits is enough, and not sent."""
+    if value_of(event, SOMEBODY) is None:
+        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
     more = as_object(as_object(event.raw.get("integrations")).get("bloomreach"))
     ids = {**as_object(more.get("hardID")), **as_object(more.get("softID"))}
-    if not ids and not IDS(event):
-        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
     names = {"userId": settings.hard_id, "anonymousId": settings.soft_id}
     return {**{name: event.raw[path] for path, name in names.items() if path in event.raw}, **ids}
 
