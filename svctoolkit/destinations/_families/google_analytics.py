@@ -58,7 +58,7 @@ RESERVED_USER_PROPERTIES = frozenset({
 
 class MeasurementSettings(Settings, frozen=True, kw_only=True):
     api_secret: Secret
-    types_of_client: Literal["gtag", "firebase"]
+    types_of_client: Literal["", "gtag", "firebase"]
     measurement_id: str = ""
     firebase_app_id: str = ""
     debug_mode: bool = False
@@ -66,6 +66,8 @@ class MeasurementSettings(Settings, frozen=True, kw_only=True):
     pii_properties_to_ignore: Tags = Tags()
 
     def __post_init__(self) -> None:
+        if not self.types_of_client:
+            raise ValueError("typesOfClient: is required: gtag or firebase")
         if self.types_of_client == "gtag" and not self.measurement_id:
             raise ValueError("measurementId: is required, because typesOfClient is gtag")
         if self.types_of_client == "firebase" and not self.firebase_app_id:

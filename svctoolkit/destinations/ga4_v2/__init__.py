@@ -45,7 +45,7 @@ class GoogleAnalyticsV2Settings(MeasurementSettings, frozen=True, kw_only=True):
     """What was chosen in Google's account is the JSON text `configData`; it goes before variables of its own."""
 
     api_secret: Secret = Secret("")
-    types_of_client: Literal["gtag", "firebase"] = "gtag"
+    types_of_client: Literal["", "gtag", "firebase"] = ""
     config_data: Secret = Secret("")
     events_mapping: tuple[EventRow, ...] = ()
 

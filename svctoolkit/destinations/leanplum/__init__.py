@@ -13,7 +13,7 @@ from typing import Any
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Table, converter, first, moment, required, trait, value_of
+from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Source, Table, first, moment, required, trait, value_of
 from svctoolkit.secrets import Secret
 
 ENDPOINT = "https://api.leanplum.com/api"
@@ -30,8 +30,8 @@ destination = DestinationType(
     LeanplumSettings,
     docs="https://docs.leanplum.com/reference/get_api-action-setuserattributes",
     quirks=[
-        "When a user was created is the trait createAt: createdAt is an attribute like any other. What is no time "
-        "there is sent as null.",
+        "When a user was created is the trait createAt: createdAt is an attribute like any other.",
+        "What is no time is sent as null.",
         "A user of identify is known by its anonymousId, and the user ID becomes its new name.",
         "An app without a version is sent as version 1.",
     ],
@@ -44,21 +44,11 @@ destination = DestinationType(
 )
 
 
-@converter
-def nearest_second(value: Json) -> int:
-    """Seconds since 1970, to the nearest; a number is milliseconds."""
-    when = moment(int(value) if isinstance(value, bool) else value)
-    if when is None:
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
-    return math.floor(when.timestamp() + 0.5)
-
-
 WHERE: dict[str, Any] = {
     "locale": "context.locale",
     "timezone": "context.timezone",
     "country": trait("address.country", "country"),
     "city": trait("address.city", "city"),
-    "time": nearest_second(TIME),
 }
 ATTRIBUTES = first("traits", "context.traits")
 CREATED = trait("createAt")
@@ -86,7 +76,7 @@ SESSION = Table(
         **WHERE,
     }
 )
-_SAME: dict[str, Any] = {"userId": ANY_ID, "deviceId": "context.device.id", "time": nearest_second(TIME)}
+_SAME: dict[str, Any] = {"userId": ANY_ID, "deviceId": "context.device.id"}
 ACTION = Table(
     {
         "event": required("event"),
@@ -112,18 +102,7 @@ SCREEN = Table({"state": required(first("properties.name", "event")), **_SAME})
 @destination.on("identify")
 def set_attributes(event: Event, settings: LeanplumSettings) -> Payload:
     """The user's attributes, and its name."""
-    user, created = USER(event), value_of(event, CREATED)
-    if created is not None:
-        user["created"] = _second_or_null(created)
-    return _send(settings, "setUserAttributes", user)
-
-
-def _second_or_null(value: Json) -> int | None:
-    """As `nearest_second`, and null for what is no time: a trait of this name may be the user's own."""
-    try:
-        return nearest_second.of(value)
-    except ValueError:
-        return None
+    return _send(settings, "setUserAttributes", {**USER(event), **_times(event, created=CREATED)})
 
 
 @destination.on("track")
@@ -143,10 +122,23 @@ def advance(event: Event, settings: LeanplumSettings) -> list[Payload]:
 
 
 def _in_session(event: Event, settings: LeanplumSettings, action: str, body: Mapping[str, Any]) -> list[Payload]:
-    session: dict[str, Any] = SESSION(event)
+    times = _times(event)
+    session: dict[str, Any] = {**SESSION(event), **times}
     if event.context.get("app"):
         session.setdefault("appVersion", "1")
-    return [_send(settings, "start", session), _send(settings, action, body)]
+    return [_send(settings, "start", session), _send(settings, action, {**body, **times})]
+
+
+def _times(event: Event, **others: Source) -> dict[str, int | None]:
+    """When it happened, and times of the user's own: seconds since 1970, to the nearest; null for what is no time."""
+    values = {name: value_of(event, source) for name, source in {"time": TIME, **others}.items()}
+    return {name: _nearest_second(value) for name, value in values.items() if value is not None}
+
+
+def _nearest_second(value: Json) -> int | None:
+    """A number is milliseconds."""
+    when = moment(int(value) if isinstance(value, bool) else value)
+    return None if when is None else math.floor(when.timestamp() + 0.5)
 
 
 def _send(settings: LeanplumSettings, action: str, body: Mapping[str, Any]) -> Payload:
