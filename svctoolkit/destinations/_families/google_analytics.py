@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._context import Context
@@ -58,7 +58,7 @@ RESERVED_USER_PROPERTIES = frozenset({
 
 class MeasurementSettings(Settings, frozen=True, kw_only=True):
     api_secret: Secret
-    types_of_client: Literal["", "gtag", "firebase"]
+    types_of_client: str
     measurement_id: str = ""
     firebase_app_id: str = ""
     debug_mode: bool = False

@@ -10,7 +10,7 @@ Decisions. A time that is none is left out, and Google takes that of its arrival
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from svctoolkit.destinations import Context, DestinationType, Payload
 from svctoolkit.destinations._families.google_analytics import (
@@ -34,6 +34,8 @@ from svctoolkit.mapping import as_object, event_key, event_name, is_empty, numbe
 
 class GoogleAnalyticsSettings(MeasurementSettings, frozen=True, kw_only=True):
     """The data stream that the events go to."""
+
+    types_of_client: Literal["gtag", "firebase"]
 
 
 destination = DestinationType(
