@@ -312,6 +312,20 @@ def test_without_the_token_one_looks_and_changes_nothing(browser: Browser, plane
     assert plane.workspace.destinations["crm"].enabled
 
 
+def test_the_json_of_an_event_is_searched(browser: Browser, plane: DataPlane) -> None:
+    """A search in what the page shows of an event opens what hides its hits; the policy of the page lets it."""
+    plane.send(
+        {"type": "track", "event": "E", "userId": "u1", "properties": {"deep": {"er": {"n": "x-7"}}}}, source="web"
+    )
+    visit = Visit(browser, plane)
+    visit.page.locator(".row").first.click()
+    search = visit.page.get_by_label("Search in the JSON below")
+    search.fill("X-7")
+    expect(visit.page.locator(".json-tools [role=status]")).to_contain_text(": properties.deep.er.n")
+    expect(visit.page.locator(".tree .hit").first).to_be_visible()
+    assert visit.wrong == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1360, 360])
 def test_everybody_can_use_it(browser: Browser, plane: DataPlane, width: int, scheme: str) -> None:
