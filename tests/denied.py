@@ -25,7 +25,7 @@ def deny(names: list[str]) -> None:
     for name in names:
         f.on(name, f.refuse)
     f.allow()
-    assert seccomp.install(f.bytes())
+    assert seccomp.Installer(f.bytes()).install()
 
 
 if __name__ == "__main__":

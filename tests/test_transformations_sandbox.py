@@ -249,7 +249,8 @@ def test_code_that_hangs_leaves_workers_to_other_code(language: str, pools: dict
         "python": "def transformEvent(e, m):\n    while True: pass  # {}",
     }[language]
     hanging = [
-        transformations.load(loop.format(n), language, workers=pools[language], limits=Limits(time=4)) for n in range(2)
+        transformations.load(loop.format(n), language, workers=pools[language], limits=Limits(time=10))
+        for n in range(2)
     ]
     calls = [threading.Thread(target=each.run, args=([{}], [{}])) for each in hanging * 2]
     for call in calls:

@@ -21,6 +21,7 @@ from svctoolkit.errors import ConfigError, InvalidWorkspace, TransformationError
 from svctoolkit.server import serving
 from svctoolkit.transformations import Limits, code_is_trusted, layers
 from svctoolkit.transformations._layers import layers_of
+from svctoolkit.workspace import Transformation
 from svctoolkit.workspace._code import _Code
 
 EVENT = events.sample("track")
@@ -141,6 +142,14 @@ def test_a_transformation_runs_by_itself(tmp_path: Path) -> None:
     assert (bad.error.name, bad.error.where) == ("KeyError", "clean.py:3:12")
     with pytest.raises(InvalidWorkspace, match=r"nope\.py: cannot be read|nope\.py"):
         workspace.transformation("other", file=Path("nope.py"))
+
+
+def test_a_transformation_without_a_workspace_says_where_to_get_one() -> None:
+    """Its libraries, credentials and network are the workspace's."""
+    alone = Transformation("mark", "id", "mark", code="def transformEvent(event, metadata):\n    return event\n")
+
+    with pytest.raises(ConfigError, match=r"'mark' has no workspace: ask for workspace.transformation\('mark'\)"):
+        alone.run({"type": "track"})
 
 
 def test_a_file_tells_its_language(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from svctoolkit.destinations import definitions
+from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Plan, Project
 from svctoolkit.secrets import Secret, secret_texts
@@ -232,12 +233,16 @@ class Transformation:
         """What becomes of one event: `events` (none: dropped), or `error`; and the `logs` of the code.
 
         Requests of the code go where the workspace's delivery mode says; in mode `record` a recorder answers them.
+        Raises `ConfigError` where there is no workspace: `Workspace.transformation` gives one that has it.
         """
         from svctoolkit.delivery import Recorder
         from svctoolkit.workspace._code import UserCode
 
-        code = UserCode(self.workspace or Workspace(), Recorder())
-        return code.runnable(self).run([event], [metadata or {}])[0]
+        if self.workspace is None:
+            raise ConfigError(
+                f"transformation {self.key!r} has no workspace: ask for workspace.transformation({self.key!r})"
+            )
+        return UserCode(self.workspace, Recorder()).runnable(self).run([event], [metadata or {}])[0]
 
 
 @dataclass(slots=True)

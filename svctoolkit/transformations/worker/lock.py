@@ -130,7 +130,7 @@ def after_start(memory: int, used: Mapping[str, int], *, kind: str, without: Col
         resource.RLIMIT_MSGQUEUE: 0,
     }
     limited = "limits" not in without and _limit(limits)
-    filtered = "seccomp" not in without and seccomp.is_known() and seccomp.install(seccomp.program(kind))
+    filtered = "seccomp" not in without and seccomp.is_known() and seccomp.Installer(seccomp.program(kind)).install()
     return {"limits": "memory, files" if limited else "", "seccomp": "on every thread" if filtered else ""}
 
 
@@ -155,8 +155,8 @@ class ChildLock:
     """
 
     def __init__(self, active: Mapping[str, str]) -> None:
-        self._parent, self._limited, self._filtered = os.getpid(), bool(active["limits"]), bool(active["seccomp"])
-        self._filter = seccomp.program("child") if self._filtered else b""
+        self._parent, self._limited = os.getpid(), bool(active["limits"])
+        self._filter = seccomp.Installer(seccomp.program("child")) if active["seccomp"] else None
 
     def close(self, seconds: float) -> None:
         """`seconds` of CPU are left to this process. Where one fails that its parent could close, the process ends."""
@@ -165,5 +165,5 @@ class ChildLock:
             _setrlimit(resource.RLIMIT_CPU, (whole, whole))
             _setrlimit(resource.RLIMIT_NPROC, (0, 0))
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a fork clears it
-        if os.getppid() != self._parent or (self._filtered and not seccomp.install(self._filter)):
+        if os.getppid() != self._parent or (self._filter is not None and not self._filter.install()):
             os._exit(1)

@@ -199,12 +199,22 @@ def program(kind: str) -> bytes:
     return f.bytes()
 
 
-def install(filter_program: bytes) -> bool:
-    """Filters every thread of this process (V8 runs code on a thread of its own). Whether the kernel took it."""
-    filter_program = filter_program.replace(struct.pack("I", _OWN_ID), struct.pack("I", os.getpid()))
-    code = ctypes.create_string_buffer(filter_program, len(filter_program))
-    header = struct.pack("HxxxxxxP", len(filter_program) // 8, ctypes.addressof(code))
-    pointer = ctypes.create_string_buffer(header, len(header))
-    mode, every_thread = ctypes.c_long(1), ctypes.c_long(1)
-    number = ctypes.c_long(_CALLS["seccomp"][_Filter().column] or 0)
-    return bool(_libc.syscall(number, mode, every_thread, ctypes.byref(pointer)) == 0)
+class Installer:
+    """A filter for `install`, which is called once. All but that may be done before a fork: in the child it is dear."""
+
+    def __init__(self, filter_program: bytes) -> None:
+        code = ctypes.create_string_buffer(filter_program, len(filter_program))
+        constants = [ctypes.c_uint32.from_buffer(code, at) for at in range(4, len(code), 8)]  # one in each instruction
+        self._own_ids = [constant for constant in constants if constant.value == _OWN_ID]
+        header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(code))
+        pointer = ctypes.create_string_buffer(header, len(header))
+        mode, every_thread = ctypes.c_long(1), ctypes.c_long(1)
+        number = ctypes.c_long(_CALLS["seccomp"][_Filter().column] or 0)
+        self._arguments = number, mode, every_thread, ctypes.byref(pointer)
+        self._kept = code, pointer  # the kernel reads them
+
+    def install(self) -> bool:
+        """Filters every thread of this process (V8 runs code on a thread of its own). Whether the kernel took it."""
+        for constant in self._own_ids:
+            constant.value = os.getpid()
+        return bool(_libc.syscall(*self._arguments) == 0)
