@@ -1,0 +1,192 @@
+"""Whoever looks on or waits: every change once and in order, what is gone is counted, and nobody is left waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svctoolkit.secrets import Masker
+from svctoolkit.server.worker.bell import Bell
+from svctoolkit.server.worker.feed import Feed, Reading
+from tests.sdk.gateway import until
+
+_LONG = 3600.0  # nobody waits so long: whoever does hangs
+
+
+def feed_of(chunks: list[tuple[str, int]], capacity: int) -> Feed:
+    """Chunks of changes `{"n": number, "run": run}`, the first of which is 1."""
+    feed, number = Feed(lambda: Masker(["s3cr3t"]), lambda: capacity), 0
+    for run, size in chunks:
+        feed.tell("fate", [{"n": number + n + 1, "run": run, "key": "s3cr3t"} for n in range(size)], dict)
+        number += size
+    return feed
+
+
+def numbers(reading: Reading) -> list[int]:
+    """The numbers of the changes that a reader gets. Each frame says its own, and holds the change, masked."""
+    out = []
+    for frame in reading.frames:
+        head, kind, data, *end = frame.decode().split("\n")
+        change = json.loads(data.removeprefix("data: "))
+        assert (kind, end, head, change["key"]) == ("event: fate", ["", ""], f"id: {change['n']}", "••••")
+        out.append(change["n"])
+    return out
+
+
+_CHUNKS = st.lists(st.tuples(st.sampled_from(["", "r"]), st.integers(1, 6)), max_size=12)
+
+
+@settings(max_examples=60)
+@given(_CHUNKS, st.integers(1, 30), st.data())
+def test_a_reader_gets_what_comes_behind_its_number(
+    chunks: list[tuple[str, int]], capacity: int, data: st.DataObject
+) -> None:
+    """The newest `capacity` changes at least, and no chunk more than it takes; what is gone before them is counted."""
+    feed = feed_of(chunks, capacity)
+    sizes, kept = [size for _, size in chunks], sum(size for _, size in chunks)
+    total = kept
+    while len(sizes) > 1 and kept - sizes[0] >= capacity:
+        kept -= sizes.pop(0)
+    runs = [run for run, size in chunks for _ in range(size)]
+    after = data.draw(st.integers(0, total))
+    whole = feed.read(after, None, 10_000)
+    of_run = feed.read(after, "r", 10_000)
+
+    assert feed.number == total
+    assert whole.missed == of_run.missed == max(0, total - kept - after)
+    assert numbers(whole) == list(range(after + whole.missed + 1, total + 1))
+    assert numbers(of_run) == [n for n in numbers(whole) if runs[n - 1] == "r"]
+    assert whole.number == of_run.number == total
+
+
+@settings(max_examples=40)
+@given(_CHUNKS, st.integers(1, 8))
+def test_a_reader_in_small_steps_misses_nothing(chunks: list[tuple[str, int]], most: int) -> None:
+    """About as many at a time as it wants, each once."""
+    feed, number, got = feed_of(chunks, 1000), 0, list[int]()
+    while number < feed.number:
+        reading = feed.read(number, None, most)
+        assert 0 < len(reading.frames) < most + 6
+        got += numbers(reading)
+        number = reading.number
+
+    assert got == list(range(1, feed.number + 1))
+    assert feed.read(number, None) == Reading([], number, 0)
+
+
+def test_a_listener_hears_what_happens_while_it_listens() -> None:
+    """Nothing is described when nobody looks on; at the end it hears that there will be no more."""
+    feed = feed_of([("", 2)], 10)
+    heard: list[tuple[str, list[dict[str, Any]]]] = []
+    described: list[Any] = []
+
+    def describe(row: Any) -> dict[str, Any]:
+        described.append(row)
+        return {"n": row, "run": ""}
+
+    def listener(kind: str, changes: list[dict[str, Any]]) -> None:
+        heard.append((kind, changes))
+
+    feed.tell("fate", [3], describe)
+    assert (feed.watched, described) == (False, [])
+    feed.listen(listener)
+    assert feed.watched
+    feed.tell("fate", [4, 5], describe)
+    feed.tell("fate", [], describe)
+    feed.close()
+    feed.unlisten(listener)
+    feed.tell("fate", [6], describe)
+
+    assert heard == [("fate", [{"n": 4, "run": ""}, {"n": 5, "run": ""}]), ("end", [{}])]
+    assert (feed.number, feed.watched) == (6, False)
+    feed.readers = 1
+    assert feed.watched
+
+
+# --- waiting
+
+
+def in_thread(call: Callable[[], Any]) -> Callable[[], Any]:
+    """Start `call`; what is given waits for its result."""
+    results: list[Any] = []
+    thread = Thread(target=lambda: results.append(call()), daemon=True)
+    thread.start()
+
+    def result() -> Any:
+        thread.join(60)
+        assert not thread.is_alive(), "it still waits"
+        return results[0]
+
+    return result
+
+
+def test_who_waits_looks_again_at_every_ring() -> None:
+    """Until it is as wanted; a ring for something else is none for it."""
+    bell, looks, state = Bell(), list[int](), [0]
+
+    def holds() -> bool:
+        looks.append(state[0])
+        return state[0] >= 3
+
+    assert not bell.wait(holds, 0.0)
+    waiting = in_thread(lambda: bell.wait(holds, _LONG))
+    for number in (1, 2, 3):
+        state[0] = number
+        bell.ring()
+        if number < 3:
+            until(lambda number=number: number in looks, 60)  # type: ignore[misc]
+    assert waiting() is True
+    assert bell.wait(holds, 0.0)
+    assert not bell.wait(lambda: False, 0.01)
+
+
+@pytest.mark.parametrize("waiters", [1, 3])
+def test_coroutines_wait_as_threads_do(waiters: int) -> None:
+    """All of one loop wake up, and of several loops."""
+    bell, state = Bell(), [False]
+
+    async def wait_all() -> list[bool]:
+        async with asyncio.timeout(60):
+            return list(await asyncio.gather(*(bell.wait_async(lambda: state[0], _LONG) for _ in range(waiters))))
+
+    threads = [in_thread(lambda: asyncio.run(wait_all())) for _ in range(2)]
+    until(lambda: sum(len(events) for events in list(bell._for_changes.values())) == 2 * waiters, 60)
+    bell.ring()
+    state[0] = True
+    bell.ring()
+
+    assert [thread() for thread in threads] == [[True] * waiters] * 2
+    assert bell._for_changes == {}
+    assert asyncio.run(bell.wait_async(lambda: False, 0.01)) is False
+    assert asyncio.run(bell.wait_async(lambda: True, 0.0)) is True
+
+
+def test_when_there_are_no_more_changes_everybody_goes() -> None:
+    """Threads and coroutines, those that wait for a change and those that wait for the end; who comes later, too."""
+    bell = Bell()
+
+    async def wait() -> bool:
+        async with asyncio.timeout(60):
+            return await bell.wait_async(lambda: False, _LONG)
+
+    async def wait_for_end() -> str:
+        async with asyncio.timeout(60):
+            await bell.wait_closed()
+        return "over"
+
+    calls = [lambda: bell.wait(lambda: False, _LONG), lambda: asyncio.run(wait()), lambda: asyncio.run(wait_for_end())]
+    results = [in_thread(call) for call in calls]
+    until(lambda: bell._for_changes and bell._for_end, 60)
+    bell.ring()  # of a change, not of the end
+    bell.close()
+
+    assert [result() for result in results] == [False, False, "over"]
+    assert [in_thread(call)() for call in calls] == [False, False, "over"]
+    assert bell._for_end == {}

@@ -1,0 +1,349 @@
+"""What waits for a destination: who may go, in which order, when again, how many at a time, and when it is stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from queue import SimpleQueue
+from threading import Condition
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svctoolkit.server import Backoff
+from svctoolkit.server.worker.backoff import PROFILES
+from svctoolkit.server.worker.lanes.overflow import Overflow
+from svctoolkit.server.worker.lanes.queue import Queue
+from svctoolkit.server.worker.lanes.results import Results
+from svctoolkit.server.worker.lanes.throttle import Limiter
+from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Task
+from svctoolkit.server.worker.timers import Timers
+from svctoolkit.workspace import Throttle
+
+
+def task(seq: int, owner: str = "u", run: str = "") -> Task:
+    return Task(seq, "web", run, owner, owner, "track", "E")
+
+
+# --- who may go
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_each_user_in_order_and_one_call_at_a_time(data: st.DataObject) -> None:
+    """Whatever comes, goes and is settled: a call has the oldest events of one run of users who have none under way."""
+    queue = Queue()
+    waiting: dict[str, list[Task]] = {}
+    under_way: dict[str, list[Task]] = {}
+    seqs = iter(range(1, 1000))
+
+    def push() -> None:
+        new = task(next(seqs), data.draw(st.sampled_from("abc")), data.draw(st.sampled_from("xy")))
+        waiting.setdefault(new.owner, []).append(new)
+        queue.push(new)
+
+    def take() -> None:
+        limit, runs = data.draw(st.integers(1, 5)), data.draw(st.sampled_from([None, {"x"}, {"x", "y"}, set()]))
+        expected: list[Task] = []
+        lines = {owner: list(tasks) for owner, tasks in waiting.items() if owner not in under_way}
+        while len(expected) < limit:
+            allowed = {expected[0].run} if expected else runs
+            heads = [line[0] for line in lines.values() if line and (allowed is None or line[0].run in allowed)]
+            if not heads:
+                break
+            expected.append(min(heads, key=lambda head: head.seq))
+            lines[expected[-1].owner].pop(0)
+        assert queue.take(limit, runs) == expected
+        for each in expected:
+            waiting[each.owner].remove(each)
+            under_way.setdefault(each.owner, []).append(each)
+
+    def settle() -> None:
+        if under_way:
+            owner = data.draw(st.sampled_from(sorted(under_way)))
+            done = data.draw(st.integers(0, len(under_way[owner])))
+            for each in under_way[owner][:done]:
+                queue.remove(each)
+            del under_way[owner][:done]
+            if not under_way[owner] or data.draw(st.booleans()):  # else the rest waits for its next attempt
+                waiting[owner] = under_way.pop(owner) + waiting[owner]
+                queue.release(owner)
+
+    def cut() -> None:
+        if under_way:
+            owner = data.draw(st.sampled_from(sorted(under_way)))
+            assert sorted(each.seq for each in queue.cut(owner)) == [each.seq for each in waiting[owner]]
+            waiting[owner] = []
+
+    for action in data.draw(
+        st.lists(st.sampled_from([push, push, push, take, take, settle, settle, cut]), max_size=40)
+    ):
+        action()
+        ready = Counter(each.run for owner, tasks in waiting.items() if owner not in under_way for each in tasks)
+        assert queue.ready == ready
+        for owner, tasks in waiting.items():
+            everything = under_way.get(owner, []) + tasks
+            assert queue.last(owner) == (everything[-1].seq if everything else 0)
+            assert queue.is_under_way(owner) == (owner in under_way)
+
+
+def test_an_old_event_goes_behind_those_under_way() -> None:
+    """One that is tried anew comes in its place among those that wait, and passes nothing that was sent already."""
+    queue = Queue()
+    for seq in (4, 6):
+        queue.push(task(seq))
+    first = queue.take(1, None)
+    for seq in (5, 2, 9):
+        queue.push(task(seq))
+    queue.release("u")
+
+    assert [each.seq for each in first] == [4]
+    assert [each.seq for each in queue.take(9, None)] == [4, 2, 5, 6, 9]
+
+
+def test_the_later_events_of_a_user_who_waits_stay_in_the_store() -> None:
+    """Behind the last one in memory, until those are settled; what was loaded is not taken a second time."""
+    overflow = Overflow()
+    overflow.leave("u", 5)
+
+    assert [overflow.keeps(task(seq)) for seq in (5, 6)] == [False, True]
+    assert not overflow.keeps(task(6, "v"))
+    overflow.want("v")
+    assert overflow.wanted() == {}
+    overflow.want("u")
+    assert overflow.wanted() == {"u": 5}
+
+    overflow.load("u", 9, is_all=False)
+    assert overflow.wanted() == {}
+    assert [overflow.keeps(task(seq)) for seq in (9, 10)] == [True, True]
+    overflow.load("u", 12, is_all=True)
+    assert [overflow.keeps(task(seq)) for seq in (12, 13)] == [True, False]
+    overflow.forget(11)
+    assert overflow.keeps(task(12))
+    overflow.forget(12)
+    assert not overflow.keeps(task(12))
+    overflow.leave("u", 20)
+    overflow.load("u", 30, is_all=True)
+    overflow.start_over()
+    assert not overflow.keeps(task(30))
+
+
+# --- when again
+
+
+def test_the_quick_profile_gives_up_after_a_minute() -> None:
+    """Eight attempts, from half a second on each pause twice as long as the one before, and at random half of it."""
+    quick = PROFILES["quick"]
+
+    assert [quick.pause(n, None, lambda: 0.0) for n in range(1, 8)] == [0.5, 1, 2, 4, 8, 16, 32]
+    assert [quick.pause(n, None, lambda: 1.0) for n in (1, 2)] == [0.25, 0.5]
+    assert [quick.gives_up(n, 0.0, throttled=put_off) for n in (7, 8) for put_off in (False, True)] == [
+        False, False, True, True,
+    ]  # fmt: skip
+    assert [quick.pause(10**6, asked, lambda: 0.0) for asked in (None, 7.0, 3000.0, 1e9)] == [300, 300, 3000, 3600]
+    assert 0.25 <= quick.pause(1, None) <= 0.5
+
+
+def test_the_scale_multiplies_every_time() -> None:
+    """Pauses, and the time after which nobody tries again."""
+    backoff = Backoff(attempts=1, seconds=100, throttled=10, jitter=0, scale=0.5)
+
+    assert [backoff.pause(1, asked) for asked in (None, 20)] == [0.25, 10]
+    assert [backoff.gives_up(1, age, throttled=False) for age in (49, 50)] == [False, True]
+    assert [backoff.gives_up(1, age, throttled=True) for age in (4.9, 5)] == [False, True]
+    assert Backoff(throttled=0).gives_up(1, 0, throttled=True)
+
+
+def test_calls_come_when_they_are_due_in_their_order() -> None:
+    """The earliest first; those of one time in the order in which they were asked for; a mistake stops none of them."""
+    now, calls = 100.0, SimpleQueue[str]()
+    timers = Timers(lambda: now)
+
+    def fail() -> None:
+        calls.put("fails")
+        raise ValueError("a mistake")
+
+    assert timers.next_in() is None
+    for seconds, call in [(7.0, "last"), (5.0, "second"), (5.0, "third"), (3.0, "first")]:
+        timers.after(seconds, lambda call=call: calls.put(call))  # type: ignore[misc]
+    timers.after(6.0, fail)
+    assert timers.next_in() == 3.0
+
+    timers.move(3.0)
+    assert calls.get(timeout=60) == "first"
+    assert timers.next_in() == 2.0
+    timers.move(3.5)
+    assert [calls.get(timeout=60) for _ in range(3)] == ["second", "third", "fails"]
+    assert (timers.next_in(), calls.empty()) == (0.5, True)
+    timers.move(0.5)
+    assert calls.get(timeout=60) == "last"
+    timers.after(0.0, lambda: calls.put("at once"))
+    assert calls.get(timeout=60) == "at once"
+
+    timers.after(1.0, lambda: calls.put("never"))
+    timers.stop()
+    timers.move(5.0)
+    assert (timers.next_in(), calls.empty()) == (None, True)
+    timers.after(0.0, lambda: calls.put("never"))
+    assert timers._thread is not None
+    assert (timers._thread.is_alive(), calls.empty()) == (False, True)
+
+
+# --- how many at a time
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> datetime:
+        return datetime.fromtimestamp(self.now, UTC)
+
+
+def test_a_window_lets_so_many_through() -> None:
+    """Then none until the next, which begins with the first job after it; a clock that went back begins one, too."""
+    clock = Clock()
+    limiter = Limiter(Throttle(10, 60.0), clock)
+
+    assert [limiter.take(jobs) for jobs in (4, 4, 4, 1)] == [4, 4, 2, 0]
+    clock.now += 20
+    assert (limiter.take(1), limiter.seconds_left()) == (0, 40.0)
+    clock.now += 40
+    assert (limiter.seconds_left(), limiter.take(20), limiter.seconds_left()) == (0.0, 10, 60.0)
+    clock.now += 90
+    assert limiter.seconds_left() == 0.0
+    clock.now -= 500
+    assert limiter.take(3) == 3
+
+
+@pytest.mark.parametrize(
+    ("limit", "adaptive", "windows", "allowed"),
+    [
+        (10, True, [1, 1, 1, 1, 1], [7, 8, 9, 10, 10]),
+        (10, True, [3, 1], [9, 10]),
+        (10, True, [50, 1], [10, 10]),
+        (10, False, [1, 1], [10, 10]),
+        (1, True, [1, 1], [1, 1]),
+    ],
+)
+def test_who_is_told_to_slow_down_does(limit: int, adaptive: bool, windows: list[int], allowed: list[int]) -> None:
+    """Three tenths less, at least one job; a tenth of the limit more after each window that nobody complained of."""
+    clock = Clock()
+    limiter = Limiter(Throttle(limit, 60.0, adaptive), clock)
+    limiter.take(1)
+    limiter.slow_down()
+    said = []
+    for number in windows:
+        clock.now += 60 * number
+        said.append(limiter.take(100))
+
+    assert said == allowed
+    for _ in range(10):
+        limiter.slow_down()
+        clock.now += 60
+        least = limiter.take(100)
+    assert least == (limit if not adaptive else 1)
+
+
+# --- what is stored
+
+
+class Store:
+    """Takes records when it is told to, or at once."""
+
+    def __init__(self, *, at_once: bool = False) -> None:
+        self.changed = Condition()
+        self.given: list[tuple[list[Record], Callable[[], None]]] = []
+        self.forgotten: list[Record] = []
+        self.flushes: list[tuple[float, Callable[[], Any]]] = []
+        self._at_once = at_once
+        timers: Any = self  # `after` is all that is asked of it
+        self.results = Results("crm", self._settle, timers, self.changed, self.forgotten.extend)
+
+    def after(self, seconds: float, call: Callable[[], Any]) -> None:
+        self.flushes.append((seconds, call))
+
+    def _settle(self, _: str, records: Sequence[Record], done: Callable[[], None]) -> None:
+        self.given.append((list(records), done))
+        if self._at_once:
+            done()
+
+    def add(self, *seqs: int) -> Record:
+        record = Record((), [Result(task(seq), Outcome("delivered"), 1, None) for seq in seqs])
+        with self.changed:
+            self.results.add(record)
+        return record
+
+
+def test_results_are_stored_in_their_order_one_batch_at_a_time() -> None:
+    """While the store is busy with some, the next ones wait; together they go when it is done."""
+    store = Store()
+    first = store.add(1, 2)
+    store.results.flush()
+    second, third = store.add(3), store.add(4)
+    store.results.flush()
+
+    assert [records for records, _ in store.given] == [[first]]
+    assert store.results.unstored == 4
+    store.given[0][1]()
+    assert store.forgotten == [first]
+    assert [records for records, _ in store.given] == [[first], [second, third]]
+    assert store.results.unstored == 2
+    store.given[1][1]()
+    assert (store.results.unstored, len(store.given)) == (0, 2)
+    store.results.close()
+
+
+def test_a_store_that_takes_them_at_once_gets_all() -> None:
+    """An answer within the call is one, too; a request without a result goes along, and nothing is nothing."""
+    store = Store(at_once=True)
+    exchange = Record([Exchange([task(1)], 1, 0, 200, 0.0, {})], [])
+    with store.changed:
+        store.results.add(Record((), ()))
+    store.results.flush()
+    assert store.given == []
+    with store.changed:
+        store.results.add(exchange)
+    store.results.flush()
+    record = store.add(1)
+    store.results.flush()
+
+    assert store.forgotten == [exchange, record]
+    assert store.results.unstored == 0
+
+
+def test_so_many_results_are_kept_back_and_no_more() -> None:
+    """64 are given to the store before the next attempt; with 128 that it has not taken, there is none."""
+    store = Store()
+    store.add(*range(63))
+    assert not store.results.are_many()
+    store.add(63)
+    assert store.results.are_many()
+    store.results.flush()
+    assert not store.results.are_many()
+    store.add(*range(64, 127))
+    assert store.results.have_room()
+    store.add(127)
+    assert not store.results.have_room()
+    store.given[0][1]()
+    assert store.results.have_room()
+
+
+def test_results_do_not_wait_for_a_long_attempt() -> None:
+    """They go to the store in a moment, asked for once."""
+    store = Store()
+    store.results.watch()
+    assert store.flushes == []
+    store.add(1)
+    store.results.watch()
+    store.results.watch()
+    [(seconds, flush)] = store.flushes
+    assert 0 < seconds < 1
+    flush()
+    assert len(store.given) == 1
+    store.add(2)
+    store.results.watch()
+    assert len(store.flushes) == 2
