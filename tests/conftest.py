@@ -13,9 +13,20 @@ from hypothesis import HealthCheck, settings
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+#: Each pytest that a test starts would import nbval, which takes longer than most of those tests.
+WITHOUT_NBVAL = "-p no:nbval"
+os.environ.setdefault("PYTEST_ADDOPTS", WITHOUT_NBVAL)
+
 # How fast examples are drawn depends on the machine; what is limited in time is limited by `tests.pace`.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """pytest's own, which takes away the options of the outer run."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_NBVAL)
+    return pytester
 
 
 @pytest.hookimpl(wrapper=True)

@@ -284,7 +284,7 @@ _ANY_EVENT = given(
 
 
 @pytest.mark.parametrize("name", TYPES)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @_ANY_EVENT
 def test_no_event_breaks_a_mapping(name: str, parts: dict[str, Any], kind: str) -> None:
     """Whatever an event holds, its mapping gives payloads or a refusal of its own, and leaves the event alone."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
-import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError, InvalidWorkspace, ToolkitError, WorkspaceWarning
 from svctoolkit.plans import Settings
 from svctoolkit.project import import_workspace
@@ -64,8 +66,11 @@ def export(folder: Path, data: Any, *, with_code: bool = True) -> Path:
 
 
 def svctoolkit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "svctoolkit", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    """The command in this process: to start an interpreter takes longer than most commands."""
+    out, errors = StringIO(), StringIO()
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(errors):
+        code = main(arguments)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), errors.getvalue())
 
 
 def test_an_export_becomes_a_project_whose_suites_run_and_notice_a_change(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import pytest
@@ -34,14 +35,16 @@ def lookup(name: str) -> Any:
     return answer
 
 
+@cache
 def refusals(name: str) -> list[errors.EventError]:
     """What a type says to the samples that it does not take."""
     out: list[errors.EventError] = []
+    answers = lookup(name)
     for config in configurations(name):
         mapping = CATALOGUE[name].prepare(config)
         for event in events.samples().values():
             try:
-                mapping.payloads(event, lookup=lookup(name))
+                mapping.payloads(event, lookup=answers)
             except errors.EventError as error:
                 out.append(error)
     return out

@@ -263,8 +263,15 @@ def test_no_two_workspaces_are_of_one_scope() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
-@pytest.mark.parametrize(("call", "layer"), [("seccomp", "seccomp"), ("prlimit64", "limits")])
-@pytest.mark.parametrize("name", ["clean.js", "clean.py"])
+@pytest.mark.parametrize(
+    ("call", "layer", "name"),
+    [
+        ("seccomp", "seccomp", "clean.js"),
+        ("prlimit64", "limits", "clean.py"),
+        pytest.param("seccomp", "seccomp", "clean.py", marks=pytest.mark.slow),
+        pytest.param("prlimit64", "limits", "clean.js", marks=pytest.mark.slow),
+    ],
+)
 def test_a_machine_that_refuses_a_lock(call: str, layer: str, name: str, tmp_path: Path) -> None:
     """Code does not run, and the error says what is missing and what to do; with --trust-code it runs, with a note."""
     texts = {".js": "export const transformEvent = (e) => e", ".py": "def transformEvent(e, m): return e"}

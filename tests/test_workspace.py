@@ -618,7 +618,7 @@ WRONG = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_any_wrong_value(data: st.DataObject):
     """A value of any kind in any place is a workspace or problems with places, never another error."""

@@ -295,14 +295,10 @@ def sink(failing: set[str]) -> Iterator[Sink]:
         server.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("destinations", "failing", "type"),
-    [
-        (1, 0, "WEBHOOK"),
-        pytest.param(12, 6, "WEBHOOK", marks=pytest.mark.slow),
-        pytest.param(1, 0, "HTTP", marks=pytest.mark.slow),
-        pytest.param(6, 3, "HTTP", marks=pytest.mark.slow),
-    ],
+    [(1, 0, "WEBHOOK"), (12, 6, "WEBHOOK"), (1, 0, "HTTP"), (6, 3, "HTTP")],
 )
 def test_nothing_acknowledged_is_lost_in_kills(tmp_path: Path, destinations: int, failing: int, type: str) -> None:
     """A process killed with SIGKILL again and again under load: lost 0, stuck 0, out of order 0 at every destination.

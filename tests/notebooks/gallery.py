@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
-
 _WORKSPACE = """
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
@@ -116,6 +114,8 @@ scenarios:
 
 def written(folder: Path) -> Path:
     """The folder, with a notebook for each explorer in it, and what they read."""
+    import nbformat  # takes seconds
+
     (folder / "orders.suite.yaml").write_text(_SUITE)
     for name, code in NOTEBOOKS.items():
         cells = [nbformat.v4.new_code_cell(code.strip())]

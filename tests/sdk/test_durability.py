@@ -304,6 +304,7 @@ for n in range(50): sdk.track(str(n))"""
     assert gateway.names == [str(n) for n in range(50)]
 
 
+@pytest.mark.slow
 def test_a_program_may_end_while_its_log_is_copied(tmp_path: Path):
     """Scripts that end right after many events end cleanly, and every event is in the file."""
     settings = {"dataPlaneUrl": "http://127.0.0.1:9", "dataDirectory": str(tmp_path / "long")}
