@@ -56,6 +56,9 @@ class Payload(TypedDict, total=False):
 
 def error_of(value: object) -> str | None:
     """The text of a stage's `{"error": text}`. An event or answer that has an `error` beside other members is none."""
+    kind = type(value)
+    if kind is list or (kind is dict and len(value) != 1):  # type: ignore[arg-type]  # nearly all of them
+        return None
     if isinstance(value, Mapping) and len(value) == 1 and isinstance(value.get("error"), str):
         return str(value["error"])
     return None

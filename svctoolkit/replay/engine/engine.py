@@ -93,6 +93,8 @@ class Engine:
         self.review = Review(job.ignore, job.tolerance, job.accepted)
         self.sum = Sum()
         self.rows = empty({})
+        self._heads: dict[int, dict[str, str]] = {}  # of the batch at work, by record
+        self._maskers: list[Masker] = []
         self._run_batch = runner(self)
 
     def run(self, chunk: Chunk) -> tuple[Tally, Json]:
@@ -118,6 +120,8 @@ class Engine:
         return tally, rows
 
     def _next(self, batches: Iterator[Batch]) -> Batch | None:
+        self._heads.clear()
+        self._maskers = [side.workspace.masker for side in self.sides]
         with self.timer("read"):
             return next(batches, None)
 
@@ -211,7 +215,13 @@ class Engine:
         return personal.replace_in_text(text, personal.mask) if self.job.personal else text
 
     def head(self, record: Record) -> dict[str, str]:
-        """The columns that tell which event a row is about."""
+        """The columns that tell which event a row is about, the same for all destinations."""
+        columns = self._heads.get(id(record))
+        if columns is None:
+            columns = self._heads[id(record)] = self._head(record)
+        return columns
+
+    def _head(self, record: Record) -> dict[str, str]:
         event = Event(record.event)
         user = str(record.event.get("userId") or record.event.get("anonymousId") or "")
         columns = {
@@ -221,8 +231,7 @@ class Engine:
             "event_name": personal.replace_in_text(event.name, personal.mask) if self.job.personal else event.name,
             "user_id": MASK if self.job.personal and user else user,
         }
-        for side in self.sides:
-            masker = side.workspace.masker
+        for masker in self._maskers:
             columns = {name: masker.text(text) for name, text in columns.items()}
         return columns
 

@@ -26,10 +26,13 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
         if passages is None or route is None:
             return
         with engine.timer("rows"):
+            before = len(engine.rows["item"])
             for record, passage in zip(batch.records, passages, strict=True):
                 _count(engine, record, passage, route)
                 if engine.job.rows:
                     _rows(engine, record, passage, route)
+            for name, value in _destination(route.destination).items():
+                engine.rows[name] += [value] * (len(engine.rows["item"]) - before)
 
     return run
 
@@ -66,23 +69,25 @@ def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, mask
 
 
 def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:
-    columns, before = engine.rows, len(engine.rows["item"])
+    columns, masker = engine.rows, of.masker
+    stages, items, parts, statuses = columns["stage"], columns["item"], columns["part"], columns["status"]
+    answers, errors, outputs = columns["http_status"], columns["error"], columns["output"]
+    before = len(items)
     for item, result in enumerate(passage.results):
-        for step in steps(result):
-            output = step.output
-            if step.stage == "dest_transform" and result.origins:
-                output = {**output, "origins": result.origins[step.part]}
-            columns["stage"].append(step.stage)
-            columns["item"].append(item)
-            columns["part"].append(step.part)
-            columns["status"].append(step.status)
-            columns["http_status"].append(step.http_status)
-            columns["error"].append(engine.words(step.error, of.masker) if step.error else None)
-            columns["output"].append(None if output is None else engine.text(output, of.masker))
+        for stage, part, status, http_status, error, output in steps(result):
+            if stage == "dest_transform" and result.origins:
+                output = {**output, "origins": result.origins[part]}
+            stages.append(stage)
+            items.append(item)
+            parts.append(part)
+            statuses.append(status)
+            answers.append(http_status)
+            errors.append(engine.words(error, masker) if error else None)
+            outputs.append(None if output is None else engine.text(output, masker))
     if not passage.results or passage.fate.status in ("filtered", "unmapped"):
         _settled_row(engine, passage.fate, of)
-    added = len(columns["item"]) - before
-    for name, value in (engine.head(record) | _destination(of.destination)).items():
+    added = len(items) - before
+    for name, value in engine.head(record).items():
         columns[name] += [value] * added
 
 
