@@ -218,6 +218,18 @@ def test_types_without_a_mapping_are_unsupported() -> None:
         pipeline.test_destination("bucket", EVENT)
 
 
+def test_the_users_code_runs_where_there_is_no_mapping() -> None:
+    """Whatever stages are asked for, the later ones are off: there is nothing to map with, and nothing to send."""
+    workspace = Workspace("shop")
+    workspace.transformation("clean", lambda event: {**event, "event": "Cleaned"})
+    tags = workspace.destination("tags", "GTM", transformation="clean")
+    pipeline = Pipeline(workspace)
+    [[result]] = run_many([EVENT], pipeline.route(tags), ALL, pipeline.sender(), [pipeline.context])
+
+    assert result.to_dict() == {"user_transformed_payload": {**EVENT, "event": "Cleaned"}}
+    assert len(pipeline.recorder.requests) == 0
+
+
 def test_config_overrides_key_by_key() -> None:
     """The stored configuration is the rest, and stays as it is."""
     pipeline = shop()
