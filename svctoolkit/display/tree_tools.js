@@ -4,7 +4,8 @@
 const LEAST = 8; // nodes that are worth a search
 
 const STYLE = `
-.svc .json-tools{display:flex;flex-wrap:wrap;gap:6px;align-items:center;margin:0 0 8px}
+.svc .json-tools{display:flex;flex-wrap:wrap;gap:6px;align-items:center;margin:10px 0 8px}
+.svc .json-tools:first-child{margin-top:0}
 .svc .json-tools :is(input,button){font:12px/1.4 var(--ui);color:var(--fg);background:var(--bg);margin:0;
 border:1px solid var(--dim);border-radius:4px;padding:3px 8px;min-height:26px;width:auto}
 .svc .json-tools input{flex:1 1 170px;min-width:0;max-width:340px}
@@ -97,7 +98,9 @@ class Tools {
       this.button("Copy path", () => this.copy("path", path)), this.button("Copy value", () => this.copy("value", copied)),
       this.said,
     );
-    page.prepend(bar);
+    let first = page.querySelector(".tree");
+    while (first.parentElement !== page) first = first.parentElement;
+    first.before(bar);
     page.dataset.lmSuppressShortcuts = "true"; // JupyterLab would take the keys for its cells
     this.listen();
     if (memory.open !== undefined) this.fold(memory.open);

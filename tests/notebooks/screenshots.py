@@ -44,10 +44,11 @@ def sdk_playground(page: Locator) -> None:
 
 
 def destination_explorer(page: Locator) -> None:
-    """A run, and what the mapping made of the event."""
+    """A run, its payload, and where a field of the event went."""
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_role("list", name="stages").first).to_contain_text("HTTP 200")
-    page.get_by_role("tab", name="Diff").click()
+    page.get_by_title("goes to body.JSON.properties.revenue").locator("visible=true").first.click()
+    expect(page.get_by_text("Note: running")).to_have_count(0)
 
 
 def transformation_editor(page: Locator) -> None:
