@@ -44,9 +44,18 @@ def test_changes_have_these_members(workspace: Workspace) -> None:
     assert refused.pop("at") == iso(plane.rejected[-1].at)
     assert refused == {"source": "web", "run": "r2", "status": 400, "reason": reason, "position": 0}
     fates = [change for kind, change in changes if kind == "fate" and change["seq"] == 1]
-    assert [{name: fate[name] for name in ("destination", "run", "status", "by", "attempts")} for fate in fates] == [
-        {"destination": "crm", "run": "r1", "status": "pending", "by": "", "attempts": 0},
-        {"destination": "crm", "run": "r1", "status": "dead", "by": "send_to_destination", "attempts": 1},
+    assert [
+        {name: fate[name] for name in ("destination", "run", "status", "by", "reason", "attempts")} for fate in fates
+    ] == [
+        {"destination": "crm", "run": "r1", "status": "pending", "by": "", "reason": "", "attempts": 0},
+        {
+            "destination": "crm",
+            "run": "r1",
+            "status": "dead",
+            "by": "send_to_destination",
+            "reason": "the destination answered 503",
+            "attempts": 1,
+        },
     ]
     assert (fates[0]["type"], fates[0]["name"], fates[0]["user"]) == ("track", "E", "u1")
     [sent] = [change for kind, change in changes if kind == "delivery"]
