@@ -118,6 +118,20 @@ def test_a_claim_is_good_for_a_minute(connection: sqlite3.Connection):
     assert _claimed(_claim(connection)) == [1]
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells in files how processes are")
+def test_a_claim_ends_with_a_process_whose_parent_does_not_ask(connection: sqlite3.Connection):
+    """A process that was killed keeps its number until its parent asks; in a container maybe for ever."""
+    _store(connection, 1)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        who = f"{os.uname().nodename}|{process.pid}|x"
+        assert _claimed(_claim(connection, who=who)) == [1]
+        assert _claim(connection) is None
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is not asked about
+
+        assert _claimed(_claim(connection)) == [1]
+
+
 def test_a_claim_ends_with_its_process(connection: sqlite3.Connection):
     """That of a process that is gone is over; that of one on another machine, or where machines have no names, not."""
     _store(connection, 1)

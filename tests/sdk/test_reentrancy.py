@@ -227,11 +227,11 @@ def test_who_interrupts_does_not_work_for_others_for_ever():
 def test_calls_in_a_signal_handler_are_kept_in_the_middle_of_calls(make, gateway: Gateway):
     """A timer that interrupts a loop of calls and calls itself: every event is there, once, and nothing hangs."""
     client = make(db_threshold_count=1_000_000)
-    calls = []
+    calls, waiting = [], []
 
     def handler(*_: object) -> None:
         calls.append(client.track("interrupting"))
-        client.stats()
+        waiting.append(client.stats().waiting)
 
     before = signal.signal(signal.SIGALRM, handler)
     signal.setitimer(signal.ITIMER_REAL, 0.0007, 0.0007)
@@ -247,6 +247,7 @@ def test_calls_in_a_signal_handler_are_kept_in_the_middle_of_calls(make, gateway
     assert gateway.names.count("interrupting") == len(calls) > 10
     stats = client.stats()
     assert stats.recorded == stats.delivered == 2000 + len(calls)
+    assert min(waiting) >= 0
 
 
 def test_a_finalizer_may_call(make, gateway: Gateway):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from svctoolkit.sdk.base.settings import new_id
@@ -155,5 +156,14 @@ def _is_alive(who: str) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True
-    return True
+        pass
+    return not _has_ended(int(pid))
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a process has ended, and its number is kept until its parent asks, which may be never."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return False  # not Linux
+    return state in (b"Z", b"X")

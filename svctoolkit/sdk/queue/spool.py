@@ -132,18 +132,25 @@ class Spool:
 
     def _insert(self, connection: sqlite3.Connection, body: bytes, at: float, user: str, for_devices: bool) -> None:
         values = (self.source, self._origin, at, body, user)
-        if for_devices:
-            with self._database.transaction():
-                connection.execute(_INSERTS["cloud"], values)
-                last = connection.execute(_INSERTS["device"], values).lastrowid
-                missed = connection.execute(_FORGET, (last, self._limit)).rowcount
-            self._reporter.count("missed", missed)
-        else:
-            connection.execute(_INSERTS["cloud"], values)
-        # Python looks for signals at calls, and there is none in between: who asks in a handler sees both or neither.
+        # Python looks for signals after calls, and another thread may have sent the event by then: counted afterwards,
+        # who asks in a handler would see less than nothing wait.
         self._database.pages += 1
         self.count += 1
         self._reporter.stored += 1
+        try:
+            if for_devices:
+                with self._database.transaction():
+                    connection.execute(_INSERTS["cloud"], values)
+                    last = connection.execute(_INSERTS["device"], values).lastrowid
+                    missed = connection.execute(_FORGET, (last, self._limit)).rowcount
+                self._reporter.count("missed", missed)
+            else:
+                connection.execute(_INSERTS["cloud"], values)
+        except BaseException:
+            self._database.pages -= 1
+            self.count -= 1
+            self._reporter.stored -= 1
+            raise
 
     def _slow_down(self) -> None:
         """From now on the rescuer writes, until it finds the disk quick again; calls wait for it for a moment only."""
