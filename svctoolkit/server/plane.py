@@ -248,8 +248,11 @@ class DataPlane(View):
             raise StillWaiting(f"after {timeout:g} s the retries of {seconds:g} s are not over: {events}")
 
     def wait(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
-        """Return when `condition()` is true; it is asked anew after every change. Raises `StillWaiting`."""
-        if not self._engine.bell.wait(lambda: bool(condition()), timeout):
+        """Return when `condition()` is true; it is asked anew after every change, and ten times a second.
+
+        So it may look at what others count, such as a server of one's own. Raises `StillWaiting`.
+        """
+        if not self._engine.bell.wait(lambda: bool(condition()), timeout, every=0.1):
             raise StillWaiting(f"the condition is not true after {timeout:g} s: {self._engine.pending.describe(None)}")
 
     def totals(self) -> Totals:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,16 @@ def test_waiting(plane: DataPlane) -> None:
     assert (waiting[0].status, waiting[0].json["delivered"]) == (200, 6)
     assert (too_early.status, too_early.json["counts"]["received"]) == (409, 0)
     assert get(plane, "/inspect/wait")["under_way"] == {}
+
+
+def test_waiting_for_what_is_no_change_of_the_plane(plane: DataPlane) -> None:
+    """A condition may look at something else, which no change of the plane goes with."""
+    asked = count()
+
+    plane.wait(lambda: next(asked) > 2, 60)
+
+    with pytest.raises(StillWaiting, match=r"not true after 0\.15 s"):
+        plane.wait(lambda: False, 0.15)
 
 
 def test_waiting_in_python(plane: DataPlane) -> None:

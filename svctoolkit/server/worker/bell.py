@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Condition
@@ -34,18 +35,21 @@ class Bell:
             with suppress(RuntimeError):  # it has ended
                 loop.call_soon_threadsafe(self._wake, loop)
 
-    def wait(self, condition: Callable[[], bool], timeout: float) -> bool:
-        """Whether `condition` came true within `timeout` seconds. It is asked anew after every change."""
+    def wait(self, condition: Callable[[], bool], timeout: float, every: float = math.inf) -> bool:
+        """Whether `condition` came true within `timeout` seconds.
+
+        It is asked anew after every change, and every so many seconds where it looks at other things, too.
+        """
         deadline = monotonic() + timeout
         while True:
             before = self._rung
             if condition():
                 return True
-            if self.closed:
+            left = deadline - monotonic()
+            if self.closed or left <= 0:
                 return False
             with self._changed:
-                if not self._changed.wait_for(lambda: self._rung != before, max(0.0, deadline - monotonic())):  # noqa: B023
-                    return False
+                self._changed.wait_for(lambda: self._rung != before, min(left, every))  # noqa: B023
 
     async def wait_async(self, condition: Callable[[], bool], timeout: float) -> bool:
         """As `wait`, for coroutines."""
