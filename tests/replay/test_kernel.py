@@ -126,6 +126,15 @@ def test_an_interrupted_cell_has_what_was_done_until_then(kernel: Kernel, option
     assert "interrupted" in result["content"]["data"]["text/html"]
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt`, also where a shell has started the tests in the background and ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_waits_for_what_is_being_added_up() -> None:
     """It comes, and comes when the block is done."""
     steps: list[str] = []
