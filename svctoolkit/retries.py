@@ -12,6 +12,8 @@ def retry_after(value: str, now: float) -> float | None:
     (120.0, 45.0, None)
     """
     text = value.strip()
+    if not text:
+        return None
     if text.isascii() and text.isdigit():
         return float(text[:12])
     from datetime import UTC

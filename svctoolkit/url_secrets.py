@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import product
+from operator import is_
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
@@ -36,6 +38,8 @@ _CREDENTIAL_PATHS = re.compile(
     r"|maker\.ifttt\.com/(?:use|trigger)|api\.telegram\.org)/)(?P<secret>[^?#]+)",
     re.IGNORECASE,
 )
+
+_SHORT = 500  # characters
 
 
 @lru_cache(4096)
@@ -68,14 +72,22 @@ def config_url_secrets(value: Json) -> Iterator[str]:
         yield from url_secrets(value.reveal())
     elif isinstance(value, str):
         yield from url_secrets(value)
-    elif isinstance(value, Mapping | list | tuple):
+    elif isinstance(value, (Mapping, list, tuple)):
         for member in value.values() if isinstance(value, Mapping) else value:
             yield from config_url_secrets(member)
 
 
 def mask_url(text: str) -> str:
     """A text with what is secret in its URLs masked. Parameters keep their names."""
-    return _URL.sub(_mask, text) if "://" in text else text
+    if "://" not in text:
+        return text
+    return _mask_short_text(text) if len(text) <= _SHORT else _URL.sub(_mask, text)
+
+
+@lru_cache(1024)
+def _mask_short_text(text: str) -> str:
+    """Requests and pages have the same few addresses again and again."""
+    return _URL.sub(_mask, text)
 
 
 def mask_headers(headers: Mapping[str, Json]) -> dict[str, Json]:
@@ -98,31 +110,54 @@ def header_secrets(value: Json) -> Iterator[str]:
                 yield from header_secrets(member)
 
 
-_PLAIN = frozenset({int, float, bool, type(None)})
+#: Members that are secret by their place, in any case of letters: looking names up is much faster than lowering each.
+_PLACES = {
+    "".join(letters): name
+    for name in ("headers", "url", "endpoint", "params")
+    for letters in product(*zip(name, name.upper(), strict=True))
+}
+_PLACE_NAMES = frozenset(_PLACES)
+_LEAVES = frozenset({str, int, float, bool, type(None)})
 
 
 def mask_http(value: Json) -> Json:
-    """JSON about requests and answers with what is secret by its place masked: members that are headers or URLs."""
-    if type(value) is list or isinstance(value, list):
-        return [mask_http(item) for item in value]
-    if type(value) is not dict and not isinstance(value, Mapping):  # asking for an abstract class takes long
+    """JSON about requests and answers with what is secret by its place masked: members that are headers or URLs.
+
+    A copy as far as something is masked, and `value` itself where nothing is.
+    """
+    kind = type(value)
+    if kind is dict or (kind is not list and isinstance(value, Mapping)):  # asking for an abstract class takes long
+        return _mask_members(value)
+    if kind is not list and not isinstance(value, list):
         return value
-    # Most members are plain values, which only their name and an address in them could make secret.
-    return {
-        name: member
-        if (kind := type(member)) in _PLAIN or (kind is str and "://" not in member)
-        else _mask_member(str(name).lower(), member)
-        for name, member in value.items()
-    }
+    items = [item if type(item) in _LEAVES else mask_http(item) for item in value]
+    return value if all(map(is_, items, value)) else items
 
 
-def _mask_member(name: str, member: Any) -> Any:
-    if name == "headers" and isinstance(member, Mapping):
-        return mask_headers(member)
-    if name in ("url", "endpoint") and isinstance(member, str):
+def _mask_members(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    masked = {}
+    has_places = not _PLACE_NAMES.isdisjoint(value)
+    for name, member in value.items():
+        place = _PLACES.get(name) if has_places else None
+        if place is not None:
+            safe = _mask_place(place, member)
+        elif type(member) in _LEAVES:
+            continue
+        else:
+            safe = mask_http(member)
+        if safe is not member:
+            masked[name] = safe
+    return {**value, **masked} if masked else value
+
+
+def _mask_place(place: str, member: Any) -> Any:
+    if place == "headers" and isinstance(member, Mapping):
+        return mask_headers(member) if any(map(_is_credential, map(str, member))) else member
+    if place in ("url", "endpoint") and isinstance(member, str):
         return mask_url(member)
-    if name == "params" and isinstance(member, Mapping):
-        return {key: MASK if is_secret_name(str(key)) and value else value for key, value in member.items()}
+    if place == "params" and isinstance(member, Mapping):
+        names = [key for key, value in member.items() if value and is_secret_name(str(key))]
+        return {**member, **dict.fromkeys(names, MASK)} if names else member
     return mask_http(member)
 
 

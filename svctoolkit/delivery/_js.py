@@ -36,7 +36,7 @@ def text(value: Json) -> str:
         return value
     if isinstance(value, Mapping):
         return "[object Object]"
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return ",".join("" if item is None else text(item) for item in value)
     return number(value) if isinstance(value, float) else json_text(value).strip('"')
 
@@ -58,7 +58,7 @@ def json_text(value: Json) -> str:
         return number(value) if math.isfinite(value) else "null"
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{encode_basestring(text(k))}:{json_text(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(json_text, value)) + "]"
     if isinstance(value, datetime):
         utc = value.astimezone(UTC) if value.tzinfo else value
@@ -83,20 +83,27 @@ def json_bytes(value: Mapping[str, Json] | list[Json] | tuple[Any, ...]) -> byte
 
 
 def _plain(value: Any) -> Any:
-    """`value` of those types and numbers only whose JSON is the same everywhere, with whole numbers as integers."""
+    """`value` of those types and numbers only whose JSON is the same everywhere, with whole numbers as integers.
+
+    A copy as far as there are such numbers that are floats, and `value` itself where there are none.
+    """
     kind = type(value)
     if kind is dict:
         "".join(value)  # raises TypeError for a key that is no text
-        return {name: inner if type(inner) is str else _plain(inner) for name, inner in value.items()}
-    if kind is list or kind is tuple:
-        return [inner if type(inner) is str else _plain(inner) for inner in value]
-    if kind is str or kind is bool or value is None:
-        return value
-    if kind is int and -_MAX_EXACT <= value <= _MAX_EXACT:
-        return value
+        changes = {}
+        for name, inner in value.items():
+            if type(inner) is not str:  # most are
+                plain = _plain(inner)
+                if plain is not inner:
+                    changes[name] = plain
+        return {**value, **changes} if changes else value
     if kind is float and (1e-3 <= value < 1e15 or -1e15 < value <= -1e-3):  # no exponent in any language
         return int(value) if value.is_integer() else value
-    if value == 0 and kind is float:
+    if kind is bool or value is None or (kind is int and -_MAX_EXACT <= value <= _MAX_EXACT) or kind is str:
+        return value
+    if kind is list or kind is tuple:
+        return [inner if type(inner) is str else _plain(inner) for inner in value]
+    if kind is float and value == 0:
         return 0
     raise _NotPlain
 

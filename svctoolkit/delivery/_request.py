@@ -28,6 +28,8 @@ _NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
 #: The length is that of the body, and a body is never sent in chunks.
 _FRAMING = ("content-length", "transfer-encoding")
 
+_CONTENTS = (dict, str, list, tuple, Mapping)  # plain ones first: asking for an abstract class takes long
+
 
 class _Headers:
     """Header fields whose names differ in more than case. Setting one again keeps its place and spelling."""
@@ -77,7 +79,7 @@ def _request(payload: Mapping[str, Any]) -> HttpRequest:
     endpoint, params = payload.get("endpoint"), payload.get("params")
     if not isinstance(endpoint, str) or not endpoint.strip():
         raise failure("ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is no HTTP request")
-    if not isinstance(params, Mapping | None):
+    if params is not None and not isinstance(params, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", f"params must be an object, not a {type(params).__name__}")
     method = _method(payload.get("method"))
     headers = _headers(payload.get("headers"))
@@ -105,7 +107,7 @@ def _method(value: Any) -> str:
 
 
 def _headers(fields: Any) -> _Headers:
-    if not isinstance(fields, Mapping | None):
+    if fields is not None and not isinstance(fields, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", f"headers must be an object, not a {type(fields).__name__}")
     headers = _Headers()
     headers["Accept"] = "application/json, text/plain, */*"
@@ -125,7 +127,7 @@ def _header_name(name: Any) -> str:
 
 
 def _header_value(name: str, value: Any) -> str:
-    line = ", ".join(map(text, value)) if isinstance(value, list | tuple) else text(value)
+    line = ", ".join(map(text, value)) if isinstance(value, (list, tuple)) else text(value)
     bad = _NO_HEADER_VALUE.search(line)
     if bad:
         character = f"U+{ord(bad[0]):04X}"
@@ -142,7 +144,7 @@ def _body(body: Any, method: str, headers: _Headers) -> bytes:
     if kind == "FORM":
         headers.add("Content-Type", f"{_FORM};charset=utf-8")
         return _encode.form(content).encode()
-    if kind != "GZIP" and isinstance(content, Mapping | list | tuple):
+    if kind != "GZIP" and isinstance(content, (Mapping, list, tuple)):
         return _object(content, headers)
     if method in ("POST", "PUT", "PATCH"):
         headers.add("Content-Type", _FORM)
@@ -167,7 +169,7 @@ def _as_json(content: str) -> str:
 
 def _content(body: Mapping[str, Any]) -> tuple[str, Any]:
     """The last member that is not empty and its content. No content if there is none, or none of a known name."""
-    filled = [name for name, value in body.items() if isinstance(value, Mapping | list | tuple | str) and value]
+    filled = [name for name, value in body.items() if value and isinstance(value, _CONTENTS)]
     kind = filled[-1] if filled else ""
     value = body.get(kind)
     if kind == "JSON":

@@ -65,7 +65,7 @@ class SharedDeliveries(Sequence[SharedRequests]):
         return [payload for item in self._requests for payload in item.payloads]
 
     def mask(self, value: Json) -> Json:
-        """A copy of `value` (JSON, such as a payload) with every secret of the destination masked."""
+        """`value` (JSON, such as a payload) with every secret of the destination masked."""
         safe = self._masker.mask(value)
         return mask_http(safe) if isinstance(safe, dict) and "endpoint" in safe else safe
 

@@ -181,7 +181,10 @@ class DestinationResult(ArrowOut):
         return masked
 
     def mask(self, value: Json) -> Json:
-        """A copy of JSON about this result without the secrets of the workspace, of any URL and of any header."""
+        """JSON about this result without the secrets of the workspace, of any URL and of any header.
+
+        A copy as far as there are any.
+        """
         return mask_http(self.masker.mask(value))
 
     def __reduce__(self) -> tuple[Any, ...]:
