@@ -257,6 +257,19 @@ def test_an_adaptive_throttle_listens() -> None:
     assert reloaded == workspace.delivery.throttle
 
 
+def test_a_slow_answer_uses_up_no_more_of_a_window_than_was_sent() -> None:
+    """Jobs that are put back behind it, so that others go meanwhile, were not sent: the window has room for them."""
+    workspace = Workspace("shop")
+    hook = workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
+    workspace.delivery.throttle = {"hook": Throttle(10, 3600)}
+    workspace.source("web", destinations=[hook.key])
+    with opened(workspace) as plane:
+        plane.script("hook", Answer(200, times=3), Answer(200, delay=0.1, times=1), Answer(200))
+        plane.send([event(n) for n in range(12)], source="web")
+
+        plane.wait(lambda: len(plane.deliveries) == 10)
+
+
 def test_a_look_up_that_fails_for_now_is_asked_again(workspace: Workspace) -> None:
     """Of a router type the event waits and goes through; one that is refused for good fails at once, as before."""
     config = {"email": "agent@acme.example", "apiToken": "s3cr3t", "domain": "acme"}

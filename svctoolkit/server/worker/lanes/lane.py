@@ -22,7 +22,7 @@ from svctoolkit.workspace import Calls
 _LOG = logging.getLogger("svctoolkit.delivery")
 _SLOW = 0.02  # seconds that a task may wait for a worker before there is another one
 _STALLED = 0.25  # the same where the destination was quick: who waits for the processor gains nothing by more threads
-_QUICK = 0.002  # seconds for an event, up to which a worker takes several at once: then nobody waits long for others
+_QUICK = 0.005  # seconds for an event, up to which a worker takes several at once: then nobody waits long for others
 
 
 class Owner(Protocol):
@@ -305,8 +305,12 @@ class Lane:
             started = monotonic()
         if not whole:
             quick = monotonic() - self._last_taken < _QUICK * len(call) and not undecided
-            self._pace = min(2 * self._pace, self._owner.calls().jobs) if quick else 1
+            # Halved only, since one slow moment of this machine says little about the destination.
+            self._pace = min(2 * self._pace, self._owner.calls().jobs) if quick else max(1, self._pace // 2)
         if undecided:
+            limiter = self._owner.limiter(self._destination)
+            if limiter is not None:
+                limiter.give_back(len(undecided))
             self._advance(Step((), [(task, Outcome("pending", again=True, attempted=False)) for task in undecided]))
 
     def _result(self, task: Task, outcome: Outcome, pauses: dict[tuple[int, float | None], float]) -> Result:

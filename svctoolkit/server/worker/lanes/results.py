@@ -61,13 +61,17 @@ class Results:
         """An attempt begins, which may take long: what is there goes to the store soon. Called with the lane's lock."""
         if self._records and not self._watched:
             self._watched = True
-            self._timers.after(_FLUSH_SECONDS, self.flush)
+            self._timers.after(_FLUSH_SECONDS, self._flush_in_time)
+
+    def _flush_in_time(self) -> None:
+        with self._changed:
+            self._watched = False
+        self.flush()
 
     def flush(self) -> None:
         """Give the results to the store, unless it is busy with others: then they go when it is done with those."""
         while True:
             with self._changed:
-                self._watched = False
                 if self._storing or not self._records:
                     return
                 batch, self._records, self._size = self._records, [], 0

@@ -32,6 +32,10 @@ class Limiter:
         self._used += allowed
         return allowed
 
+    def give_back(self, jobs: int) -> None:
+        """Some of those that might go did not."""
+        self._used = max(0, self._used - jobs)
+
     def slow_down(self) -> None:
         """The destination has put a job off: it gets too many."""
         self._was_slowed = True
