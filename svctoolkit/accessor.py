@@ -171,4 +171,4 @@ def _alike(old: Any, new: Any) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    return not isinstance(value, list | Mapping) and bool(pd.isna(value))
+    return not isinstance(value, (list, Mapping)) and bool(pd.isna(value))

@@ -321,7 +321,7 @@ class _Progress:
 
 def _holds_events(value: Any) -> bool:
     """Whether it is an event, a list of events or of captured ones, or a data plane."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         value = getattr(value[0], "event", value[0]) if value else None
     if isinstance(value, Mapping):
         return value.get("type") in EVENT_TYPES

@@ -154,7 +154,7 @@ class Masker:
 
     def mask(self, value: Json) -> Json:
         """A copy of `value` (JSON) with every secret masked; `value` itself where there is nothing to hide."""
-        if self._pattern is None or value is None or isinstance(value, bool | int | float):
+        if self._pattern is None or value is None or isinstance(value, (bool, int, float)):
             return value
         if isinstance(value, str):
             return self.text(value)
@@ -177,7 +177,7 @@ class Masker:
             return MASK
         if isinstance(value, Mapping):
             return {self.text(k) if type(k) is str else k: self._mask(v) for k, v in value.items()}
-        if isinstance(value, list | tuple):
+        if isinstance(value, (list, tuple)):
             return [self._mask(v) for v in value]
         return value
 

@@ -133,7 +133,7 @@ def _is_input(error: ToolkitError) -> bool:
     """Whether the error says that what the user gave is wrong, as opposed to what came of it."""
     if isinstance(error, RequestError):
         return 400 <= error.status < 500 and error.status not in (408, 429)
-    return isinstance(error, ConfigError | InvalidMessageType | Unsupported)
+    return isinstance(error, (ConfigError, InvalidMessageType, Unsupported))
 
 
 def _innermost(error: BaseException) -> str:

@@ -158,7 +158,7 @@ def _body(value: Any) -> Iterator[str]:
 def laid_out(value: Json, columns: int, indent: int = 0, before: int = 0) -> str:
     """JSON with each object and list on one line where it fits in `columns`; `before` are taken on the first line."""
     flat = json.dumps(value, ensure_ascii=False)
-    if indent + before + len(flat) <= columns or not value or not isinstance(value, dict | list):
+    if indent + before + len(flat) <= columns or not value or not isinstance(value, (dict, list)):
         return flat
     inner = indent + 2
     if isinstance(value, dict):

@@ -224,7 +224,7 @@ def _repeatable(method: str, error: httpx.RequestError) -> bool:
 
     if isinstance(error, httpx.ConnectError):
         return _failures.is_refusal(error)
-    return method == "GET" and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
+    return method == "GET" and isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
 
 
 def _pause(method: str, answer: Answer, pause: float) -> float | None:

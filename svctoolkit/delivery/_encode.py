@@ -26,7 +26,7 @@ def form(value: Mapping[str, Json]) -> str:
 
 
 def _form_value(value: Any) -> str:
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return f"[{','.join(map(_form_value, value))}]"
     return json_text(value) if isinstance(value, Mapping) else text(value)
 
@@ -50,7 +50,7 @@ def _pairs(value: Any, path: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
             continue
         token = text(key)
         name = token.strip()
-        is_list = isinstance(item, list | tuple)
+        is_list = isinstance(item, (list, tuple))
         if not path and name.endswith("{}") and (is_list or isinstance(item, Mapping)):
             yield name, json_text(item)
         elif not path and is_list and (name.endswith("[]") or not any(map(_has_members, item))):
@@ -62,7 +62,7 @@ def _pairs(value: Any, path: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
 
 
 def _has_members(value: Any) -> bool:
-    return isinstance(value, Mapping | list | tuple)
+    return isinstance(value, (Mapping, list, tuple))
 
 
 def _name(path: Sequence[str], name: str) -> str:

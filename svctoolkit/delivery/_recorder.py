@@ -62,7 +62,7 @@ def _encode_body(body: Any) -> tuple[str, bytes]:
         return "application/octet-stream", body
     if isinstance(body, str):
         return "text/plain; charset=utf-8", body.encode("utf-8", "replace")
-    return "application/json", json_bytes(body) if isinstance(body, dict | list) else utf8(json_text(body))
+    return "application/json", json_bytes(body) if isinstance(body, (dict, list)) else utf8(json_text(body))
 
 
 #: What a destination's server answers to a request whose items at these places it refuses; None where nobody knows.

@@ -110,7 +110,7 @@ def _body(raw: bytes) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return value if isinstance(value, dict | list) else text
+    return value if isinstance(value, (dict, list)) else text
 
 
 def _response_entry(answer: HttpResponse, masker: Masker) -> dict[str, Any]:

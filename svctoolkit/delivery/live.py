@@ -187,7 +187,7 @@ def _of_system(cause: BaseException, place: str) -> DeliveryError:
     if isinstance(cause, ssl.SSLCertVerificationError):
         code = _CERTIFICATE.get(cause.verify_code, "ERR_TLS_CERT")
         return failure(code, f"the certificate of {place} is not accepted: {cause.verify_message.rstrip('.')}")
-    if isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+    if isinstance(cause, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
         return failure("ECONNRESET", f"{place} closed the connection")
     if isinstance(cause, ssl.SSLError):
         reason = (cause.reason or "unknown").lower().replace("_", " ")

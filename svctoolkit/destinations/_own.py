@@ -65,7 +65,7 @@ def _variable(field: msgspec.structs.FieldInfo) -> Variable:
         label=field.name.replace("_", " ").capitalize(),
         required=field.required,
         secret=secret,
-        default=default if isinstance(default, str | bool | int | float) else None,
+        default=default if isinstance(default, (str, bool, int, float)) else None,
         options=options,
         **pairs,
     )
@@ -82,9 +82,9 @@ def _kind(inner_type: inspect.Type) -> tuple[Kind, list[str], bool]:
         return "boolean", [], False
     if isinstance(inner_type, inspect.LiteralType):
         return "choice", [str(value) for value in inner_type.values], False
-    if isinstance(inner_type, inspect.StrType | inspect.IntType | inspect.FloatType):
+    if isinstance(inner_type, (inspect.StrType, inspect.IntType, inspect.FloatType)):
         return "text", [], False
-    if isinstance(inner_type, inspect.ListType | inspect.VarTupleType):
+    if isinstance(inner_type, (inspect.ListType, inspect.VarTupleType)):
         return _kind_of_list(inner_type.item_type)
     return "any", [], False
 

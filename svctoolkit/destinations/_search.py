@@ -72,7 +72,7 @@ def _is_mapped(definition: Definition) -> bool:
 
 def _event_types(definition: Definition) -> tuple[str, ...]:
     listed = (definition.supported_message_types or {}).get("cloud", EVENT_TYPES)
-    names = {str(name).lower() for name in listed} if isinstance(listed, list | tuple) else set(EVENT_TYPES)
+    names = {str(name).lower() for name in listed} if isinstance(listed, (list, tuple)) else set(EVENT_TYPES)
     if "cloud" not in definition.modes:
         names = set()
     takes = CATALOGUE[definition.name].handlers if definition.name in CATALOGUE else EVENT_TYPES

@@ -55,7 +55,7 @@ def _secrets(value: Any) -> Iterator[str]:
     elif isinstance(value, msgspec.Struct):
         for name in value.__struct_fields__:
             yield from _secrets(getattr(value, name))
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _secrets(item)
 
@@ -127,7 +127,7 @@ def configure(
 def _decode(kind: type[Any], value: Any) -> Any:
     if kind is Tags:
         return Tags(_tags(value))
-    if not isinstance(value, str | int | float | None):
+    if not isinstance(value, (str, int, float, type(None))):
         raise ValueError(f"expected a text, got {'a list' if isinstance(value, list) else 'an object'}")
     return kind("" if value is None else text(value))
 

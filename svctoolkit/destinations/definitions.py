@@ -265,7 +265,7 @@ def protect(type: str, config: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _protect(value: Any, below: list[list[str]]) -> Any:
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_protect(item, below) for item in value]
     if isinstance(value, Mapping):
         # an empty path says that all below is secret
@@ -306,7 +306,7 @@ def _misfits(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _fits(expected: str, value: Any) -> bool:
     if expected == "string":
-        return isinstance(value, str | int | float | Secret) and not isinstance(value, bool)
+        return isinstance(value, (str, int, float, Secret)) and not isinstance(value, bool)
     kinds: dict[str, type | tuple[type, ...]] = {"boolean": bool, "array": (list, tuple), "object": Mapping}
     return isinstance(value, kinds[expected])
 
@@ -314,15 +314,15 @@ def _fits(expected: str, value: Any) -> bool:
 def _json_type(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return f"the number {value}"
-    if isinstance(value, str | Secret):
+    if isinstance(value, (str, Secret)):
         return "a text"
     return "an object" if isinstance(value, Mapping) else "a list"
 
 
 def _texts(value: Any, path: list[str]) -> Iterator[str]:
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         for item in value:
             yield from _texts(item, path)
     elif path:

@@ -74,13 +74,13 @@ def _inside(block: object, name: object, width: int) -> str:
 
 def _is_figure(cells: Sequence[object]) -> bool:
     values = [cell for cell in cells if cell is not None]
-    return bool(values) and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in values)
+    return bool(values) and all(isinstance(cell, (int, float)) and not isinstance(cell, bool) for cell in values)
 
 
 def _cell(cell: object) -> str:
     if cell is None:
         return ""
-    if isinstance(cell, int | float) and not isinstance(cell, bool):
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
         return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.1f}"
     return html(cell)
 

@@ -78,7 +78,7 @@ class _Drawing(NamedTuple):
 def _paths(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...] | None]:
     """The path of each line of a JSON value as `_lines` writes it."""
     is_text = isinstance(value, str) and not path
-    if is_text or not (isinstance(value, Mapping | list) and value):
+    if is_text or not (isinstance(value, (Mapping, list)) and value):
         yield None if is_text else path
         return
     yield None

@@ -76,7 +76,7 @@ def _text(body: str) -> str:
         value = json.loads(body)
     except (ValueError, RecursionError):
         value = None
-    if isinstance(value, dict | list):
+    if isinstance(value, (dict, list)):
         return tree(value, open_depth=3)
     form = parse_qsl(body) if "\n" not in body and "=" in body and "<" not in body and " " not in body else []
     if form:

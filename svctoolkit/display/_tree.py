@@ -64,7 +64,7 @@ class _Budget:
 def _members(node: Any) -> list[tuple[Any, Any]] | None:
     if isinstance(node, Mapping):
         return list(node.items())
-    return list(enumerate(node)) if isinstance(node, Sequence) and not isinstance(node, str | bytes) else None
+    return list(enumerate(node)) if isinstance(node, Sequence) and not isinstance(node, (str, bytes)) else None
 
 
 class _Drawing(NamedTuple):
@@ -97,7 +97,7 @@ def _key(key: object, named: bool) -> str:
 def _leaf(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return f'<span class="word">{json.dumps(value)}</span>'
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return f'<span class="number">{value}</span>'
     text = value if isinstance(value, str) else str(value)
     more = f'<span class="dim">… {len(text) - _MAX_TEXT:,} more characters</span>' if len(text) > _MAX_TEXT else ""

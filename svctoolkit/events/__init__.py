@@ -49,7 +49,7 @@ def check(message: object) -> Mapping[str, Json]:
     Raises `InvalidMessageType` with one of the two specified texts (Test API specification, section Errors). Types are
     case-sensitive.
     """
-    if not isinstance(message, dict | Mapping) or not isinstance(kind := message.get("type"), str):
+    if not isinstance(message, (dict, Mapping)) or not isinstance(kind := message.get("type"), str):
         raise InvalidMessageType("message type missing or invalid", field="type")
     if kind not in EVENT_TYPES:
         raise InvalidMessageType("message type is unsupported", field="type")

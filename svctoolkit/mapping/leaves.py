@@ -254,7 +254,7 @@ def lower(value: Json) -> str:
 @converter
 def text_or_list(value: Json) -> Json:
     """A text or several. What is neither is left out: Pinterest and TikTok are sent no numbers about a person."""
-    return value if isinstance(value, str | list) else None
+    return value if isinstance(value, (str, list)) else None
 
 
 #: Who the event is about. `anonymousId` is not among them: `ANY_ID` takes it last.

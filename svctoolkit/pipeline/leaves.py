@@ -94,11 +94,11 @@ def other(value: Json) -> Json:
     """
     if isinstance(value, bool):
         return not value
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return _other_number(value)
     if isinstance(value, str):
         return _other_text(value)
-    if isinstance(value, dict | list):
+    if isinstance(value, (dict, list)):
         member = {"x": "x"}
         return member if isinstance(value, dict) else [member]
     return "x"

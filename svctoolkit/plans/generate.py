@@ -223,7 +223,7 @@ class _Maker:
 
 def _bound(schema: Mapping[str, Any], name: str) -> float | None:
     exclusive = schema.get(f"exclusive{name.capitalize()}")
-    values = [v for v in (schema.get(name), exclusive) if isinstance(v, int | float) and not isinstance(v, bool)]
+    values = [v for v in (schema.get(name), exclusive) if isinstance(v, (int, float)) and not isinstance(v, bool)]
     return (max if name == "minimum" else min)(values) if values else None
 
 
@@ -306,7 +306,7 @@ def _with_change(
     node: Any = copy
     for step in path:
         node = node[0] if step == ITEMS and isinstance(node, list) and node else _member(node, step)
-    if isinstance(node, dict | list):
+    if isinstance(node, (dict, list)):
         try:
             change(node)
         except (TypeError, AttributeError):  # a list where the change is for objects

@@ -30,7 +30,7 @@ def marked_lines(event: Mapping[str, Json], violations: Sequence[Violation]) -> 
 
 def _lines(value: Any, path: str, indent: str, label: str, end: str) -> Iterator[tuple[str, str]]:
     """Pointer and text of each line; a closing bracket has no pointer of its own."""
-    if not isinstance(value, Mapping | list) or not value:
+    if not isinstance(value, (Mapping, list)) or not value:
         yield path, f"{indent}{label}{json.dumps(value, ensure_ascii=False, default=str)}{end}"
         return
     is_object = isinstance(value, Mapping)

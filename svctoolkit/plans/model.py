@@ -326,4 +326,4 @@ def _plain(event: Mapping[str, Any]) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple | set) else str(value)
+    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, (tuple, set)) else str(value)

@@ -92,7 +92,7 @@ def _objects(file: Path) -> Iterator[dict[str, Any]]:
         for value in pending:
             if isinstance(value, dict) and isinstance(value.get("code"), str):
                 yield value
-            elif isinstance(value, dict | list) and depth < 3:
+            elif isinstance(value, (dict, list)) and depth < 3:
                 below += value.values() if isinstance(value, dict) else value
         pending = below
 

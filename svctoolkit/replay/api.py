@@ -99,7 +99,7 @@ def _columns(output: Any) -> Iterable[RowColumns]:
     """The rows of an output, block by block."""
     if isinstance(output, Replayed):
         return output.blocks()
-    if isinstance(output, str | Path):
+    if isinstance(output, (str, Path)):
         files = sorted(Path(output).glob("rows/part-*.parquet"))
         if not files:
             raise ConfigError("there are no rows of a replay in this folder", where=str(output))

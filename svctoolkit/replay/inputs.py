@@ -41,7 +41,7 @@ class Input(Protocol):
 
 def input_of(events: Events) -> Input:
     """The input that `events` names. Raises `ConfigError` for what is none, or cannot be opened."""
-    if isinstance(events, str | Path):
+    if isinstance(events, (str, Path)):
         return Files([events])
     if isinstance(events, Mapping):
         return Objects([events])
@@ -51,7 +51,7 @@ def input_of(events: Events) -> Input:
         return Arrow(events)
     if hasattr(events, "received"):  # a data plane, or what it has of one run
         return Objects(events.received)
-    if isinstance(events, Sequence) and events and all(isinstance(path, str | Path) for path in events):
+    if isinstance(events, Sequence) and events and all(isinstance(path, (str, Path)) for path in events):
         return Files(events)
     if isinstance(events, Iterable):
         return Objects(events)
@@ -183,7 +183,7 @@ def _item(event: Any) -> tuple[Any, str, bool]:
 def _objects(chunk: Chunk, columns: Columns) -> Iterator[Record | Reject]:
     for index, (item, source, repeats) in enumerate(chunk.piece.data, chunk.piece.first):
         at, value = place(chunk.name, index), item
-        if isinstance(item, str | bytes):
+        if isinstance(item, (str, bytes)):
             try:
                 value = decode(item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item)
             except ValueError as error:

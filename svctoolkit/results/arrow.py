@@ -76,7 +76,7 @@ def _is_missing(value: Any) -> bool:
     import pandas as pd
 
     return value is None or (
-        not isinstance(value, str | list | dict | tuple) and pd.api.types.is_scalar(value) and bool(pd.isna(value))
+        not isinstance(value, (str, list, dict, tuple)) and pd.api.types.is_scalar(value) and bool(pd.isna(value))
     )
 
 

@@ -102,7 +102,7 @@ class DataPlane(View):
         tls: Tls | None = None,
         adjust: Callable[[Workspace], object] = lambda _: None,
     ) -> None:
-        file = Path(workspace) if isinstance(workspace, Path | str) else None
+        file = Path(workspace) if isinstance(workspace, (Path, str)) else None
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace.load(workspace)
         adjust(self.workspace)
         self.token = secrets.token_urlsafe(24)

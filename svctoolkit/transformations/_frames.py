@@ -130,7 +130,7 @@ def event(text: msgspec.Raw, limits: Limits) -> dict[str, Json] | str:
     """One event (or the text that says why it is none) out of `results`. Raises `TransformationError`."""
     raw = bytes(text)
     value = _value(raw, limits)
-    if not isinstance(value, dict | str):
+    if not isinstance(value, (dict, str)):
         raise unreadable()
     if raw.count(b"[") + raw.count(b"{") > limits.output_depth:  # only then it can be that deep
         _check_depth(value, limits)

@@ -253,4 +253,4 @@ def _batch_outputs(returned: list[Any], outputs: list[Output], events: Sequence[
 
 
 def _is_key(value: Any) -> bool:
-    return value is not None and not isinstance(value, dict | list)
+    return value is not None and not isinstance(value, (dict, list))

@@ -55,7 +55,7 @@ def _flow(warehouse: Warehouse, rows: Mapping[str, int]) -> Html:
 
 
 def _cell(value: Any) -> Any:
-    return "" if value is None else value if isinstance(value, int | float) else str(value)
+    return "" if value is None else value if isinstance(value, (int, float)) else str(value)
 
 
 def load_page(load: Load) -> Html:

@@ -198,7 +198,7 @@ class _Writer:
             return self._reference(value, path) if is_secret and value else escape(value)
         if isinstance(value, Mapping):
             return {key: self._config(inner, f"{path}.{key}") for key, inner in value.items()}
-        if isinstance(value, list | tuple):
+        if isinstance(value, (list, tuple)):
             return [self._config(inner, f"{path}.{i}") for i, inner in enumerate(value)]
         return value
 

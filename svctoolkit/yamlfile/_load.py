@@ -161,7 +161,7 @@ def _finite(text: str) -> float:
 
 
 def _check_depth(value: Any, levels: int) -> None:
-    if isinstance(value, dict | list):
+    if isinstance(value, (dict, list)):
         if levels == 0:
             raise ValueError("too deep")
         for item in value.values() if isinstance(value, dict) else value:

@@ -124,7 +124,7 @@ def _is_own(module: Any, name: str, value: Any) -> bool:
 
 def _methods(kind: type) -> Iterator[tuple[str, Any]]:
     for name, value in sorted(vars(kind).items()):
-        function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
+        function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         if not name.startswith("_") and inspect.isfunction(function):
             yield name, function
 

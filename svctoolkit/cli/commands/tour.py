@@ -178,7 +178,7 @@ def _amounts(lineage: Lineage) -> Iterator[tuple[str, str, float]]:
     for path, origin in _by_source(lineage).items():
         name, number = _name(path, origin), origin.value
         own = path.count(".") == 1 and path.startswith("properties.") and name != path.split(".")[-1]
-        if own and isinstance(number, int | float) and not isinstance(number, bool):
+        if own and isinstance(number, (int, float)) and not isinstance(number, bool):
             yield path, name, number
 
 

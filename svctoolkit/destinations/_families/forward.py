@@ -47,7 +47,7 @@ def _endpoint(event: Event, url: str) -> str:
 
 
 def _url_part(name: str, value: Any) -> str:
-    if isinstance(value, dict | list):
+    if isinstance(value, (dict, list)):
         raise MappingError(f"{name}: expected a text, got {text(value)}", field=name)
     return text(value)
 

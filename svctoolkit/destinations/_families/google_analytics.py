@@ -77,7 +77,7 @@ class MeasurementSettings(Settings, frozen=True, kw_only=True):
 @converter
 def scalar(value: Json) -> Json:
     """Google takes texts, numbers and booleans; lists and objects are left out."""
-    return None if isinstance(value, list | dict) else value
+    return None if isinstance(value, (list, dict)) else value
 
 
 ANSWERS = [  # 2xx whatever the body holds; only the validation server (debugMode) names mistakes, in its 200
@@ -116,7 +116,7 @@ def judge(delivery: Delivery) -> Outcome | None:
 @converter
 def _without_personal_ads(tracked: Any) -> bool | None:
     """Who limits advertising on the device gets no personalised advertising; None where that is not known."""
-    return {"true": False, "false": True}.get(str(tracked).lower()) if isinstance(tracked, bool | str) else None
+    return {"true": False, "false": True}.get(str(tracked).lower()) if isinstance(tracked, (bool, str)) else None
 
 
 BODY = Table(
@@ -267,6 +267,6 @@ def _user_properties(event: Event, settings: MeasurementSettings) -> dict[str, A
         if key not in barred
         and USER_PROPERTY.fullmatch(key)
         and not RESERVED_PREFIX.match(key)
-        and isinstance(value, str | int | float)
+        and isinstance(value, (str, int, float))
         and 0 < len(text(value)) <= 36
     }

@@ -141,7 +141,7 @@ def _constant(written: str) -> Any:
         value = json.loads(written)
     except ValueError:
         return written
-    return value if isinstance(value, int | float | None) else written
+    return value if isinstance(value, (int, float, type(None))) else written
 
 
 def _select(node: Any, steps: tuple[Step, ...]) -> Any:

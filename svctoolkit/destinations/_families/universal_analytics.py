@@ -206,7 +206,7 @@ def hit(
     params = {**settings.base, **HIT(event), **_PARAMETERS[event.type](event, settings), **person}
     params["qt"] = _delay(event, context)
     user = event.raw.get("userId")
-    if settings.send_user_id and user and isinstance(user, str | list):
+    if settings.send_user_id and user and isinstance(user, (str, list)):
         params["uid"] = user
     client = options.get("clientId") or CLIENT(event).get("cid")
     if not client and user and not settings.disable_md5:

@@ -130,7 +130,7 @@ def send_screen(event: Event, settings: AdobeAnalyticsSettings) -> Payload:
 
 def _name(event: Event, field: str) -> str:
     name = event.raw.get(field)
-    if not name or isinstance(name, bool) or not isinstance(name, str | int | float):
+    if not name or isinstance(name, bool) or not isinstance(name, (str, int, float)):
         raise MappingError(f"{field}: needs a name, as a text", field=field)
     return in_words(name)
 
@@ -211,7 +211,7 @@ def _lists(event: Event, override: str, prefix: str, rows: tuple[DelimitedRows, 
         if row.from_ not in properties:
             continue
         value = properties[row.from_]
-        if not isinstance(value, str | list):
+        if not isinstance(value, (str, list)):
             field = f"properties.{row.from_}"
             raise MappingError(f"{field}: expected a text or a list, got {value!r}", field=field)
         text = value.replace(",", row.delimiter) if isinstance(value, str) else row.delimiter.join(map(in_words, value))
@@ -222,10 +222,10 @@ def _lists(event: Event, override: str, prefix: str, rows: tuple[DelimitedRows, 
 def _page(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:
     """The page that is viewed. Its name is its URL where it has none."""
     url, name = value_of(event, _URL), value_of(event, _PAGE_NAME)
-    address = quote(javascript_text(url), safe=_URI_SAFE) if isinstance(url, str | list | dict) else None
+    address = quote(javascript_text(url), safe=_URI_SAFE) if isinstance(url, (str, list, dict)) else None
     if not settings.track_page_name:
         return {"pageUrl": address}
-    return {"pageUrl": address, "pageName": name if isinstance(name, str | list | dict) else url}
+    return {"pageUrl": address, "pageName": name if isinstance(name, (str, list, dict)) else url}
 
 
 def _visit(event: Event, settings: AdobeAnalyticsSettings) -> dict[str, Json]:

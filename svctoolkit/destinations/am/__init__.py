@@ -289,7 +289,7 @@ def _unset(event: Event) -> dict[str, str]:
 
 def _event_id(event: Event) -> dict[str, float]:
     number = destination.options(event).get("event_id")
-    return {"event_id": number} if isinstance(number, int | float) else {}
+    return {"event_id": number} if isinstance(number, (int, float)) else {}
 
 
 def _post(settings: AmplitudeSettings, event: Mapping[str, Any]) -> Payload:

@@ -83,7 +83,7 @@ PLACES = ("city", "country", "address.city", "address.country")
 def session_id(event: Event) -> int:
     """Amplitude's sessions are numbers. -1 stands outside of all sessions."""
     for value in (event.context.get("sessionId"), event.raw.get("session_id")):
-        if isinstance(value, int | str) and _DIGITS.fullmatch(str(value)):
+        if isinstance(value, (int, str)) and _DIGITS.fullmatch(str(value)):
             return int(value) or -1
     return -1
 

@@ -34,7 +34,7 @@ destination = DestinationType(
 @converter
 def known_seconds(value: Json) -> Json:
     """A time as `lenient_seconds`, but what is none is refused."""
-    when = lenient_seconds.of(value) if isinstance(value, str | int | float) else ""
+    when = lenient_seconds.of(value) if isinstance(value, (str, int, float)) else ""
     if when == "":
         raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
     return when

@@ -223,7 +223,7 @@ def _subscriptions(event: Event, settings: AttentiveSettings) -> Iterator[Payloa
 
 def _check_contact(contact: Mapping[str, Any]) -> None:
     """A number is no address."""
-    if all(not isinstance(address, str | list | dict) for address in contact.values()):
+    if all(not isinstance(address, (str, list, dict)) for address in contact.values()):
         raise MappingError("needs a value at traits.phone or traits.email", field="traits.phone or traits.email")
 
 

@@ -173,8 +173,8 @@ def _customer(event: Event) -> dict[str, Any]:
 
 def _distinct_id(event: Event, leaf: Any) -> Json:
     own = value_of(event, BLUECORE_ID)
-    distinct_id = own if own and not isinstance(own, int | float) else value_of(event, leaf)
-    if not distinct_id or isinstance(distinct_id, int | float):
+    distinct_id = own if own and not isinstance(own, (int, float)) else value_of(event, leaf)
+    if not distinct_id or isinstance(distinct_id, (int, float)):
         raise MappingError("needs a value at traits.email, userId or anonymousId", field="traits.email or userId")
     return distinct_id
 

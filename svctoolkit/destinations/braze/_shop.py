@@ -26,7 +26,7 @@ def amount(value: Json) -> Json:
 @converter
 def name_of(value: Json) -> Json:
     """A number as text. Anything else stays as it is."""
-    return value if isinstance(value, bool | str | list | dict) else string.of(value)
+    return value if isinstance(value, (bool, str, list, dict)) else string.of(value)
 
 
 VIEWED_ITEM = Table(

@@ -190,7 +190,7 @@ def _time(event: Event, source: Source) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return json_text(value) if isinstance(value, list | dict) else value
+    return json_text(value) if isinstance(value, (list, dict)) else value
 
 
 def _upload(settings: ClevertapSettings, record: Mapping[str, Any]) -> Payload:

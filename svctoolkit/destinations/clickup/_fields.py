@@ -19,7 +19,7 @@ _PHONE = re.compile(r"\+[1-9][\d ().-]{5,20}")
 @converter
 def milliseconds(value: Json) -> int | None:
     """A time as milliseconds since 1970, None for what is none; numbers and booleans are taken as they are."""
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return int(value)
     when = moment(value) if isinstance(value, str) else None
     return None if when is None else microseconds(when) // 1000

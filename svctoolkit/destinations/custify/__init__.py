@@ -169,7 +169,7 @@ def _attributes(traits: Mapping[str, Any]) -> dict[str, Any]:
 
 def _scalars(values: Mapping[str, Any]) -> dict[str, Any]:
     """What Custify takes as attributes."""
-    return {key: value for key, value in values.items() if value is not None and not isinstance(value, list | dict)}
+    return {key: value for key, value in values.items() if value is not None and not isinstance(value, (list, dict))}
 
 
 def _endpoint(path: str) -> str:

@@ -227,7 +227,7 @@ def _seconds(name: str, value: Any) -> dict[str, int | None]:
 
 def _who(event: Event, leaf: Leaf) -> Any:
     who = warehouse_row(event).id or value_of(event, leaf)
-    if isinstance(who, list | dict):
+    if isinstance(who, (list, dict)):
         raise MappingError(f"the ID of the person: expected a text, got {text(who)}", field="userId")
     return who
 

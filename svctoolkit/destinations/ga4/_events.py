@@ -16,7 +16,7 @@ from svctoolkit.mapping import Table, converter, first, number, required
 @converter
 def amount(value: Json) -> Json:
     """A number, also as a text; lists and objects are left out."""
-    return None if isinstance(value, list | dict) else number.of(value)
+    return None if isinstance(value, (list, dict)) else number.of(value)
 
 
 VALUE = amount("properties.total", "properties.value", "properties.revenue")

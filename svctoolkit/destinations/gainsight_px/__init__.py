@@ -161,4 +161,4 @@ def _custom(event: Event, rows: tuple[Rows, ...]) -> dict[str, Json]:
 
 
 def _plain(value: Json) -> Json:
-    return json_text(value) if value is None or isinstance(value, dict | list) else value
+    return json_text(value) if value is None or isinstance(value, (dict, list)) else value

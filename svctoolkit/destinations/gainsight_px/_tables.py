@@ -31,7 +31,7 @@ GROUP_ID = first("groupId", trait("groupId"))
 
 def milliseconds(value: Json) -> int | None:
     """A time as milliseconds since 1970, None for what is none; numbers and booleans are taken as they are."""
-    if isinstance(value, bool | int | float):
+    if isinstance(value, (bool, int, float)):
         return int(value)
     when = moment(value) if isinstance(value, str) and not _DIGITS.fullmatch(value) else None
     return None if when is None else microseconds(when) // 1000

@@ -75,7 +75,7 @@ def send_profile(event: Event, settings: GladlySettings, context: Context) -> Pa
 
 def _profile(event: Event) -> dict[str, Any]:
     body = PROFILE(event)
-    if isinstance(body.get("address"), list | dict):
+    if isinstance(body.get("address"), (list, dict)):
         body["address"] = json_text(body["address"])
     traits = as_object(event.context.get("traits"))
     if event.context.get("mappedToDestination"):

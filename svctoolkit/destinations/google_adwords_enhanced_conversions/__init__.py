@@ -76,7 +76,7 @@ def as_text(value: Json) -> str:
 
 def _plain(value: Any) -> str:
     """A text or number without its outer spaces; empty for anything else."""
-    return text(value).strip() if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    return text(value).strip() if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
 
 
 @converter

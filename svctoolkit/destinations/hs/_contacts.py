@@ -103,7 +103,7 @@ def midnights(traits: Mapping[str, Json], types: Mapping[str, str]) -> dict[str,
 def _typed(value: Any, kind: str) -> Any:
     """A text for a text, with JSON for lists and objects; midnight in UTC, in milliseconds, for a day."""
     if kind == "string" and not isinstance(value, str):
-        return "" if value is None else json_text(value) if isinstance(value, list | dict) else text(value)
+        return "" if value is None else json_text(value) if isinstance(value, (list, dict)) else text(value)
     if kind == "date" and (when := moment(value)):
         return microseconds(when) // _DAY * _DAY // 1000
     return value

@@ -120,7 +120,7 @@ def _segment(event: Event, path: Value) -> str:
     value = path.of(event.raw)
     if value is NOTHING or value is None:
         raise MappingError(f"pathParams: needs a value at {path.written}", field=path.written)
-    if isinstance(value, dict | Many):
+    if isinstance(value, (dict, Many)):
         raise MappingError(f"pathParams: {path.written} has several values, a path takes one", field=path.written)
     return in_words(value)
 
@@ -128,7 +128,7 @@ def _segment(event: Event, path: Value) -> str:
 def _headers(event: Event, settings: HttpSettings) -> dict[str, str]:
     for row in settings.headers:
         value = row.from_.of(event.raw) if row.from_.steps is not None else ""
-        if row.to.written and value is not NOTHING and not isinstance(value, str | None):
+        if row.to.written and value is not NOTHING and not isinstance(value, (str, type(None))):
             what = f"{row.from_.written} is {text(value)[:60]}"
             raise MappingError(f"header {row.to.written!r} takes a text, and {what}", field=row.from_.written)
     rows = without_nulls(_object(event, settings.headers))

@@ -63,7 +63,7 @@ destination = DestinationType(
 @converter
 def milliseconds(value: Json) -> Json:
     """A time as milliseconds since 1970; a number is taken as it is. An empty text, which is no value, for no time."""
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return int(value)
     when = moment(value) if isinstance(value, str) and not value.isdigit() else None
     return "" if when is None else microseconds(when) // 1000
@@ -162,11 +162,11 @@ def _flat(members: Mapping[str, Json], at: str = "") -> dict[str, Any]:
 
 def _columns(elements: list[Any], key: str) -> dict[str, str]:
     """A list as texts: one of its plain elements, and one for each member of its objects."""
-    plain = [element for element in elements if not isinstance(element, dict | list)]
+    plain = [element for element in elements if not isinstance(element, (dict, list))]
     rows = [element for element in elements if isinstance(element, dict)]
     texts = {key: plain} if plain else {}
     for name in rows[0] if rows else ():
         column = [row.get(name, _MISSING) for row in rows]
-        if not any(value is _MISSING or isinstance(value, dict | list) for value in column):
+        if not any(value is _MISSING or isinstance(value, (dict, list)) for value in column):
             texts[f"{key}.{name}"] = column
     return {name: javascript_text(column) for name, column in texts.items()}

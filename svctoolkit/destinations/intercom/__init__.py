@@ -215,7 +215,7 @@ def _search(event: Event, settings: IntercomSettings, context: Context) -> str:
     terms = [
         {"field": name, "operator": "=", "value": value}
         for name, value in values.items()
-        if value and not isinstance(value, list | dict)
+        if value and not isinstance(value, (list, dict))
     ]
     if not terms:
         return ""

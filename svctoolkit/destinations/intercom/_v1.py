@@ -70,7 +70,7 @@ def _companies(company: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if is_empty(company.get("id")) and is_empty(company.get("name")):
         return
     own = {key: value for key, value in company.items() if key not in _COMPANY_KEYS and value is not None}
-    flat = {key: text(value) if isinstance(value, Mapping | list) else value for key, value in own.items()}
+    flat = {key: text(value) if isinstance(value, (Mapping, list)) else value for key, value in own.items()}
     out = {
         "company_id": company.get("id") or md5(text(company["name"])),
         **{key: company[key] for key in ("name", "industry") if key in company},

@@ -79,7 +79,7 @@ def _flatten(at: str, value: Any, out: dict[str, Any]) -> None:
     if isinstance(value, dict) and value:
         for key, item in value.items():
             _flatten(f"{at}.{key}", item, out)
-    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+    elif isinstance(value, list) and value and isinstance(value[0], (dict, list)):
         for number, item in enumerate(value):
             _flatten(f"{at}[{number}]", item, out)
     else:

@@ -192,9 +192,9 @@ def _attributes(meta: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for key, value in meta.items():
         if isinstance(value, list):
             yield key, json_text(value)[1:-1]
-        elif isinstance(value, bool | dict):
+        elif isinstance(value, (bool, dict)):
             yield key, json_text(value)
-        elif isinstance(value, int | float):
+        elif isinstance(value, (int, float)):
             yield key if key.endswith("Num") else f"{key}Num", value
         elif isinstance(value, str) and _TIME.fullmatch(value):
             yield key if key.endswith("At") else f"{key}At", value

@@ -164,7 +164,7 @@ def _merge_fields(event: Event, address: Mapping[str, Any]) -> dict[str, Any]:
     rest = MERGE_FIELDS.rest(ADDRESS.rest(event.traits, "traits"), "traits")
     for key, value in rest.items():
         tag = re.sub(r"[^0-9A-Za-z]", "", key)[:10].upper()
-        if key != "email" and tag and isinstance(value, str | int | float) and value != "":
+        if key != "email" and tag and isinstance(value, (str, int, float)) and value != "":
             fields.setdefault(tag, value)
     return fields
 

@@ -113,7 +113,7 @@ def send_event(event: Event, settings: MailmodoSettings) -> Payload:
 def _address(event: Event) -> dict[str, str]:
     """The address in one or two lines; of an object its values, one after another."""
     address = value_of(event, ADDRESS)
-    if isinstance(address, dict | list):
+    if isinstance(address, (dict, list)):
         values = address.values() if isinstance(address, dict) else address
         address = "".join(f"{in_words(value)} " for value in values)
     if address is None:

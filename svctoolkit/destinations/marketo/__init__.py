@@ -199,7 +199,7 @@ class _Marketo:
         }
         values = {name: value for name, value in ids.items() if not is_empty(value)}
         for name, value in values.items():
-            if isinstance(value, bool | list | dict):
+            if isinstance(value, (bool, list, dict)):
                 raise MappingError(f"{name}: expected a text or a number, got {text(value)}", field=name)
             lead = self._lead("GET", params={"filterType": name, "filterValues": value})
             if lead is not None:

@@ -162,7 +162,7 @@ def _address(address: Json) -> dict[str, Any]:
     if isinstance(address, dict) and "addressLine1" in address and "addressLine2" in address:
         lines = {"address1": address["addressLine1"], "address2": address["addressLine2"]}
         return {key: line for key, line in lines.items() if line is not None}
-    if isinstance(address, dict | list):
+    if isinstance(address, (dict, list)):
         parts = address.values() if isinstance(address, dict) else address
         address = "".join(f"{in_words(part)} " for part in parts)
     if not address:

@@ -161,7 +161,7 @@ _SHOP = {
 def _line(product: Mapping[str, Any], event: Event) -> dict[str, Any]:
     quantity: Any = product.get("quantity")
     price: Any = product.get("price")
-    is_price = isinstance(price, int | float) and not isinstance(price, bool)
+    is_price = isinstance(price, (int, float)) and not isinstance(price, bool)
     if not product.get("product_id") or not _is_quantity(quantity) or not is_price:
         said = "each product needs a product_id, a quantity that is a whole number and a price that is a number"
         raise MappingError(f"properties.products: {said}", field="properties.products")
@@ -175,7 +175,7 @@ def _line(product: Mapping[str, Any], event: Event) -> dict[str, Any]:
 
 
 def _is_quantity(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value != 0 and value % 1 == 0
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value != 0 and value % 1 == 0
 
 
 def _send(body: dict[str, Any], settings: MonetateSettings) -> Payload:

@@ -89,7 +89,7 @@ def _send(event: Event, settings: MovableInkSettings) -> Payload:
 
 
 def _milliseconds(value: Any) -> int | float | None:
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return value if not isinstance(value, bool) else int(value)
     when = moment(value)
     return None if when is None else microseconds(when) // 1000

@@ -38,7 +38,7 @@ destination = DestinationType(
 def judge(delivery: Delivery) -> Outcome | None:
     """A success is XML; JSON in its place tells nothing of the order, and it is sent again."""
     reply = delivery.reply
-    if reply.successful and isinstance(reply.body, dict | list):
+    if reply.successful and isinstance(reply.body, (dict, list)):
         return Outcome("retry", f"{reply.status}: the answer is no XML")
     return None
 

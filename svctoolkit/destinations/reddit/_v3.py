@@ -72,7 +72,7 @@ def _constant(name: str) -> str:
 def _metadata(event: Event, items: Sequence[Mapping[str, Any]], kind: str) -> dict[str, Any]:
     """Which products it was about, and of what is bought, chosen or looked at, for how much."""
     products = [ITEM(item) for item in items]
-    if not isinstance(event.properties.get("products"), list | dict):
+    if not isinstance(event.properties.get("products"), (list, dict)):
         products = [ONLY_ITEM(event.properties)]
     metadata = {"item_count": len(products), "products": products, **ORDER(event)}
     if kind not in _PRICED:

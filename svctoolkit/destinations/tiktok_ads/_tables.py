@@ -41,7 +41,7 @@ def hash_each_email(value: Json) -> str | list[str]:
 
 @converter
 def hash_external_id(value: Json) -> Json:
-    return hash_each.of(value) if isinstance(value, str | list) else None
+    return hash_each.of(value) if isinstance(value, (str, list)) else None
 
 
 @converter

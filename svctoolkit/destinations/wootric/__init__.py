@@ -169,7 +169,7 @@ def _places(event: Event) -> Iterator[str]:
     own, user_id = value_of(event, END_USER_ID), value_of(event, USER_ID)
     if isinstance(own, str):
         yield f"/v1/end_users/{quote(own)}"
-    elif user_id and not isinstance(user_id, int | float):
+    elif user_id and not isinstance(user_id, (int, float)):
         yield f"/v1/end_users/{quote(in_words(user_id), safe='@,')}?lookup_by_external_id=true"
 
 

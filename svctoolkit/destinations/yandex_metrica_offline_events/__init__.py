@@ -53,7 +53,7 @@ def send_conversion(event: Event, _settings: YandexMetricaSettings) -> Payload:
             "context.externalId: needs an identifierType, one of ClientId, YCLID, UserId", field="context.externalId"
         )
     price = event.traits.get("Price")
-    if price is not None and (isinstance(price, bool) or not isinstance(price, int | float)):
+    if price is not None and (isinstance(price, bool) or not isinstance(price, (int, float))):
         raise MappingError(f"traits.Price: expected a number, got {price!r}", field="traits.Price")
     when = _unix_time(event.traits.get("DateTime"))
     return Payload(endpoint="", json={**event.traits, "DateTime": when, column: in_words(row.id)})
@@ -63,7 +63,7 @@ def _unix_time(value: Any) -> str:
     """Seconds since 1970, as text."""
     if value is None or value == "":
         raise MappingError("needs a value at traits.DateTime", field="traits.DateTime")
-    if isinstance(value, int | float) or (isinstance(value, str) and value.strip().isdecimal()):
+    if isinstance(value, (int, float)) or (isinstance(value, str) and value.strip().isdecimal()):
         return in_words(value)
     when = moment(value)
     if when is None:

@@ -209,7 +209,7 @@ def _user_id(event: Event) -> Any:
 
 def _custom(traits: Mapping[str, Any]) -> dict[str, Any]:
     """Custom fields hold plain values only."""
-    return {key: value for key, value in traits.items() if isinstance(value, str | int | float)}
+    return {key: value for key, value in traits.items() if isinstance(value, (str, int, float))}
 
 
 def _find_user(zendesk: _Zendesk, email: Any) -> Mapping[str, Any]:

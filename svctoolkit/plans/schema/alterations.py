@@ -79,7 +79,7 @@ def coerce_value(value: Json, types: list[str]) -> Json:
 
 
 def _as_type(value: Any, name: str) -> tuple[Any] | None:
-    if name == "string" and isinstance(value, bool | int | float):
+    if name == "string" and isinstance(value, (bool, int, float)):
         return (text_of(value),)
     if name == "string" and value is None:
         return ("",)

@@ -29,7 +29,7 @@ def text_of(value: Json) -> str:
         return value
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return number_text(value)
     if isinstance(value, list):
         return ",".join("" if item is None else text_of(item) for item in value)
@@ -40,7 +40,7 @@ def identity(value: Json) -> Hashable:
     """Equal for values that JSON Schema calls equal: 1 and 1.0 are, 1 and true are not, keys have no order."""
     if isinstance(value, bool) or value is None:
         return "constant", value
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return value
     if isinstance(value, str):
         return "text", value

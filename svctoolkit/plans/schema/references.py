@@ -59,7 +59,7 @@ class References:
                 return None
             path = (*path, step)
             base = self._address(node, base)
-        return Target(node, path, base) if isinstance(node, dict | bool) else None
+        return Target(node, path, base) if isinstance(node, (dict, bool)) else None
 
     def _address(self, schema: Any, base: str) -> str:
         address = schema.get(self._id) if isinstance(schema, dict) else None
@@ -83,7 +83,7 @@ class References:
             if isinstance(name, str) and (keyword != self._id or name.startswith("#")):
                 yield target, f"{inner}#{name.removeprefix('#')}"
         for key, value in node.items():
-            if key not in _CONTENT and isinstance(value, dict | list):
+            if key not in _CONTENT and isinstance(value, (dict, list)):
                 yield from self._addresses(value, (*path, key), inner)
 
 

@@ -57,7 +57,7 @@ def _too_deep(schema: Any) -> bool:
             child
             for node in level
             for child in (node.values() if isinstance(node, dict) else node)
-            if isinstance(child, dict | list)
+            if isinstance(child, (dict, list))
         ]
         if not level:
             return False

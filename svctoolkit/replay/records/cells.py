@@ -14,15 +14,15 @@ from svctoolkit.json_types import Json
 # Any: a cell of any library
 def plain(value: Any) -> Any:
     """A cell as JSON; None for what stands for nothing (NaN, NaT, NA)."""
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return dict(_members(value))
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
-    if isinstance(value, datetime | date):
+    if isinstance(value, (datetime, date)):
         return moment(value)
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)

@@ -135,7 +135,7 @@ def _cell(path: str, text: str) -> tuple[str, Callable[[Any], Any]]:
 
 
 def _number(value: Any) -> Any:
-    if value is None or isinstance(value, int | float):
+    if value is None or isinstance(value, (int, float)):
         return value
     try:
         number = float(str(value))

@@ -56,6 +56,6 @@ def shape(value: Json, depth: int = _DEPTH) -> Json:
         return frozenset((key, shape(inner, depth - 1)) for key, inner in value.items()) if depth else "object"
     if isinstance(value, list):
         return ("list", frozenset(shape(inner, depth - 1) for inner in value)) if depth else "list"
-    if isinstance(value, bool | None):
+    if isinstance(value, (bool, type(None))):
         return value
     return "text" if isinstance(value, str) else "number"

@@ -113,7 +113,7 @@ def _identities(item: Any) -> Iterator[tuple[str, str]]:
     if isinstance(item, dict):
         for name in _IDENTITIES:
             value = item.get(name)
-            if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            if isinstance(value, (str, int)) and not isinstance(value, bool) and value != "":
                 yield name, str(value)
 
 

@@ -139,7 +139,7 @@ def json_type(value: Json) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return "number"
     return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"
 

@@ -127,7 +127,7 @@ def exact_part(actual: Json, wanted: Json, name: str) -> Json:
 
     Of a request what is named, whole: nobody lists the headers that belong to the transport.
     """
-    if name in ("response", "dropped", "failed", "attempts") or not isinstance(actual, Mapping | list):
+    if name in ("response", "dropped", "failed", "attempts") or not isinstance(actual, (Mapping, list)):
         return actual
     if isinstance(actual, Mapping) and is_keyed(wanted, actual):
         parts = {key: exact_part(value, wanted.get(key), name) for key, value in actual.items()}

@@ -175,7 +175,7 @@ def _matches(wanted: Any, row: Mapping[str, Any]) -> bool:
 def _cells(row: Mapping[str, Any], wanted: Any) -> dict[str, Any]:
     """A row with the names as they are written, and JSON parsed where a list or an object is expected."""
     return {
-        name: _parse(value) if isinstance(value, str) and isinstance(_named(wanted, name), list | dict) else value
+        name: _parse(value) if isinstance(value, str) and isinstance(_named(wanted, name), (list, dict)) else value
         for name, value in _spell(wanted, row).items()
     }
 

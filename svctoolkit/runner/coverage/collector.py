@@ -259,7 +259,7 @@ _FIELDS = {"dest_transform": _payload_fields, "delivered": _request_fields}
 
 def _leaves(expected: Any, actual: Any, path: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
     """Each leaf of `actual` with whether `expected` looks at it; elements of a list are one field."""
-    looks = expected is not None and not isinstance(expected, Mapping | list)
+    looks = expected is not None and not isinstance(expected, (Mapping, list))
     if isinstance(expected, Mapping) and is_matchers(expected):
         looks = True
     if isinstance(actual, Mapping) and actual:

@@ -73,7 +73,7 @@ def record(
     if not bench.sources:
         raise ConfigError(f"workspace {bench.name} has no source that could send: workspace.source('web')")
     skipped: list[Problem] = []
-    named = writer.read_events(Path(events), skipped) if isinstance(events, Path | str) else _read(events, skipped)
+    named = writer.read_events(Path(events), skipped) if isinstance(events, (Path, str)) else _read(events, skipped)
     suite = writer.record_suite(named, bench, source=source, personal=personal)
     path = Path(file) if file is not None else None
     added = 0 if path is None else add_scenarios(path, suite, bench)

@@ -67,7 +67,7 @@ def _combinations(axes: Mapping[str, list[Any]], place: tuple[str | int, ...]) -
 
 
 def _labels(values: list[Any]) -> list[str]:
-    plain = [isinstance(v, str | int | float) or v is None for v in values]
+    plain = [isinstance(v, (str, int, float)) or v is None for v in values]
     slugs = [_SLUG.sub("-", "null" if v is None else str(v)).strip("-") for v in values]
     if all(plain) and all(0 < len(s) <= 40 for s in slugs) and len({s.lower() for s in slugs}) == len(slugs):
         return slugs

@@ -31,7 +31,7 @@ def elements_of(value: Json, longest: int) -> Sequence[object] | None:
     None for what has none, for bytes and for tables.
     """
     library = type(value).__module__.partition(".")[0]
-    if isinstance(value, bytes | bytearray | memoryview | type):
+    if isinstance(value, (bytes, bytearray, memoryview, type)):
         return None
     if library in ("numpy", "pandas", "polars"):
         if getattr(value, "size", 0) == 0 and not hasattr(value, "__len__"):

@@ -253,7 +253,7 @@ def _text(value: Any) -> str:
 
 
 def _build(value: Any) -> str | int:
-    if isinstance(value, bool) or not isinstance(value, str | int):
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise ValueError("must be a text or a whole number")
     return value
 
@@ -267,7 +267,7 @@ def _region(value: Any) -> str:
 def _directory(value: Any) -> str | None:
     if value is None or value == MEMORY:
         return MEMORY if value else None
-    if not isinstance(value, str | os.PathLike) or not str(value):
+    if not isinstance(value, (str, os.PathLike)) or not str(value):
         raise ValueError(f"must be a directory, or {MEMORY!r}")
     return os.path.abspath(os.path.expanduser(value))
 
@@ -304,7 +304,7 @@ def _factories(value: Any) -> tuple[Any, ...]:
 
 
 def _keys(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(key, str) and key for key in value):
+    if not isinstance(value, (list, tuple)) or not all(isinstance(key, str) and key for key in value):
         raise ValueError("must be a list of write keys")
     return tuple(value)
 

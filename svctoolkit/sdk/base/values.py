@@ -75,7 +75,7 @@ class _Converter:
     def _plain(self, value: Any, where: str) -> Any:
         if value is None or isinstance(value, bool):
             return value
-        if isinstance(value, dict | list | tuple | set | frozenset | Mapping):
+        if isinstance(value, (dict, list, tuple, set, frozenset, Mapping)):
             return self._container(value, where)
         plain = _scalar(value)
         if plain is not _LEFT_OUT:
@@ -154,7 +154,7 @@ def _from_library(value: Any) -> Any:
         return None
     if isinstance(value, dt.datetime):
         return iso(value)
-    if isinstance(value, dt.date | dt.time):
+    if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
     if isinstance(value, dt.timedelta):
         return value.total_seconds()

@@ -240,7 +240,7 @@ def _require_user(user_id: _Id, anonymous_id: _Id) -> dict[str, str | None]:
 
 
 def _require_id(name: str, id: object) -> str:
-    if isinstance(id, bool) or not isinstance(id, str | numbers.Number) or id == "":
+    if isinstance(id, bool) or not isinstance(id, (str, numbers.Number)) or id == "":
         raise AssertionError(f"{name} must be a text or a number, got {type(id).__name__}")
     return str(id)
 

@@ -77,7 +77,7 @@ def _seconds(call: str, value: object) -> float:
             value = dt.datetime.fromisoformat(value)
         if isinstance(value, dt.datetime):
             return value.timestamp()
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LATEST:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _LATEST:
             return float(value)
     except (ValueError, OverflowError, OSError):
         pass

@@ -45,7 +45,7 @@ def checked_options(call: str, given: object) -> Options:
         name = _SPELLINGS.get(key)
         if name is None:
             raise InvalidCall(f"{call}: options has no member {key!r}.{did_you_mean(str(key), _SPELLINGS)}")
-        if not isinstance(value, Mapping | None):
+        if not isinstance(value, (Mapping, type(None))):
             raise InvalidCall(f"{call}: options.{key} must be a mapping, got {type(value).__name__}")
         members[name] = dict(value or {})
     integrations = checked_integrations(call, "options.integrations", members.get("integrations", {}), objects=False)
@@ -67,7 +67,7 @@ def _external_ids(call: str, given: Mapping[object, object]) -> dict[str, str | 
     ids: dict[str, str | int] = {}
     for kind, id in given.items():
         name = _check_name(call, "options.externalIds", kind)
-        if isinstance(id, bool) or not isinstance(id, str | int) or id == "":
+        if isinstance(id, bool) or not isinstance(id, (str, int)) or id == "":
             raise InvalidCall(
                 f"{call}: options.externalIds.{name} must be a text or a whole number, got {_excerpt(id)}"
             )

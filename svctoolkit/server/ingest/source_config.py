@@ -155,4 +155,4 @@ def _plain(value: Any) -> Any:
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
-    return value if isinstance(value, str | int | float | bool | None) else MASK
+    return value if isinstance(value, (str, int, float, bool, type(None))) else MASK

@@ -53,7 +53,7 @@ def _characters(value: Any) -> Any:
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
         return {_characters(name): _characters(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_characters(inner) for inner in value]
     return value
 

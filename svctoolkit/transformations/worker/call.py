@@ -195,10 +195,10 @@ class Call:
             if not by_id:
                 for of, text in zip(reversed(decode(about)), reversed(events), strict=True):
                     message_id = decode(text).get("messageId")
-                    if not isinstance(message_id, list | dict):
+                    if not isinstance(message_id, (list, dict)):
                         by_id[message_id] = of
             message_id = event.get("messageId") if isinstance(event, dict) else None
-            of_event = (None if isinstance(message_id, list | dict) else by_id.get(message_id)) or {}
+            of_event = (None if isinstance(message_id, (list, dict)) else by_id.get(message_id)) or {}
             return {name: of_event.get(name) for name in _METADATA}
 
         return metadata
@@ -288,7 +288,7 @@ def _raise_if_memory(error: BaseException) -> None:
 
 
 def _log_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
 
 
 def _settle(returned: Any) -> Any:

@@ -121,7 +121,7 @@ class Flattener:
             return self._text(value)
         if isinstance(value, bool):
             return value, "boolean"
-        if isinstance(value, int | float):
+        if isinstance(value, (int, float)):
             return self._number(value)
         return self._other(value)
 

@@ -38,7 +38,7 @@ def merge_rule(event: Mapping[str, Json]) -> dict[str, str]:
 
 
 def _merge_properties(value: Any) -> list[_Pair]:
-    if not isinstance(value, list | tuple) or len(value) != 2:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
         raise MappingError("a merge needs two mergeProperties, each with type and value", field="mergeProperties")
     pairs = [(item.get("type"), item.get("value")) for item in value if isinstance(item, Mapping)]
     if len(pairs) != 2 or any(is_blank(member) for pair in pairs for member in pair):

@@ -122,4 +122,4 @@ def _event_options(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _texts(value: Any) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list | tuple) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, (list, tuple)) else []

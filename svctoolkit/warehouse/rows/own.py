@@ -112,7 +112,7 @@ def uses_record_id(event: Mapping[str, Json], category: str) -> bool:
 def record_id(event: Mapping[str, Json]) -> Json:
     """The record's id. Raises `MappingError` where it is blank, an object or a list."""
     value = event.get("recordId")
-    if is_blank(value) or isinstance(value, Mapping | list | tuple):
+    if is_blank(value) or isinstance(value, (Mapping, list, tuple)):
         raise MappingError(
             "recordId cannot be empty for cloud sources events, nor a list or an object", field="recordId"
         )

@@ -234,7 +234,7 @@ class _Work:
                 continue
             if type(value) is str and value[4:5] != "-" and not has_long_text:
                 type_ = "string"
-            elif isinstance(value, Mapping | list | tuple):
+            elif isinstance(value, (Mapping, list, tuple)):
                 continue
             else:
                 value, type_ = type_value(value)

@@ -80,7 +80,7 @@ def is_blank(value: Json) -> bool:
     """Whether a value makes no column: null, "", and lists of nothing else but one such. `[null]` does make one."""
     if type(value) is str:
         return not value
-    while isinstance(value, list | tuple):
+    while isinstance(value, (list, tuple)):
         if not value:
             return True
         if len(value) > 1 or value[0] is None:
@@ -107,7 +107,7 @@ def json_text(value: Json) -> str:
     >>> json_text(10**29), json_text({"n": 2**53 + 1})
     ('1e+29', '{"n":9007199254740992}')
     """
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         number = as_double(value)
         return _json_text(number).replace("e", "e+") if abs(number) >= _EXPONENT else _json_text(number)
     text = _json_text(value)
@@ -117,9 +117,9 @@ def json_text(value: Json) -> str:
 def _doubles(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _doubles(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_doubles(item) for item in value]
-    return as_double(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    return as_double(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 def is_whole(value: int | float) -> bool:
@@ -131,7 +131,7 @@ def type_of(value: Json) -> str:
     """The warehouse-neutral type of a value that is no object: `int float boolean string datetime`."""
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return "int" if is_whole(value) else "float"
     return "datetime" if isinstance(value, str) and utc(value) is not None else "string"
 

@@ -117,7 +117,7 @@ class Table:
 
 
 def _key(cell: object) -> tuple[int, Any]:
-    return (0, cell) if isinstance(cell, int | float) else (1, str(cell))
+    return (0, cell) if isinstance(cell, (int, float)) else (1, str(cell))
 
 
 def _text(cell: object) -> str:

@@ -112,7 +112,7 @@ def frame(result: DestinationResult) -> Html:
 def _cell(value: Any) -> Any:
     import pandas as pd
 
-    if isinstance(value, str | list | dict):
+    if isinstance(value, (str, list, dict)):
         text = str(value)
         return text if len(text) <= _CELL else f"{text[:_CELL]}…"
     return None if pd.isna(value) else value

@@ -90,7 +90,7 @@ def protect(type: str, config: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _protect(type: str, value: Any, below: list[list[str]], *path: object) -> Any:
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [_protect(type, inner, below, *path, i + 1) for i, inner in enumerate(value)]
     if isinstance(value, Mapping):
         # an empty path says that all below is secret
@@ -109,7 +109,7 @@ def with_masks(value: Json) -> Json:
         return str(value)
     if isinstance(value, Mapping):
         return {key: with_masks(inner) for key, inner in value.items()}
-    return [with_masks(inner) for inner in value] if isinstance(value, list | tuple) else value
+    return [with_masks(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def without_masks(value: Json, before: Json) -> Json:

@@ -114,7 +114,7 @@ class TestRequest:
 def _secrets(value: Any) -> Iterator[Secret]:
     if isinstance(value, Secret):
         yield value
-    elif isinstance(value, Mapping | list):
+    elif isinstance(value, (Mapping, list)):
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _secrets(inner)
 
@@ -131,7 +131,7 @@ def _python(value: Any, indent: int) -> str:
     if isinstance(value, Mapping):
         items = [f"{_text(str(key))}: {_python(inner, indent + 4)}" for key, inner in value.items()]
         return _broken("{", items, "}", indent)
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return _broken("[", [_python(inner, indent + 4) for inner in value], "]", indent)
     if isinstance(value, Secret):
         name = value.origin.removeprefix("$(env:").removesuffix(")")

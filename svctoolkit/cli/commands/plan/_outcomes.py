@@ -20,7 +20,7 @@ class Lines(Document):
     """A file of events as reports quote it: a path is the number of a line, from 1."""
 
     def _index(self, path: object, key: bool) -> int:  # noqa: ARG002 - a line is its own key
-        number = path[0] if isinstance(path, tuple | list) and path and isinstance(path[0], int) else 1
+        number = path[0] if isinstance(path, (tuple, list)) and path and isinstance(path[0], int) else 1
         start = 0
         for _ in range(number - 1):
             end = self.text.find("\n", start)

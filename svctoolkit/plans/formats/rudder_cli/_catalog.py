@@ -255,7 +255,7 @@ def _spelling(name: str, *, old: bool) -> str:
 
 
 def _value_problem(name: str, value: Any) -> str:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if name == "enum":
         return "" if isinstance(value, list) and value else "must be a list with a value"
     if name in _COUNTS:

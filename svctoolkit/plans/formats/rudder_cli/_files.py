@@ -181,7 +181,7 @@ def _fill_in(
     """Put values in the place of `{{ .NAME }}`. Whether one is missing, which is noted."""
     missing = False
     for step, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
-        if isinstance(value, dict | list):
+        if isinstance(value, (dict, list)):
             missing |= _fill_in(document, value, (*path, step), variables, notebook)
         elif isinstance(value, str) and "{{" in value:
             unknown = [name for name in _VARIABLE.findall(value) if name not in variables]

@@ -41,7 +41,7 @@ def _empty_reason(operand: Any, actual: Any, comparison: Comparison) -> str:
     for kind, name in ((Mapping, "an object"), (list, "a list")):
         if isinstance(operand, kind) and not isinstance(actual, kind):
             return f"{_kind(actual)}, and {name} is negated"
-    if operand is not None and not isinstance(operand, Mapping | list) and isinstance(actual, Mapping | list):
+    if operand is not None and not isinstance(operand, (Mapping, list)) and isinstance(actual, (Mapping, list)):
         return f"{_kind(actual)}, and {_kind(operand)} is negated; $anywhere looks inside"
     if isinstance(operand, Mapping):
         for key, inner in operand.items():
@@ -60,7 +60,7 @@ def _of_matcher(name: str, operand: Any, actual: Any, comparison: Comparison) ->
         return _empty_reason(operand, actual, replace(comparison, literal=True))
     if isinstance(actual, MATCHERS[name[1:]].about):
         return MATCHERS[name[1:]].hollow(operand, actual)
-    inside = "; $anywhere looks inside" if isinstance(actual, list | Mapping) else ""
+    inside = "; $anywhere looks inside" if isinstance(actual, (list, Mapping)) else ""
     return f"{_kind(actual)}, which {name} says nothing about{inside}"
 
 

@@ -17,7 +17,7 @@ from svctoolkit.runner.expect.matchers import Matcher
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
-    if not isinstance(actual, list | dict):
+    if not isinstance(actual, (list, dict)):
         yield comparison.difference("a list or an object", actual)
         return
     if not actual and "$length" not in comparison.siblings:

@@ -16,7 +16,7 @@ from svctoolkit.runner.expect.matchers import Matcher
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     expected = f"a length of {json_text(operand)}"
-    if not isinstance(actual, list | dict | str):
+    if not isinstance(actual, (list, dict, str)):
         yield comparison.difference(expected, actual)
     elif not comparison.matches(operand, len(actual)):
         yield comparison.difference(expected, actual, got=f"{len(actual)}: {json_text(actual)}")

@@ -27,7 +27,7 @@ def order_matcher(words: str, holds: Callable[[Json, Json], bool]) -> Matcher:
 
 
 def _comparable(value: Any) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value) if abs(value) < 2**53 else value
     if isinstance(value, str):
         try:
@@ -46,7 +46,7 @@ def _hollow(operand: Any, actual: Any) -> str:
 def _kind(value: Any) -> str:
     if value is None:
         return "neither a number nor a text"
-    return "a number" if isinstance(value, int | float) else "a text" if isinstance(value, str) else "a time"
+    return "a number" if isinstance(value, (int, float)) else "a text" if isinstance(value, str) else "a time"
 
 
 def _problem(operand: Any) -> str:

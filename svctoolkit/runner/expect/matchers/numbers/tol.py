@@ -19,7 +19,7 @@ def _differences(_operand: Any, _actual: Any, _comparison: Comparison) -> Iterat
 
 
 def _problem(operand: Any) -> str:
-    number = isinstance(operand, int | float) and not isinstance(operand, bool) and 0 <= operand < 1e300
+    number = isinstance(operand, (int, float)) and not isinstance(operand, bool) and 0 <= operand < 1e300
     return "" if number else "takes a number from 0 up"
 
 

@@ -42,7 +42,7 @@ def _holds(operand: Any, actual: Any) -> bool:
     """Whether a text is in a text, or is how a number is written: card numbers come as either."""
     if not isinstance(operand, str):
         return False
-    number = isinstance(actual, int | float) and not isinstance(actual, bool)
+    number = isinstance(actual, (int, float)) and not isinstance(actual, bool)
     return operand in actual if isinstance(actual, str) else number and operand == str(actual)
 
 
