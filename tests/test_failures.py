@@ -136,6 +136,7 @@ def test_a_replay_groups_failures_by_rule_and_gives_a_frame(shop: Workspace) -> 
     broken = frame[frame.kind == "failed"].iloc[0]
     assert (broken.destination, broken.stage, broken["count"]) == ("code", "user_transform", 20)
     assert broken.before == "code.divide.py.ZeroDivisionError"
+    assert broken.decides.startswith("divide.py:")
     assert broken.event_id == "m0"
     assert len(frame) == len(result.groups)
     assert "ZeroDivisionError" in repr(result.groups)

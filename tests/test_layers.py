@@ -79,7 +79,7 @@ ROOMS = {
         "generate strategies marked_json"
     ),
     "replay": "records formats inputs tally review engine requests results reports options api chunks forecast",
-    "pipeline": "warehouses route outside stages run rules fates together leaves lineage api",
+    "pipeline": "warehouses route outside stages run rules fates together leaves reruns lineage decisions api",
     "server": (
         "demo_workspace web test_api store worker ingest inspect console admin scripts forwarding application serving "
         "plane announcement foreground"

@@ -32,7 +32,7 @@ def transformEvent(event, metadata):
     event["context"].pop("ip", None)
     return event
 """
-ORDER = {
+ORDER: dict[str, Any] = {
     "type": "track",
     "event": "Order Completed",
     "userId": "u1",
@@ -169,7 +169,7 @@ def test_frames_have_a_row_for_each_source_and_for_each_field_of_the_event() -> 
         ("condition", "config.webhookMethod"),  # GET has no body
     ]
     assert set(went.path) == {dotted_path(path) for path in leaves(ORDER)}
-    assert list(went.columns) == ["path", "fields", "decides", "lost_at", "required", "lost_by"]
+    assert list(went.columns) == ["path", "fields", "decides", "lost_at", "required", "lost_by", "stops"]
 
 
 def test_the_setting_that_loses_a_field_or_refuses_an_event_is_named() -> None:
@@ -209,8 +209,75 @@ def test_many_events_have_one_lineage() -> None:
     assert lineage.lost == []
 
 
-def test_events_that_go_nowhere_have_an_empty_lineage() -> None:
-    """A refused event, one that the code drops or fails on, a type without requests: no fields, and no exception."""
+def test_the_lineage_of_an_event_that_stops_ends_there() -> None:
+    """Refused by the mapping: the fields of what the code gave, what the code had lost, and what the rest is lost at;
+    which field of the event stops it, or which setting. What is masked in payloads is masked there."""
+    shop = workspace()
+    config = {"accountId": "acc-s3cret", "passcode": "p", "trackAnonymous": False}
+    code = PYTHON.replace('"here"', '"acc-s3cret"')
+    shop.transformation("copies", code=code)
+    shop.destination("ct", "CLEVERTAP", config={**config, "passcode": "acc-s3cret"}, transformation="copies")
+    anonymous = {**{name: value for name, value in ORDER.items() if name != "userId"}, "anonymousId": "a1"}
+    pipeline = Pipeline(shop)
+    lineage = pipeline.lineage("ct", anonymous)
+    total = origin(lineage, "properties.total")
+
+    assert (lineage.stopped_at, lineage.refused_by) == ("dest_transform", ("trackAnonymous",))
+    assert (total.events, total.code) == (("properties.revenue",), True)
+    assert not origin(lineage, "properties.currency").code
+    lost = {d.path: d.lost_at for d in lineage.lost}
+    assert (lost["context.ip"], lost["properties.total"]) == ("user_transform", "user_transform")
+    assert (lost["properties.revenue"], lost["anonymousId"]) == ("dest_transform", "dest_transform")
+    assert "acc-s3cret" not in f"{lineage.fields}{lineage!r}{lineage._repr_mimebundle_()}"
+    assert "it stops at dest_transform, by setting trackAnonymous" in repr(lineage)
+    assert lit(lineage._repr_mimebundle_()["text/html"])["user_transform properties.total"] == {
+        "event properties.revenue"
+    }
+    assert pipeline.test_destination("ct", anonymous).lineage().frame().equals(lineage.frame())
+
+
+def test_the_field_that_stops_an_event_is_named() -> None:
+    """A value that the mapping refuses, one that the code drops the event for, one that it fails on."""
+    shop = workspace()
+    hook = {"webhookUrl": "https://h.example"}
+    for key, line in (("drop", "return None if test else event"), ("boom", "return event if not test else 1 // 0")):
+        code = f"def transformEvent(event, metadata):\n    test = event['properties'].get('test')\n    {line}\n"
+        shop.transformation(key, code=code)
+        shop.destination(f"hook-{key}", "WEBHOOK", config=hook, transformation=key)
+    event: dict[str, Any] = {**ORDER, "properties": {"test": True}}
+    pipeline = Pipeline(shop)
+
+    for key in ("hook-drop", "hook-boom"):
+        lineage = pipeline.lineage(key, event)
+        assert (lineage.stopped_at, lineage.fields) == ("user_transform", [])
+        assert [d.path for d in lineage.event if d.stops] == ["properties.test"]
+        assert {d.lost_at for d in lineage.lost} == {"user_transform"}
+    ga = pipeline.lineage("ga", {**events.sample("order completed"), "type": "alias"})
+    assert [d.path for d in ga.event if d.stops] == []  # another type is none
+    product = {"product_id": "p", "price": "3 EUR"}
+    properties = {"order_id": "o", "total": 2, "currency": "EUR", "products": [product]}
+    wrong = pipeline.lineage("ga", {**ORDER, "anonymousId": "a", "properties": properties})
+    assert wrong.stopped_at == "dest_transform"
+    assert "properties.products.0.price" in [d.path for d in wrong.event if d.stops]
+
+
+def test_of_many_events_those_that_stop_lose_their_fields_only() -> None:
+    """What one event brings to a payload is not lost by another that is refused; payloads have no fields of events."""
+    shop = workspace()
+    shop.destination("ct", "CLEVERTAP", config={"accountId": "a", "passcode": "p", "trackAnonymous": False})
+    anonymous = {"type": "track", "event": "Order Completed", "anonymousId": "a", "properties": {"total": 20, "own": 1}}
+    both = Pipeline(shop).lineage("ct", [anonymous, ORDER])
+    none = Pipeline(shop).lineage("ct", [anonymous, {**anonymous, "properties": {}}])
+
+    assert (both.stopped_at, none.stopped_at) == ("", "dest_transform")
+    assert not {"anonymousId", "properties.own"} & {path for o in both.fields for path in o.events}
+    lost = {d.path: d.lost_at for d in both.lost}
+    assert "properties.total" not in lost
+    assert lost["properties.own"] == "dest_transform"
+
+
+def test_events_that_go_nowhere_have_a_short_lineage() -> None:
+    """A refused event, one that the code drops or fails on, a type without requests: no payloads, and no exception."""
     shop = workspace()
     shop.transformation("drop", code="def transformEvent(event, metadata): return None")
     shop.transformation("boom", code="def transformEvent(event, metadata): raise ValueError('x')")
@@ -218,8 +285,9 @@ def test_events_that_go_nowhere_have_an_empty_lineage() -> None:
     shop.destination("failed", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="boom")
     pipeline = Pipeline(shop)
 
-    for key in ("dropped", "failed", "tags"):
+    for key in ("dropped", "failed"):
         assert pipeline.lineage(key, ORDER).fields == []
+    assert pipeline.lineage("tags", ORDER).stopped_at == "dest_transform"
     assert pipeline.lineage("ga", {"type": "alias", "userId": "u"}).fields == []
 
 
@@ -279,7 +347,7 @@ def test_it_goes_through_to_the_columns_of_a_warehouse() -> None:
     config = {"underscoreDivideNumbers": True, "jsonPaths": "track.properties.products"}
     shop.transformation("py", code=PYTHON, language="python")
     shop.destination("wh", "SNOWFLAKE", config=config, transformation="py")
-    order = {**ORDER, "properties": {**ORDER["properties"], "size2": "L", "userId": "mine"}}  # type: ignore[dict-item]
+    order = {**ORDER, "properties": {**ORDER["properties"], "size2": "L", "userId": "mine"}}
     lineage = Pipeline(shop).lineage("wh", order)
     result = Pipeline(shop).test_destination("wh", order)
 

@@ -25,7 +25,8 @@ from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.workspace import Destination, Source
 
 Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "unmapped"]
-_NO_SOURCE = Source("", "", "", "")
+#: where nobody knows where an event comes from
+NO_SOURCE = Source("", "", "", "")
 _LOG = logging.getLogger("svctoolkit.plans")
 
 
@@ -133,7 +134,7 @@ def pass_many(
     by its plan, never reaches the user's code. An answer that is no success is a failure: nothing is tried again. Where
     nobody knows the source, no rule about sources holds.
     """
-    fates = _at_routing(events, source or _NO_SOURCE, route.destination)
+    fates = _at_routing(events, source or NO_SOURCE, route.destination)
     if source is not None and not source.enabled:
         fates = [Fate("filtered", "gateway", "the source is disabled: its events are refused")] * len(events)
     for place in repeats:
@@ -175,7 +176,7 @@ def _fate(results: Sequence[EventResult], route: Route, stages: Stages) -> Fate:
     if maps:
         sends = any(result.payloads for result in results)
     else:
-        sends = not stages.dest_transform and any(_event_of(result) is not None for result in results)
+        sends = not stages.dest_transform and any(event_of(result) is not None for result in results)
     fate = fate_of_results(results, route, sends=sends)
     statuses = [status for result in results for status in result.statuses]
     refused = [status for status in statuses if not 200 <= status < 300]
@@ -184,7 +185,8 @@ def _fate(results: Sequence[EventResult], route: Route, stages: Stages) -> Fate:
     return fate
 
 
-def _event_of(result: EventResult) -> Mapping[str, Json] | None:
+def event_of(result: EventResult) -> Mapping[str, Json] | None:
+    """What the mapping is given: the event that the user's code gave, or the one that came; None for a refused one."""
     event = result.user_transformed_payload
     error = error_of(event)
     if event is ABSENT or error == NO_TRANSFORMATION:

@@ -104,6 +104,11 @@ def other(value: Json) -> Json:
     return "x"
 
 
+def of_other_kind(value: Json) -> Json:
+    """A value of another kind for a leaf: a number for what is none, a text for a number."""
+    return 1 if isinstance(value, bool) or not isinstance(value, int | float) else "x"
+
+
 def _other_number(number: float) -> float:
     """One more; or the half, where doubles (which JSON is read as) are too far apart for one more."""
     return number + 1 if abs(number) < 2**53 else number // 2

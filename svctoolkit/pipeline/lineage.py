@@ -6,50 +6,23 @@ for user code in both languages. Clock and ids stand still meanwhile, and look-u
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from msgspec.structs import replace
-
-from svctoolkit.destinations import Context, definitions
-from svctoolkit.errors import EventError, ToolkitError, UnknownName
+from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline.leaves import GONE, differing_leaves, leaves, open_payload, other, replace_at
+from svctoolkit.pipeline.leaves import GONE, differing_leaves, leaves, of_other_kind, other, replace_at
+from svctoolkit.pipeline.reruns import OpenPayload, Run, Way, freeze, other_routes, payloads_of, refusing, run_all
 from svctoolkit.pipeline.route import Route
-from svctoolkit.pipeline.stages import dest_transform, load, user_transform
 from svctoolkit.results.lineage import Destiny, Lineage, Loss, Origin, Path, dotted_path, merge
-from svctoolkit.secrets import reveal
 from svctoolkit.url_secrets import mask_http
-from svctoolkit.warehouse import Notes
 from svctoolkit.workspace import Source
 
 _SHAPES = 200  # of events that are measured: 10,000 events of a shop have a few dozen
 _MOST = 2_000  # leaves of an event that are looked at: each costs two runs
 
 
-_Payload: TypeAlias = Mapping[str, Any]  # opened: see `open_payload`; of a warehouse the rows of an event, by table
 _Field: TypeAlias = tuple[int, Path]  # which payload, and where in it
-
-
-class _Way(NamedTuple):
-    """What an event goes through."""
-
-    route: Route
-    context: Context
-    source: Source | None
-
-
-class _Run(NamedTuple):
-    """What came of an event: what the user's code gave, and each payload; None: refused.
-
-    `in_tables`: the payloads are rows.
-    """
-
-    items: Sequence[Mapping[str, Any]] | None
-    payloads: list[_Payload]
-    in_tables: bool = False
 
 
 class _Effect(NamedTuple):
@@ -74,40 +47,78 @@ class _Effect(NamedTuple):
 class _Settings(NamedTuple):
     """What settings do. `effects`: the fields that one's value goes into, and those that it only decides about.
 
-    `losing`: by leaf of the event those that lose it, with another value it would go into a payload; `refusing`: those
-    that refuse the event. Both by name, in order.
+    `losing`: by leaf of the event those that lose it, with another value it would go into a payload, by name, in order.
     """
 
     effects: dict[Path, tuple[set[_Field], set[_Field]]]
     losing: dict[Path, dict[str, None]]
-    refusing: dict[str, None]
 
 
 def measure(event: Mapping[str, Json], route: Route, context: Context, source: Source | None) -> Lineage:
-    """The lineage of one event. Of one that leads to no payload it says which settings decide that, if any do.
+    """The lineage of one event. Of one that leads to no payload it goes as far as the event came, and says which of its
+    fields and which settings decide that, if any do.
 
     The fields of a warehouse are `table.column`; all rows of an event are one payload.
     """
-    way = _Way(route, _frozen(context), source)
+    way = Way(route, freeze(context), source)
     values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
     events = [event, *(replace_at(event, path, other(value)) for path, value in values.items())]
     events += [replace_at(event, path, GONE) for path in values]
-    base, *runs = _run_all(events, way)
+    base, *runs = run_all(events, way)
     changed, without = runs[: len(values)], runs[len(values) :]
+    if not base.payloads:
+        return _measure_stopped(event, base, list(zip(values.items(), changed, without, strict=True)), way)
     effects = [_effect(path, values[path], base, *both) for path, *both in zip(values, changed, without, strict=True)]
     settings, coded = _settings(event, base, effects, changed, way), _coded(event, base, way)
     shown_event = leaves(route.masker.mask(dict(event)))
     return Lineage(
         route.destination.key,
         [_origin(field, value, effects, settings, coded) for field, value in _masked_fields(base, way)],
-        [_destiny(effect, shown_event.get(effect.path), base, route, settings) for effect in effects],
-        refused_by=tuple(settings.refusing),
+        [
+            _destiny(
+                *(effect, shown_event.get(effect.path), len(base.payloads), _lost_at(effect, route)),
+                settings.losing.get(effect.path, ()),
+            )
+            for effect in effects
+        ],
     )
 
 
-def _masked_fields(base: _Run, way: _Way) -> Iterator[tuple[_Field, Any]]:
+def _measure_stopped(
+    event: Mapping[str, Any], base: Run, trials: Sequence[tuple[tuple[Path, Any], Run, Run]], way: Way
+) -> Lineage:
+    """The lineage of an event that leads to no payload: what the user's code gave stands in the place of payloads.
+
+    `trials` are the leaves of the event, each with the run with another value, and the one without it.
+    """
+    at: Loss = "dest_transform" if base.items else "user_transform"
+    reached = base._replace(payloads=list(base.items or ()), in_tables=False)
+    mask, has_code = way.route.masker.mask, way.route.code is not None
+    shown_event, destinies, effects = leaves(mask(dict(event))), [], []
+    kinds = run_all([replace_at(event, path, of_other_kind(value)) for (path, value), *_ in trials], way)
+    for ((path, value), *runs), of_kind in zip(trials, kinds, strict=True):
+        effect = _effect(path, value, reached, *(run._replace(payloads=list(run.items or ())) for run in runs))
+        stops = any(run.items if at == "user_transform" else run.payloads for run in (*runs, of_kind))
+        lost_at: Loss = "" if stops else "user_transform" if has_code and effect.unseen else at
+        went = effect if has_code else effect._replace(into=set(), decides=set())
+        destinies.append(_destiny(went, shown_event.get(path), len(reached.payloads), lost_at, stops=stops))
+        effects.append(effect)
+    before, nothing = leaves(dict(event)), _Settings({}, {})
+    masked = [leaves(mask(dict(item))) for item in reached.payloads]
+    origins = [
+        _origin(
+            (n, path), masked[n].get(path), effects, nothing, {(n, path)} if before.get(path, GONE) != value else ()
+        )
+        for n, item in enumerate(reached.payloads if has_code else ())
+        for path, value in leaves(item).items()
+    ]
+    refused_by = refusing(base.items or (), way)
+    return Lineage(way.route.destination.key, origins, destinies, refused_by=refused_by, stopped_at=at)
+
+
+def _masked_fields(base: Run, way: Way) -> Iterator[tuple[_Field, Any]]:
     """The fields of the payloads, for people: without secrets."""
-    payloads = _payloads(base.items or (), way, lambda payload: mask_http(way.route.masker.mask(payload)))
+    payloads = payloads_of(base.items or (), way, lambda payload: mask_http(way.route.masker.mask(payload)))
     for number, (payload, fields) in enumerate(zip(payloads, base.payloads, strict=True)):
         masked = leaves(payload)
         for path in leaves(fields):
@@ -125,7 +136,7 @@ def measure_many(
     return merge(route.destination.key, [measure(event, route, context, source) for event in shapes.values()])
 
 
-def _effect(path: Path, value: Any, base: _Run, changed: _Run, without: _Run) -> _Effect:
+def _effect(path: Path, value: Any, base: Run, changed: Run, without: Run) -> _Effect:
     into: set[_Field] = set()
     decides: set[_Field] = set()
     required = bool(base.payloads) and not without.payloads
@@ -140,20 +151,20 @@ def _effect(path: Path, value: Any, base: _Run, changed: _Run, without: _Run) ->
     return _Effect(path, into, decides - into, required, unseen)
 
 
-def _differences(base: _Run, run: _Run) -> Iterator[tuple[_Field, Any]]:
+def _differences(base: Run, run: Run) -> Iterator[tuple[_Field, Any]]:
     """The fields that have another value now, with it, or that are gone."""
     for number, (before, after) in enumerate(zip(base.payloads, _aligned(base, run), strict=True)):
         for path, new in differing_leaves(before, after) if before != after else ():
             yield (number, path), new
 
 
-def _aligned(base: _Run, run: _Run) -> Sequence[_Payload]:
+def _aligned(base: Run, run: Run) -> Sequence[OpenPayload]:
     """The payloads of `run` as they stand beside those of `base`: by number, or by address where one is missing."""
     if len(base.payloads) == len(run.payloads):
         pairs = zip(base.payloads, run.payloads, strict=True)
         return [_with_tables_of(*pair) for pair in pairs] if base.in_tables else run.payloads
     rest = list(run.payloads)
-    aligned: list[_Payload] = []
+    aligned: list[OpenPayload] = []
     for payload in base.payloads:
         twin = next((p for p in rest if p.get("endpoint") == payload.get("endpoint")), {})
         rest = [p for p in rest if p is not twin]
@@ -161,7 +172,7 @@ def _aligned(base: _Run, run: _Run) -> Sequence[_Payload]:
     return aligned
 
 
-def _with_tables_of(base: _Payload, rows: _Payload) -> _Payload:
+def _with_tables_of(base: OpenPayload, rows: OpenPayload) -> OpenPayload:
     """Rows under the names of the tables that stand at their places: an event of another name has another table."""
     return dict(zip(base, rows.values(), strict=True)) if len(base) == len(rows) else rows
 
@@ -187,120 +198,61 @@ def _origin(
     )
 
 
-def _destiny(effect: _Effect, shown: Any, base: _Run, route: Route, settings: _Settings) -> Destiny:
-    several = len(base.payloads) > 1
-    lost_at: Loss = ""
-    if effect.is_lost and base.payloads:
-        lost_at = "user_transform" if effect.unseen and route.code is not None else "dest_transform"
+def _lost_at(effect: _Effect, route: Route) -> Loss:
+    if not effect.is_lost:
+        return ""
+    return "user_transform" if effect.unseen and route.code is not None else "dest_transform"
+
+
+def _destiny(
+    effect: _Effect, shown: Any, payloads: int, lost_at: Loss, lost_by: Iterable[str] = (), *, stops: bool = False
+) -> Destiny:
     into, decides = (
-        tuple(_name(field, several) for field in sorted(f, key=str)) for f in (effect.into, effect.decides)
+        tuple(_name(field, payloads > 1) for field in sorted(f, key=str)) for f in (effect.into, effect.decides)
     )
-    lost_by = tuple(settings.losing.get(effect.path, ()))
-    return Destiny(dotted_path(effect.path), shown, into, decides, lost_at, effect.required, lost_by)
+    path = dotted_path(effect.path)
+    return Destiny(path, shown, into, decides, lost_at, effect.required and not stops, tuple(lost_by), stops)
 
 
 def _name(field: _Field, several: bool) -> str:
     return f"{field[0] + 1}: {dotted_path(field[1])}" if several else dotted_path(field[1])
 
 
-def _frozen(context: Context) -> Context:
-    """Clock and ids as in the first run, in every run; look-ups get the answer that the first run got."""
-    now = context.clock()
-    answers: dict[str, tuple[int, Any]] = {}
-
-    def lookup(request: Mapping[str, Any]) -> tuple[int, Any]:
-        place = str(request.get("url")).partition("?")[0].rpartition("/")[0]  # ids stand at the end
-        key = f"{request.get('method')} {place}"
-        if key not in answers:
-            answers[key] = context.lookup(request)
-        return answers[key]
-
-    return replace(context, clock=lambda: now, lookup=lookup)
-
-
-def _with_ids(context: Context) -> Context:
-    """The same ids in the same order."""
-    numbers = count(1)
-    return replace(context, new_id=lambda: f"00000000-0000-4000-8000-{next(numbers):012d}")
-
-
-def _run_all(events: Sequence[Mapping[str, Any]], way: _Way) -> list[_Run]:
-    """One call of the user's code for all of them."""
-    outputs = user_transform.run(events, way.route, way.source)
-    if outputs is None:
-        return [_map([event], way) for event in events]
-    return [_map(None if output.error is not None else output.events, way) for output in outputs]
-
-
-def _map(items: Sequence[Mapping[str, Any]] | None, way: _Way) -> _Run:
-    payloads = [] if items is None else _payloads(items, way)
-    return _Run(items, payloads, in_tables=way.route.tables is not None)
-
-
-def _payloads(
-    items: Sequence[Mapping[str, Any]], way: _Way, mask: Callable[[dict[str, Any]], Any] = lambda payload: payload
-) -> list[_Payload]:
-    """The payloads of all events that are not refused."""
-    if way.route.tables is not None:
-        return [mask(rows) for rows in _tables_of(items, way)]
-    return [open_payload(mask(payload)) for payload in _map_all(items, way)]
-
-
-def _map_all(items: Sequence[Mapping[str, Any]], way: _Way) -> Iterator[dict[str, Any]]:
-    for item in items:
-        with contextlib.suppress(EventError):
-            for payload in dest_transform.run(item, way.route, _with_ids(way.context)):
-                yield dict(payload)
-
-
-def _tables_of(items: Sequence[Mapping[str, Any]], way: _Way) -> Iterator[dict[str, Any]]:
-    """The rows of each event that has any: table -> column -> value."""
-    for item in items:
-        with contextlib.suppress(EventError):
-            entries = load.entries(item, way.route, _with_ids(way.context), way.source, Notes())
-            if entries:
-                yield {row["table"]: row["data"] for row, _ in entries}
-
-
 def _settings(
-    event: Mapping[str, Any], base: _Run, effects: Sequence[_Effect], changed: Sequence[_Run], way: _Way
+    event: Mapping[str, Any], base: Run, effects: Sequence[_Effect], changed: Sequence[Run], way: Way
 ) -> _Settings:
-    """What each variable of the destination's configuration does: to the fields, and to what is lost or refused.
+    """What each variable of the destination's configuration does: to the fields, and to what is lost.
 
     `changed` are the runs with another value of the leaf of each effect.
     """
-    found = _Settings({}, {}, {})
-    if base.items is None:
-        return found
+    found, items = _Settings({}, {}), base.items or ()
     # Where it is empty, another value may make a new field: that is no setting's doing.
     lost = [
         (effect, run)
         for effect, run in zip(effects, changed, strict=True)
-        if base.payloads and effect.is_lost and not effect.unseen and run.payloads == base.payloads
+        if effect.is_lost and not effect.unseen and run.payloads == base.payloads
     ]
     at_once = _all_changed(event, [effect.path for effect, _ in lost], base, way)
-    for path, is_set, route in _other_routes(way.route):
+    for path, is_set, route in other_routes(way.route):
         other_way = way._replace(route=route)
-        payloads = _payloads(base.items, other_way)
+        payloads = payloads_of(items, other_way)
         if not payloads:
             continue
         name = dotted_path(path)
-        if not base.payloads:
-            found.refusing[name] = None
-        elif is_set:
+        if is_set:
             into, decides = found.effects.setdefault(path, (set(), set()))
             for field, result in _differences(base, base._replace(payloads=payloads)):
                 (decides if result is GONE else into).add(field)
-        if at_once is not None and _payloads(at_once, other_way) == payloads:
+        if at_once is not None and payloads_of(at_once, other_way) == payloads:
             continue
         for effect, run in lost:
-            if run.items is not None and _payloads(run.items, other_way) != payloads:
+            if run.items is not None and payloads_of(run.items, other_way) != payloads:
                 found.losing.setdefault(effect.path, {})[name] = None
     return found
 
 
 def _all_changed(
-    event: Mapping[str, Any], paths: Sequence[Path], base: _Run, way: _Way
+    event: Mapping[str, Any], paths: Sequence[Path], base: Run, way: Way
 ) -> Sequence[Mapping[str, Any]] | None:
     """What the user's code gives of the event with all these leaves changed, which is one run where each of them would
     be one; None where together they do something, though alone they do nothing."""
@@ -308,47 +260,13 @@ def _all_changed(
     changed: Any = event
     for path in paths:
         changed = replace_at(changed, path, other(values[path]))
-    run = _run_all([changed], way)[0] if paths else base
+    run = run_all([changed], way)[0] if paths else base
     return run.items if run.payloads == base.payloads else None
 
 
-def _other_routes(route: Route) -> Iterator[tuple[Path, bool, Route]]:
-    """The way with another value of one setting, or without it, and whether it is set now. Of settings that are not
-    set, switches and choices."""
-    config = reveal(route.destination.config)
-    changes = [
-        (path, True, replace_at(config, path, new))
-        for path, value in leaves(config).items()
-        for new in (*_options(route, path, value), GONE)
-        if path and not (new is GONE and isinstance(path[-1], int))
-    ]
-    changes += [((name,), False, {**config, name: new}) for name, new in _unset(route, config)]
-    for path, is_set, changed in changes:
-        with contextlib.suppress(ToolkitError):  # refused
-            yield path, is_set, route.with_config(changed)
-
-
-def _unset(route: Route, config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Other values than the default of switches and choices that are not set."""
-    with contextlib.suppress(UnknownName):
-        for name, variable in definitions.get(route.destination.type).variables.items():
-            if name not in config and (variable.type == "boolean" or variable.options):
-                values: Sequence[Any] = variable.options or [not variable.default]
-                yield from ((name, value) for value in values if value != variable.default)
-
-
-def _options(route: Route, path: Path, value: Any) -> list[Any]:
-    """Other values of a setting: those of its choice, or any."""
-    with contextlib.suppress(UnknownName):
-        variable = definitions.get(route.destination.type).variables.get(str(path[0])) if path else None
-        if variable is not None and variable.options and len(path) == 1:
-            return [option for option in variable.options if option != value]
-    return [other(value)]
-
-
-def _coded(event: Mapping[str, Any], base: _Run, way: _Way) -> set[_Field]:
+def _coded(event: Mapping[str, Any], base: Run, way: Way) -> set[_Field]:
     """The fields that depend on what the user's code made or changed."""
-    if way.route.code is None or base.items is None or not base.payloads:
+    if way.route.code is None or base.items is None:
         return set()
     before = leaves(dict(event))
     fields: set[_Field] = set()
@@ -356,7 +274,7 @@ def _coded(event: Mapping[str, Any], base: _Run, way: _Way) -> set[_Field]:
         if before.get(path[1:], GONE) == value:
             continue
         for new in (other(value), GONE):
-            payloads = _payloads(replace_at(list(base.items), path, new), way)
+            payloads = payloads_of(replace_at(list(base.items), path, new), way)
             fields |= (
                 {field for field, _ in _differences(base, base._replace(payloads=payloads))} if payloads else set()
             )

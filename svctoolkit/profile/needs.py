@@ -79,4 +79,4 @@ def _lineage(pipeline: Pipeline, destination: str, event: Mapping[str, Json]) ->
         lineage = pipeline.lineage(destination, [event])
     except ToolkitError:  # the replay has said why
         return None
-    return lineage if lineage.fields else None
+    return None if lineage.stopped_at else lineage

@@ -152,7 +152,8 @@ class DestinationResult(ArrowOut):
     measure: Callable[[Mapping[str, Any]], Lineage] | None = field(default=None, compare=False)
 
     def lineage(self, number: int = 0) -> Lineage:
-        """Where each field of the payloads comes from, and where the fields of the event went.
+        """Where each field of the payloads comes from, and where the fields of the event went; of a refused event as
+        far as it came, and what of it decides.
 
         `number` chooses among the events. It is measured now, with the same settings and code. Raises `Unsupported`
         for a result that a remote service gave or that was pickled: there is nothing to measure with.

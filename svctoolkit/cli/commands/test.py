@@ -76,7 +76,7 @@ def _run(args: argparse.Namespace) -> int:
             _violations.show(args, event)
         _terminal.out(text if args.json else _result.report(results, event, stages, _note(target, stages)))
         for result in results if args.lineage else ():
-            if any(entry.payloads for entry in result.data):
+            if result.data:
                 _terminal.out("\n" + "\n".join(map(_terminal.plain, str(result.lineage()).splitlines())))
         tested = [result for result in results if not _is_out_of_reach(target, result)]
     return Exit.OK if all(result.ok for result in tested or results) else Exit.FAILED

@@ -13,10 +13,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from svctoolkit import personal
 from svctoolkit.delivery import Transport
-from svctoolkit.destinations import Context
+from svctoolkit.destinations import Context, Lookup
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Passage, Stages
+from svctoolkit.pipeline import Passage, Route, Stages
+from svctoolkit.pipeline.decisions import decision
+from svctoolkit.pipeline.fates import NO_SOURCE
 from svctoolkit.replay.engine.sides import Side, offline_transport
 from svctoolkit.replay.inputs import records
 from svctoolkit.replay.records.columns import Columns
@@ -175,18 +177,16 @@ class Engine:
         Mappings get a clock and ids that are the same whenever an event is replayed: its own time, and ids made from
         its place.
         """
-        contexts = [
-            Context(
-                clock=partial(_time, record.event, self._now),
-                lookup=side.lookup,
-                new_id=partial(_id, record.place, count()),
-            )
-            for record in batch.records
-        ]
+        contexts = [context_of(record, self._now, side.lookup) for record in batch.records]
         passages = side.run(destination, events, self.job.stages, contexts, batch.source, batch.repeats, again=again)
         if passages is not None:
             self._spent(passages)
         return passages
+
+    def decision(self, side: Side, source: str, record: Record, passage: Passage, route: Route) -> str:
+        """What decides that an event did not arrive, in words; look-ups are not asked for it."""
+        context, origin = context_of(record, self._now), side.source(source) or NO_SOURCE
+        return self.words(", ".join(decision(passage, record.event, route, context, origin)), route.masker)
 
     def timer(self, step: str) -> _Timer:
         return _Timer(self.sum.tally.seconds, step)
@@ -249,6 +249,12 @@ class _Timer:
 
     def __exit__(self, *_: object) -> None:
         self._into[self._step] = self._into.get(self._step, 0.0) + perf_counter() - self._started
+
+
+def context_of(record: Record, now: datetime, lookup: Lookup | None = None) -> Context:
+    """What a mapping gets of an event: its own time as now, and ids made from its place. `now` is for those without."""
+    clock, new_id = partial(_time, record.event, now), partial(_id, record.place, count())
+    return Context(clock=clock, new_id=new_id) if lookup is None else Context(clock, lookup, new_id)
 
 
 def _time(event: Mapping[str, Any], otherwise: datetime) -> datetime:

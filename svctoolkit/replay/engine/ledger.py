@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from svctoolkit import personal
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Passage
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.differences import Difference, Outcome, general, json_type, short
@@ -45,7 +47,8 @@ class Book(Protocol):
 class Ledger:
     """Counts, groups and rows of one destination, put into a book.
 
-    `maskers` hide secrets; `personal`: personal data are hidden, too.
+    `maskers` hide secrets; `personal`: personal data are hidden, too. `decides` says what decides that an event does
+    not arrive on the later side, where that can be known.
     """
 
     def __init__(
@@ -57,9 +60,11 @@ class Ledger:
         *,
         keeps_rows: bool,
         personal: bool = False,
+        decides: Callable[[Record, Passage], str] | None = None,
     ) -> None:
         self._book, self._destination, self._of = book, destination, facts
         self._maskers, self._keeps_rows, self._personal = maskers, keeps_rows, personal
+        self._decides = decides
 
     def add(self, records: Sequence[Record], outcomes: Iterable[tuple[Outcome, Outcome, Difference]]) -> None:
         """Events, with what became of each on both sides and how that differs."""
@@ -71,7 +76,7 @@ class Ledger:
             for path in patterns:
                 self._book.sum.ignore(self._destination, path)
             changes = [self._hide(change) for change in how.changes]
-            kind = how.kind if how.kind == "same" else self._group(head, before, after, how, changes)
+            kind = how.kind if how.kind == "same" else self._group(record, before, after, how, changes)
             self._book.sum.count(self._destination, kind, record.stratum)
             if self._keeps_rows:
                 self._row(head, before, after, kind, changes)
@@ -88,14 +93,16 @@ class Ledger:
         return personal.replace_at(change.path, value, personal.mask) if self._personal else value
 
     def _group(
-        self, head: dict[str, str], before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
+        self, record: Record, before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
     ) -> str:
         """Put the event into its groups; its kind, `accepted` where all of them are."""
+        head = self._book.head(record)
         listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
         if how.kind != "changed":
             texts = [self._words(before), self._words(after)]
             old, new = (template_of(t) if side.reason else t for t, side in zip(texts, (before, after), strict=True))
-            return self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed)[0]
+            ended = (record, after.passage) if after.passage is not None and after.status != "delivered" else None
+            return self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed, ended)[0]
         kinds: dict[_Key, str] = {}
         for change, clear in zip(how.changes, changes, strict=True):
             key = _key(change, clear, fixed=change.path in how.fixed)
@@ -112,7 +119,13 @@ class Ledger:
         return f"{side.status}: {reason}" if reason else side.status
 
     def _add(
-        self, head: dict[str, str], key: _Key, before: str, after: str, listed: _Listed
+        self,
+        head: dict[str, str],
+        key: _Key,
+        before: str,
+        after: str,
+        listed: _Listed,
+        ended: tuple[Record, Passage] | None = None,
     ) -> tuple[str, Group | None]:
         event = head["event_name"] or head["event_type"]
         kind, *what = key
@@ -120,6 +133,8 @@ class Ledger:
             kind = "accepted"
         group = self._book.sum.group(self._destination, kind, *what)
         if group is not None:
+            if ended is not None and self._decides is not None:
+                self._book.sum.decide(group, ended[1].fate.by, partial(self._decides, *ended))
             group.add(event, Example(head["place"], head["event_id"], before, after, listed))
         return kind, group
 

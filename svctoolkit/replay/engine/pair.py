@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.pipeline import Passage
 from svctoolkit.replay.engine.ledger import Facts, Ledger
 from svctoolkit.replay.engine.noise import without_noise
+from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.tally.differences import (
     OFF,
     SAME,
@@ -38,7 +40,7 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
             count = partial(_count, engine, destination)
             differences = without_noise(differences, old, new, run_before, run_after, count)
         with engine.timer("rows"):
-            _ledger(engine, destination).add(batch.records, zip(old, new, differences, strict=True))
+            _ledger(engine, destination, source).add(batch.records, zip(old, new, differences, strict=True))
 
     return run
 
@@ -58,9 +60,20 @@ def _count(engine: Engine, destination: str, path: str) -> None:
     counts[path] = counts.get(path, 0) + 1
 
 
-def _ledger(engine: Engine, destination: str) -> Ledger:
+def _ledger(engine: Engine, destination: str, source: str) -> Ledger:
+    after = engine.sides[-1]
+    to = after.route(destination)
     routes = [route for side in engine.sides if (route := side.route(destination)) is not None]
     maskers = tuple(route.masker for route in routes)
     of = routes[-1].destination if routes else None
     facts = Facts(of.id, of.name, of.type) if of else Facts(destination, destination, "")
-    return Ledger(engine, destination, facts, maskers, keeps_rows=bool(engine.job.rows), personal=engine.job.personal)
+
+    def decide(record: Record, passage: Passage) -> str:
+        return "" if to is None else engine.decision(after, source, record, passage, to)
+
+    return Ledger(
+        *(engine, destination, facts, maskers),
+        keeps_rows=bool(engine.job.rows),
+        personal=engine.job.personal,
+        decides=decide,
+    )

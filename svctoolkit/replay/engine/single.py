@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from svctoolkit.pipeline import Fate, Passage, Route
@@ -26,9 +27,9 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
         if passages is None or route is None:
             return
         with engine.timer("rows"):
-            before = len(engine.rows["item"])
+            before, decides = len(engine.rows["item"]), partial(engine.decision, side, batch.source)
             for record, passage in zip(batch.records, passages, strict=True):
-                _count(engine, record, passage, route)
+                _count(engine, record, passage, route, decides)
                 if engine.job.rows:
                     _rows(engine, record, passage, route)
             for name, value in _destination(route.destination).items():
@@ -37,7 +38,9 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
     return run
 
 
-def _count(engine: Engine, record: Record, passage: Passage, route: Route) -> None:
+def _count(
+    engine: Engine, record: Record, passage: Passage, route: Route, decides: Callable[[Record, Passage, Route], str]
+) -> None:
     fate, masker, destination = passage.fate, route.masker, route.destination.key
     engine.sum.count(destination, fate.status, record.stratum)
     for loss in (loss for result in passage.results for loss in result.losses):
@@ -54,7 +57,7 @@ def _count(engine: Engine, record: Record, passage: Passage, route: Route) -> No
         path, rule, alike = broken.field, broken.id, broken.template
     group = engine.sum.group(destination, fate.status, path, rule, alike)
     if group is not None:
-        group.stage = fate.by
+        engine.sum.decide(group, fate.by, partial(decides, record, passage, route))
         group.add(event, Example(record.place, head["event_id"], after=reason))
 
 

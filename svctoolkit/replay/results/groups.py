@@ -19,8 +19,9 @@ class Groups(tuple[Group, ...]):
     def frame(self) -> pd.DataFrame:
         """One row for each group: its members, and of its first example `place`, `event_id`, `example`.
 
-        Columns: `destination`, `kind` (a category), `stage`, `event`, `path`, `before`, `after`, `count`, `place`,
-        `event_id`, `example` (the text or value after).
+        Columns: `destination`, `kind` (a category), `stage`, `event`, `path`, `before`, `after`, `count`, `decides`
+        (the place in the user's code, or the settings, that decide), `place`, `event_id`, `example` (the text or value
+        after).
         """
         import pandas as pd
 
@@ -40,7 +41,7 @@ class Groups(tuple[Group, ...]):
         return display.bundle(display.page(table), repr(self))
 
 
-_GROUP = ("destination", "kind", "stage", "event", "path", "before", "after", "count")
+_GROUP = ("destination", "kind", "stage", "event", "path", "before", "after", "count", "decides")
 
 
 def _example(group: Group) -> list[str]:

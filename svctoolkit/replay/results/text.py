@@ -58,7 +58,19 @@ def count_words(counts: Mapping[str, int]) -> str:
 
 
 def describe(group: Group) -> str:
-    """What happened to a group, in words."""
+    """What happened to a group, in words, and what decides it."""
+    what = _describe(group)
+    return f"{what}; {decision_text(group.stage, group.decides)}" if group.decides else what
+
+
+def decision_text(stage: str, decides: str) -> str:
+    """What decides that events end at a stage, in words: `decided by setting trackAnonymous`."""
+    setting = "settings" if "," in decides else "setting"
+    word = f"by {setting}" if stage != "user_transform" else "at" if ":" in decides else "by transformation"
+    return f"decided {word} {decides}"
+
+
+def _describe(group: Group) -> str:
     events = f"{group.count:,} event{_s(group.count)} of {_names(group)}"
     if group.kind in STATUSES:
         return f"{group.after} in {events}"

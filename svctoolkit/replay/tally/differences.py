@@ -34,12 +34,14 @@ class Outcome:
     `status` is `delivered` (there is something to send), `dropped`, `failed`, `filtered` (it was not meant to get
     there), `off` where events do not go there, or `unmapped` where they do and nothing makes requests of them; `reason`
     says why.
-    `output` has the payloads, or the events where `dest_transform` is off or nothing maps them.
+    `output` has the payloads, or the events where `dest_transform` is off or nothing maps them. `passage` is the
+    event's way, where it was run here.
     """
 
     status: Status
     output: list[Any] = field(default_factory=list)
     reason: str = ""
+    passage: Passage | None = None
 
 
 OFF = Outcome("off")
@@ -56,7 +58,7 @@ def outcome(passage: Passage, stages: Stages) -> Outcome:
         else:
             output.append(_event(result))
     status: Any = passage.fate.status  # never pending: nothing is tried again here
-    return Outcome(status, output, passage.fate.reason)
+    return Outcome(status, output, passage.fate.reason, passage)
 
 
 def _event(result: EventResult) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import msgspec
 
@@ -15,6 +16,7 @@ _STEPS = {"1e-9": 1e-9, "1e-6": 1e-6, "0.1%": 0.001, "1%": 0.01, "10%": 0.1, "10
 _MOST_GROUPS = 5000
 _MOST_STRATA = 2000
 MOST_REJECTS = 1000  # that are kept in memory
+_MOST_DECISIONS = 50  # of a mapping, in one chunk: each costs a run for every setting
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -59,7 +61,9 @@ class Group(msgspec.Struct):
     `…` for numbers and quoted texts. A value that was another in each run and is now the same is `varying` and `fixed`.
     `events` counts them by name (or type); behind the first thousand names stands `…`. `numbers` is for a number that
     has become another. Of `failed`, `path` is the field of the event and `before` the stable id of the rule that it
-    breaks (see `svctoolkit.results.Failure`); `stage` is where.
+    breaks (see `svctoolkit.results.Failure`). Of what does not arrive, `stage` is where, and `decides` the place in the
+    user's code, or the settings of the destination with other values of which the first example would go on (those of a
+    mapping for the first fifty groups of a piece of work).
     """
 
     destination: str
@@ -72,6 +76,7 @@ class Group(msgspec.Struct):
     examples: list[Example] = []
     numbers: Numbers | None = None
     stage: str = ""
+    decides: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
@@ -91,7 +96,7 @@ class Group(msgspec.Struct):
 
     def merge(self, other: Group) -> None:
         """Take in the same group of a later part."""
-        self.stage = other.stage
+        self.stage, self.decides = other.stage, self.decides or other.decides
         self.count += other.count
         for event, count in other.events.items():
             self._count(event, count)
@@ -164,7 +169,7 @@ class Sum:
     """Parts added up, in the order of their numbers."""
 
     def __init__(self, most_rejects: int = MOST_REJECTS) -> None:
-        self.tally, self._most_rejects = Tally(), most_rejects
+        self.tally, self._most_rejects, self._room = Tally(), most_rejects, _MOST_DECISIONS
         self._groups: dict[tuple[str, ...], Group] = {}
 
     def reject(self, *rejects: Reject) -> None:
@@ -201,6 +206,13 @@ class Sum:
                 return None
             group = self._groups[key] = Group(*key)
         return group
+
+    def decide(self, group: Group, stage: str, measure: Callable[[], str]) -> None:
+        """Note where the events of a new group ended, and what decides that: asked of its first one."""
+        group.stage = stage
+        if not group.count and (self._room or stage != "dest_transform"):
+            self._room -= stage == "dest_transform"
+            group.decides = measure()
 
     def add(self, tally: Tally) -> None:
         mine = self.tally

@@ -69,7 +69,8 @@ class Destiny:
     `fields` are dotted paths of payloads (`2: body.JSON.id` in the second one) that its value goes into, `decides`
     those that it only decides about. `lost_at` is the stage at which it disappears, if it reaches no payload.
     `required`: without it there is no payload at all. `lost_by` are the configuration variables that lose it: with
-    another value of one of them it would go into a payload.
+    another value of one of them it would go into a payload. Of an event that stops on the way, `stops` is whether it
+    does so by this field: with another value, or without it, it would go on.
     """
 
     path: str
@@ -79,20 +80,29 @@ class Destiny:
     lost_at: Loss = ""
     required: bool = False
     lost_by: tuple[str, ...] = ()
+    stops: bool = False
 
 
 class Lineage:
     """The lineage of one event at one destination: `fields` of its payloads, and `event`, the fields of the event.
 
-    `refused_by` are the configuration variables that decide that there is no payload: with another value of one of them
-    there would be. Values are masked where they are secret.
+    `stopped_at` is the stage at which an event ends that makes no payload. `fields` are then those of the events that
+    the user's code gave, if it came so far, and where the event's fields went is about these. `refused_by` are the
+    configuration variables that decide that there is no payload: with another value of one of them there would be.
+    Values are masked where they are secret.
     """
 
     def __init__(
-        self, destination: str, fields: Sequence[Origin], event: Sequence[Destiny], *, refused_by: Sequence[str] = ()
+        self,
+        destination: str,
+        fields: Sequence[Origin],
+        event: Sequence[Destiny],
+        *,
+        refused_by: Sequence[str] = (),
+        stopped_at: Loss = "",
     ) -> None:
         self.destination, self.fields, self.event = destination, list(fields), list(event)
-        self.refused_by = tuple(refused_by)
+        self.refused_by, self.stopped_at = tuple(refused_by), stopped_at
 
     def sources(self, field: str, payload: int = 1) -> tuple[str, ...]:
         """The paths of the event whose values go into a field. Raises `KeyError` for a field that is not there."""
@@ -126,13 +136,14 @@ class Lineage:
 
     def event_frame(self) -> pd.DataFrame:
         """One row for each field of the event: `path`, `fields` (how many it goes into), `decides` (how many it decides
-        about), `lost_at`, `required`, `lost_by` (variables, with commas)."""
+        about), `lost_at`, `required`, `lost_by` (variables, with commas), `stops`."""
         import pandas as pd
 
         rows = [
-            (d.path, len(d.fields), len(d.decides), d.lost_at, d.required, ", ".join(d.lost_by)) for d in self.event
+            (d.path, len(d.fields), len(d.decides), d.lost_at, d.required, ", ".join(d.lost_by), d.stops)
+            for d in self.event
         ]
-        return pd.DataFrame(rows, columns=["path", "fields", "decides", "lost_at", "required", "lost_by"])
+        return pd.DataFrame(rows, columns=["path", "fields", "decides", "lost_at", "required", "lost_by", "stops"])
 
     def __repr__(self) -> str:
         from svctoolkit.results.lineage._display import text
@@ -148,11 +159,14 @@ class Lineage:
 
 def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
     """The lineage of many events: what holds for any of them. Items of lists are one (`products.*.price`), without
-    values; a field of the event is lost only where no event has it anywhere."""
+    values; a field of the event is lost only where no event has it anywhere. Where some events make payloads, `fields`
+    are those of payloads only."""
     origins: dict[tuple[int, str], Origin] = {}
     destinies: dict[str, Destiny] = {}
+    arrive = any(not lineage.stopped_at for lineage in lineages)
     for lineage in lineages:
-        for origin in lineage.fields:
+        is_last = not (lineage.stopped_at and arrive)
+        for origin in lineage.fields if is_last else ():
             key = origin.payload, _any_item(origin.field)
             before = origins.get(key, Origin(*key, None))
             origins[key] = replace(
@@ -168,14 +182,19 @@ def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
             before_it = known or Destiny(path, None, lost_at=destiny.lost_at, required=destiny.required)
             destinies[path] = replace(
                 before_it,
-                fields=_union(before_it.fields, destiny.fields),
-                decides=_union(before_it.decides, destiny.decides),
+                fields=_union(before_it.fields, destiny.fields if is_last else ()),
+                decides=_union(before_it.decides, destiny.decides if is_last else ()),
                 lost_at=destiny.lost_at if before_it.lost_at else "",
                 required=before_it.required and destiny.required,
                 lost_by=tuple(dict.fromkeys([*before_it.lost_by, *destiny.lost_by])) if before_it.lost_at else (),
+                stops=before_it.stops or destiny.stops,
             )
     refused_by = dict.fromkeys(name for lineage in lineages for name in lineage.refused_by)
-    return Lineage(destination, list(origins.values()), list(destinies.values()), refused_by=tuple(refused_by))
+    stages = [] if arrive else [lineage.stopped_at for lineage in lineages]
+    last: Loss = min(stages, default="")  # by name, which is here the one that is farther on the way
+    return Lineage(
+        destination, list(origins.values()), list(destinies.values()), refused_by=tuple(refused_by), stopped_at=last
+    )
 
 
 def _any_item(path: str) -> str:

@@ -8,17 +8,24 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.results.lineage import Lineage
-from svctoolkit.results.lineage.lights import LineageLights, destination_text, settings_text, source_text
+from svctoolkit.results.lineage.lights import (
+    LineageLights,
+    destination_text,
+    settings_text,
+    source_text,
+    stop_text,
+)
 
 _WIDTH = 40
 
 
 def text(lineage: Lineage) -> str:
-    """A line for each field of a payload, then what is lost."""
+    """A line for each field of a payload, then what is lost; of an event that stops on the way, where and by what."""
     several = len({origin.payload for origin in lineage.fields}) > 1
-    lines = [f"lineage at {lineage.destination}"]
+    lines = [f"lineage at {lineage.destination}{f': {stop_text(lineage)}' if lineage.stopped_at else ''}"]
     for origin in lineage.fields:
         number = f"{origin.payload}: " if several else ""
+        number += "user_transform " if lineage.stopped_at else ""
         lines.append(f"  {number}{origin.field} <- {source_text(origin)}")
     for stage in ("user_transform", "dest_transform"):
         paths = [
@@ -28,8 +35,6 @@ def text(lineage: Lineage) -> str:
         ]
         if paths:
             lines.append(f"  lost at {stage}: {', '.join(paths)}")
-    if lineage.refused_by:
-        lines.append(f"  no payload: {settings_text(lineage.refused_by)} decides")
     return "\n".join(lines)
 
 
@@ -38,7 +43,7 @@ def tables(lineage: Lineage) -> tuple[Html, Html]:
     rows = [[o.payload, o.field, _short(o.value), source_text(o)] for o in lineage.fields]
     went = [[d.path, _short(d.value), destination_text(d)] for d in lineage.event]
     return (
-        display.table(["payload", "field", "value", "comes from"], rows),
+        display.table([_what(lineage), "field", "value", "comes from"], rows),
         display.more("Where each field of the event went", display.table(["event", "value", "where it went"], went)),
     )
 
@@ -48,15 +53,16 @@ def page(lineage: Lineage) -> Html:
     lights = LineageLights(lineage)
     rows = [[o.payload, lights.payload_leaf(o, o.field), _short(o.value), source_text(o)] for o in lineage.fields]
     went = [[lights.event_leaf(d, d.path), _short(d.value), destination_text(d)] for d in lineage.event]
+    origins = [display.table([_what(lineage), "field", "value", "comes from"], rows)] if rows else []
     return display.page(
         display.section(f"Where each field comes from: {lineage.destination}"),
-        lights.group(
-            display.columns(
-                display.table(["event", "value", "where it went"], went),
-                display.table(["payload", "field", "value", "comes from"], rows),
-            )
-        ),
+        *([display.message(stop_text(lineage), "warning")] if lineage.stopped_at else []),
+        lights.group(display.columns(display.table(["event", "value", "where it went"], went), *origins)),
     )
+
+
+def _what(lineage: Lineage) -> str:
+    return "user_transform" if lineage.stopped_at else "payload"
 
 
 def _short(value: Any) -> str:

@@ -17,6 +17,8 @@ class LineageLights:
     def __init__(self, lineage: Lineage, scope: str = "") -> None:
         self._fields = {(origin.payload, origin.field): origin for origin in lineage.fields}
         self._event = {destiny.path: destiny for destiny in lineage.event}
+        self._stopped_at = lineage.stopped_at
+        self._what = "user_transform" if lineage.stopped_at else "payload"
         self._several = len({origin.payload for origin in lineage.fields}) > 1
         notes = {event_name(destiny): destination_text(destiny) for destiny in lineage.event}
         notes |= {self.name(origin): f"comes from {source_text(origin)}" for origin in lineage.fields}
@@ -26,7 +28,7 @@ class LineageLights:
 
     def name(self, origin: Origin) -> str:
         """What a field of a payload is called in the page."""
-        return f"payload {origin.payload} {origin.field}" if self._several else f"payload {origin.field}"
+        return f"{self._what} {origin.payload} {origin.field}" if self._several else f"{self._what} {origin.field}"
 
     def event(self, path: Path, block: Html) -> Html:
         """A leaf of the event; what is lost says so."""
@@ -34,13 +36,15 @@ class LineageLights:
         return block if destiny is None else self.event_leaf(destiny, block)
 
     def event_leaf(self, destiny: Destiny, block: object) -> Html:
-        return self._lights.leaf(event_name(destiny), block, "lost" if destiny.lost_at else "")
+        lost = destiny.lost_at and destiny.lost_at != self._stopped_at  # there all of the event ends
+        return self._lights.leaf(event_name(destiny), block, "stops it" if destiny.stops else "lost" if lost else "")
 
     def payload_leaf(self, origin: Origin, block: object) -> Html:
         return self._lights.leaf(self.name(origin), block)
 
     def payload(self, number: int) -> Leaf:
-        """For the leaves of the payload of this number, as `open_batches` shows it."""
+        """For the leaves of the payload of this number, as `open_batches` shows it; where there is none, of the event
+        of this number that the user's code gave."""
 
         def leaf(path: Path, block: Html) -> Html:
             origin = self._fields.get((number, dotted_path(path)))
@@ -106,9 +110,23 @@ def destination_text(destiny: Destiny) -> str:
     if destiny.decides:
         words.append(f"decides about {', '.join(destiny.decides[:3])}{', ...' if len(destiny.decides) > 3 else ''}")
     words += ["without it there is no payload"] if destiny.required else []
+    words += ["stops the event: with another value, or without it, it would go on"] if destiny.stops else []
     by = f" by {settings_text(destiny.lost_by)}" if destiny.lost_by else ""
     words += [f"lost at {destiny.lost_at}{by}"] if destiny.lost_at else []
     return "; ".join(words) or "reaches nothing"
+
+
+def stop_text(lineage: Lineage) -> str:
+    """Where an event stops that makes no payload, and what of it and of the settings decides that."""
+    fields = stopping_fields(lineage)
+    by = [", ".join(fields)] if fields else []
+    by += [settings_text(lineage.refused_by)] if lineage.refused_by else []
+    return f"no payload: it stops at {lineage.stopped_at}" + (f", by {' and '.join(by)}" if by else "")
+
+
+def stopping_fields(lineage: Lineage) -> list[str]:
+    """The fields of the event with another value of which, or without which, it would not stop where it does."""
+    return [destiny.path for destiny in lineage.event if destiny.stops]
 
 
 def settings_text(names: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ class Reach:
             shape = (id(workspace), key, event.get("type"), name, frozenset(leaves(dict(event))))
             lineage = self._measure(workspace, key, event) if shape not in self._shapes else None
             self._shapes.add(shape)
-            if lineage is not None and lineage.fields:
+            if lineage is not None and not lineage.stopped_at:
                 yield from ((f"{name} {field.path}", not field.lost_at) for field in lineage.event)
 
     def _measure(self, workspace: Workspace, key: str, event: Mapping[str, Json]) -> Lineage | None:

@@ -41,8 +41,8 @@ class Lit:
     def __init__(self, result: DestinationResult, lineage: Lineage | None, scope: str = "") -> None:
         self._result, self._scope = result, scope
         self.values = values_by_name(result)
-        self._lineage = lineage if lineage is not None and lineage.fields else None
-        if self._lineage is not None:
+        self._lineage = lineage if lineage is not None and lineage.event else None
+        if self._lineage is not None and not self._lineage.stopped_at:
             self.values |= {name: open_batches(self.values[name]) for name in self._payload_names()}
 
     def payloads(self) -> Html:
@@ -83,7 +83,9 @@ class Lit:
         return lights, leaves | {name: lights.payload(n) for n, name in enumerate(self._payload_names(), 1)}
 
     def _payload_names(self) -> list[str]:
-        return [name for name in self.values if "dest_transform" in name]
+        """What the fields of the lineage stand in: payloads, or, where there are none, what the user's code gave."""
+        stopped = self._lineage is not None and self._lineage.stopped_at
+        return [name for name in self.values if ("user_transform" if stopped else "dest_transform") in name]
 
 
 def http(result: DestinationResult) -> Html:

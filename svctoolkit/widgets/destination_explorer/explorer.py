@@ -291,10 +291,11 @@ def _ran(trial: TestRequest) -> _Ran:
 
 
 def _lineage(stages: Stages, result: DestinationResult | ToolkitError) -> Lineage | None:
-    """The lineage of what was run; None where a stage that it goes through was off, or nothing came out."""
+    """The lineage of what was run, of a refused event as far as it came; None where a stage that it goes through was
+    off, or nothing was run."""
     if isinstance(result, ToolkitError) or not (stages.user_transform and stages.dest_transform):
         return None
-    return result.lineage() if any(entry.payloads for entry in result.data) else None
+    return result.lineage() if result.data else None
 
 
 def _on(control: Any, call: Callable[[Any], None]) -> None:

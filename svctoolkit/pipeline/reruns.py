@@ -1,0 +1,148 @@
+"""Events once more on the way to a destination: as it is, and with another value of one of its settings.
+
+Clock and ids stand still meanwhile, and look-ups are answered from the first run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from svctoolkit.destinations import Context, definitions
+from svctoolkit.errors import EventError, ToolkitError, UnknownName
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline.leaves import GONE, leaves, open_payload, other, replace_at
+from svctoolkit.pipeline.route import Route
+from svctoolkit.pipeline.stages import dest_transform, load, user_transform
+from svctoolkit.results.lineage import Path, dotted_path
+from svctoolkit.secrets import reveal
+from svctoolkit.warehouse import Notes
+from svctoolkit.workspace import Source
+
+OpenPayload: TypeAlias = Mapping[str, Json]  # opened: see `open_payload`; of a warehouse the rows of an event, by table
+
+
+class Way(NamedTuple):
+    """What an event goes through."""
+
+    route: Route
+    context: Context
+    source: Source | None
+
+
+class Run(NamedTuple):
+    """What came of an event: what the user's code gave, and each payload; None: refused.
+
+    `in_tables`: the payloads are rows.
+    """
+
+    items: Sequence[Mapping[str, Json]] | None
+    payloads: list[OpenPayload]
+    in_tables: bool = False
+
+
+def freeze(context: Context) -> Context:
+    """Clock and ids as in the first run, in every run; look-ups get the answer that the first run got."""
+    now = context.clock()
+    answers: dict[str, tuple[int, Any]] = {}
+
+    def lookup(request: Mapping[str, Json]) -> tuple[int, Any]:
+        place = str(request.get("url")).partition("?")[0].rpartition("/")[0]  # ids stand at the end
+        key = f"{request.get('method')} {place}"
+        if key not in answers:
+            answers[key] = context.lookup(request)
+        return answers[key]
+
+    return replace(context, clock=lambda: now, lookup=lookup)
+
+
+def _with_ids(context: Context) -> Context:
+    """The same ids in the same order."""
+    numbers = count(1)
+    return replace(context, new_id=lambda: f"00000000-0000-4000-8000-{next(numbers):012d}")
+
+
+def run_all(events: Sequence[Mapping[str, Json]], way: Way) -> list[Run]:
+    """One call of the user's code for all of them."""
+    outputs = user_transform.run(events, way.route, way.source)
+    if outputs is None:
+        return [_map([event], way) for event in events]
+    return [_map(None if output.error is not None else output.events, way) for output in outputs]
+
+
+def _map(items: Sequence[Mapping[str, Json]] | None, way: Way) -> Run:
+    payloads = [] if items is None else payloads_of(items, way)
+    return Run(items, payloads, in_tables=way.route.tables is not None)
+
+
+def payloads_of(
+    items: Sequence[Mapping[str, Json]], way: Way, mask: Callable[[Json], Json] = lambda payload: payload
+) -> list[OpenPayload]:
+    """The payloads of all events that are not refused."""
+    if way.route.tables is not None:
+        return [mask(rows) for rows in _tables_of(items, way)]
+    return [open_payload(mask(payload)) for payload in _map_all(items, way)]
+
+
+def _map_all(items: Sequence[Mapping[str, Json]], way: Way) -> Iterator[dict[str, Any]]:
+    for item in items:
+        with contextlib.suppress(EventError):
+            for payload in dest_transform.run(item, way.route, _with_ids(way.context)):
+                yield dict(payload)
+
+
+def _tables_of(items: Sequence[Mapping[str, Json]], way: Way) -> Iterator[dict[str, Any]]:
+    """The rows of each event that has any: table -> column -> value."""
+    for item in items:
+        with contextlib.suppress(EventError):
+            entries = load.entries(item, way.route, _with_ids(way.context), way.source, Notes())
+            if entries:
+                yield {row["table"]: row["data"] for row, _ in entries}
+
+
+def other_routes(route: Route) -> Iterator[tuple[Path, bool, Route]]:
+    """The way with another value of one setting, or without it, and whether it is set now. Of settings that are not
+    set, switches and choices."""
+    config = reveal(route.destination.config)
+    changes = [
+        (path, True, replace_at(config, path, new))
+        for path, value in leaves(config).items()
+        for new in (*_options(route, path, value), GONE)
+        if path and not (new is GONE and isinstance(path[-1], int))
+    ]
+    changes += [((name,), False, {**config, name: new}) for name, new in _unset(route, config)]
+    for path, is_set, changed in changes:
+        with contextlib.suppress(ToolkitError):  # refused
+            yield path, is_set, route.with_config(changed)
+
+
+def refusing(items: Sequence[Mapping[str, Json]], way: Way) -> tuple[str, ...]:
+    """The settings that decide that these events make no payload: with another value of one of them there is one."""
+    names = {
+        dotted_path(path): None
+        for path, _, route in (other_routes(way.route) if items else ())
+        if payloads_of(items, way._replace(route=route))
+    }
+    return tuple(names)
+
+
+def _unset(route: Route, config: Mapping[str, Json]) -> Iterator[tuple[str, Any]]:
+    """Other values than the default of switches and choices that are not set."""
+    with contextlib.suppress(UnknownName):
+        for name, variable in definitions.get(route.destination.type).variables.items():
+            if name not in config and (variable.type == "boolean" or variable.options):
+                values: Sequence[Any] = variable.options or [not variable.default]
+                yield from ((name, value) for value in values if value != variable.default)
+
+
+def _options(route: Route, path: Path, value: Any) -> list[Any]:
+    """Other values of a setting: those of its choice, or any."""
+    with contextlib.suppress(UnknownName):
+        variable = definitions.get(route.destination.type).variables.get(str(path[0])) if path else None
+        if variable is not None and variable.options and len(path) == 1:
+            return [option for option in variable.options if option != value]
+    return [other(value)]

@@ -1,0 +1,138 @@
+"""What decides: beside each group of events that do not arrive stands the line of code, or the setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from svctoolkit import Workspace
+from svctoolkit.delivery import Recorder
+from svctoolkit.destinations import CATALOGUE, DestinationType, Payload, Settings
+from svctoolkit.errors import MappingError
+from svctoolkit.events import Event
+from svctoolkit.replay import Group, compare, replay
+
+CODE = """\
+def transformEvent(event, metadata):
+    if event["event"] == "Secret":
+        return None
+    event["properties"]["each"] = 1 / event["properties"]["total"]
+    return event
+"""
+ANONYMOUS = {"accountId": "a", "passcode": "t0ken-s3cret", "trackAnonymous": False}
+HOOK = {"webhookUrl": "https://hook.example/in"}
+
+
+def shop(**clevertap: Any) -> Workspace:
+    workspace = Workspace("shop")
+    workspace.transformation("clean", code=CODE)
+    workspace.destination("hook", "WEBHOOK", config=HOOK, transformation="clean")
+    workspace.destination("twin", "WEBHOOK", config=HOOK, transformation="clean")
+    workspace.destination("ct", "CLEVERTAP", config={**ANONYMOUS, **clevertap})
+    workspace.destination("device", "WEBHOOK", config={**HOOK, "connectionMode": "device"})
+    workspace.destination("off", "WEBHOOK", config=HOOK, enabled=False)
+    return workspace
+
+
+def event(number: int, name: str = "Paid", **more: Any) -> dict[str, Any]:
+    return {"type": "track", "event": name, "anonymousId": "a", "properties": {"total": number % 3}, **more}
+
+
+EVENTS = [event(n, "Secret" if n % 10 == 9 else "Paid") for n in range(60)]
+
+
+def deciding(groups: Iterable[Group]) -> dict[tuple[str, str], str]:
+    return {(group.destination, group.kind): group.decides for group in groups}
+
+
+def test_code_and_settings_stand_beside_what_they_decide() -> None:
+    """In the frame, the text and the page: a line that fails, code that drops, settings of mapping and of routing."""
+    result = replay(EVENTS, shop())
+    frame = result.groups.frame()
+
+    assert deciding(result.groups) == {
+        ("hook", "failed"): "clean.py:4:35",
+        ("hook", "dropped"): "clean",
+        ("twin", "failed"): "clean.py:4:35",
+        ("twin", "dropped"): "clean",
+        ("ct", "failed"): "trackAnonymous",
+        ("device", "filtered"): "connectionMode",
+        ("off", "filtered"): "enabled",
+    }
+    assert frame.decides.tolist() == [group.decides for group in result.groups]
+    for text in (repr(result), result.to_html()):
+        assert "in 60 events of 2 names (Paid 54, Secret 6); decided by setting trackAnonymous" in text
+        assert "decided at clean.py:4:35" in text
+        assert "decided by transformation clean" in text
+
+
+def test_what_is_missing_whatever_the_settings_are_names_none() -> None:
+    """A setting that would change nothing is not named; nor is one for events that switch a destination off."""
+    off = [event(1, integrations={"All": False}), event(1, "Paid", userId="u", properties=3)]
+    result = replay(off, shop(), destinations=["ct"])
+
+    assert {group.decides for group in result.groups} == {""}
+
+
+def test_a_comparison_names_what_decides_on_the_later_side() -> None:
+    """And where it ends there; what arrives again has nothing that decides."""
+    result = compare(EVENTS, shop(trackAnonymous=True), shop())
+    back = compare(EVENTS, shop(), shop(trackAnonymous=True))
+
+    assert [(g.kind, g.stage, g.decides) for g in result.groups] == [
+        ("newly failing", "dest_transform", "trackAnonymous")
+    ]
+    assert [(g.kind, g.stage, g.decides) for g in back.groups] == [("no longer failing", "", "")]
+
+
+@pytest.mark.slow
+def test_it_is_the_same_in_several_processes() -> None:
+    """The first event of a group says what decides, whoever runs it; in pickled rows, too."""
+    many = [event(n) for n in range(5_000)]
+
+    assert deciding(replay(many, shop(), workers=2).groups) == deciding(replay(many, shop()).groups)
+
+
+def test_nobody_is_asked_for_it_and_no_code_runs_for_it() -> None:
+    """Look-ups and user code are those of the events alone, however many settings are tried."""
+    calls: list[Any] = []
+    recorder = Recorder()
+
+    def count(event: dict[str, Any]) -> dict[str, Any]:
+        calls.append(event)
+        return event
+
+    workspace = Workspace("shop")
+    workspace.transformation("count", count)
+    workspace.destination("ct", "CLEVERTAP", config=ANONYMOUS, transformation="count")
+    result = replay(EVENTS, workspace, transport=recorder)
+
+    assert result.groups[0].decides == "trackAnonymous"
+    assert len(calls) == len(EVENTS)
+    assert not list(recorder.requests)
+
+
+def test_as_many_kinds_as_there_are_cost_no_more_than_fifty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a mapping each kind costs a run for every setting: the first fifty of a piece of work are measured."""
+
+    class Switch(Settings, frozen=True, kw_only=True):
+        strict: bool = True
+
+    monkeypatch.setattr(CATALOGUE, "_added", {})
+    CATALOGUE.add("STRICT", strict := DestinationType("Strict", Switch, docs="https://strict.example"))
+
+    @strict.on("track")
+    def send(event: Event, settings: Switch) -> Payload:
+        if settings.strict:
+            raise MappingError(f"{event.name}: is not wanted")
+        return Payload(endpoint="https://strict.example", json={})
+
+    workspace = Workspace("shop")
+    workspace.destination("strict", "STRICT", config={"strict": True})
+    names = [f"Name{chr(65 + n // 26)}{chr(65 + n % 26)}" for n in range(120)]
+    result = replay([event(1, name) for name in names], workspace)
+
+    assert len(result.groups) == 120
+    assert [group.decides for group in result.groups].count("strict") == 50
