@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from svctoolkit.display._html import Html, Kind, html
 
-Status = Literal["ok", "none", "dropped", "failed", "aborted", "disabled", "unmapped"]
+Status = Literal["ok", "none", "dropped", "failed", "aborted", "disabled", "unmapped", "filtered"]
 _LOOKS: dict[Status, tuple[str, Kind]] = {
     "ok": ("✓", "ok"),
     "none": ("–", "plain"),
@@ -16,6 +16,7 @@ _LOOKS: dict[Status, tuple[str, Kind]] = {
     "aborted": ("⋯", "plain"),
     "disabled": ("○", "plain"),
     "unmapped": ("○", "plain"),
+    "filtered": ("⊘", "info"),
 }
 
 

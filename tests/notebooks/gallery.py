@@ -54,11 +54,24 @@ SuiteExplorer("orders.suite.yaml")
 from svctoolkit.widgets import ReplayExplorer
 
 workspace.destination("braze", "BRAZE", config={{"restApiKey": "k-1", "dataCenter": "US-01"}})
-product = {{"product_id": "p-1", "price": 12.5, "quantity": 1}}
+code = "def transformEvent(event, metadata):\\n    price = event['properties']['products'][0]['price']\\n"
+code += "    event['properties']['cents'] = round(price * 100)\\n    event.pop('context', None)\\n    return event\\n"
+workspace.transformation("cents", code=code)
+clevertap = {{"accountId": "a", "passcode": "s3cr3t-k3y"}}
+workspace.destination("clevertap", "CLEVERTAP", config=clevertap, transformation="cents")
 order = {{"type": "track", "event": "Order Completed", "timestamp": "2026-01-01T00:00:00Z"}}
-order["properties"] = {{"products": [product]}}
-events = [{{**order, "userId": f"u-{{n}}", "messageId": f"m-{{n}}"}} for n in range(40)]
-ReplayExplorer(events, workspace, destinations=["braze", "crm"])
+product = {{"product_id": "p-1", "quantity": 1}}
+events = [
+    {{
+        **order,
+        **({{"userId": f"u-{{n}}"}} if n % 3 else {{"anonymousId": f"a-{{n}}"}}),
+        "messageId": f"m-{{n}}",
+        "context": {{"ip": "203.0.113.4"}},
+        "properties": {{"products": [{{**product, "price": 12.5 + n if n % 7 else "12 EUR"}}]}},
+    }}
+    for n in range(40)
+]
+ReplayExplorer(events, workspace, destinations=["braze", "clevertap", "crm"])
 """,
     "compare_explorer": f"""{_WORKSPACE}
 from svctoolkit.widgets import CompareExplorer

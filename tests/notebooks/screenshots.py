@@ -56,6 +56,18 @@ def transformation_editor(page: Locator) -> None:
     expect(page.get_by_text("order completed").locator("visible=true").first).to_be_visible()
 
 
+def replay_explorer(page: Locator) -> None:
+    """The group that a setting decides about, and where the fields of one of its events went until it was refused."""
+    groups = page.get_by_label("Groups", exact=True)
+    groups.select_option(groups.locator("option").filter(has_text="trackAnonymous").get_attribute("value"))
+    page.get_by_title("comes from properties.products.0.price").locator("visible=true").first.click()
+
+
+def compare_explorer(page: Locator) -> None:
+    """The difference of one event, and where a field of it comes from."""
+    page.get_by_title("comes from userId").locator("visible=true").first.click()
+
+
 def suite_explorer(page: Locator) -> None:
     """A run with a failure."""
     page.get_by_role("button", name="Run all").click()
@@ -64,7 +76,9 @@ def suite_explorer(page: Locator) -> None:
 
 POSES: dict[str, Callable[[Locator], None]] = {
     "destination_explorer": destination_explorer,
+    "compare_explorer": compare_explorer,
     "live_events": live_events,
+    "replay_explorer": replay_explorer,
     "sdk_playground": sdk_playground,
     "suite_explorer": suite_explorer,
     "transformation_editor": transformation_editor,

@@ -12,6 +12,7 @@ import yaml
 
 from svctoolkit import Secret, Workspace
 from svctoolkit.errors import ConfigError
+from svctoolkit.plans import of_service
 from svctoolkit.replay import replay
 from svctoolkit.widgets import CompareExplorer, ReplayExplorer
 from svctoolkit.widgets._base.table import Table
@@ -19,6 +20,13 @@ from tests.notebooks.controls import click, control, fill, saved, shown, words
 from tests.notebooks.lit import lit
 
 KEY = "s3cr3t-t0ken"
+CENTS = """\
+def transformEvent(event, metadata):
+    event["properties"]["cents"] = event["properties"]["total"] * 100 / 1
+    event.pop("context", None)
+    return None if event["properties"].get("test") else event
+"""
+PAID = {"name": "Paid", "eventType": "track", "rules": {"type": "object"}}
 CODE = "def transformEvent(event, metadata):\n    event['properties']['total'] = {total}\n    return event\n"
 
 
@@ -111,6 +119,49 @@ def test_both_sides_of_a_comparison_stand_with_their_difference(
     assert not partners["after body.JSON.properties.total"]  # the code makes it, of whom it is only decided
     assert [trial.title for trial in explorer.trials] == ["before", "after"]
     assert all(trial.lineage is not None and trial.lineage.fields for trial in explorer.trials)
+
+
+def test_an_event_that_stops_shows_how_far_it_came(tmp_path: Path, opened: list[Any]) -> None:
+    """Refused by the mapping, failed and dropped in user code, filtered by a setting and by its source's plan: its way,
+    what decides, and where its fields went until then. As in the replay: at its own time, of its source."""
+    workspace = Workspace("shop")
+    workspace.transformation("cents", code=CENTS)
+    clevertap = {"accountId": "a", "passcode": KEY, "trackAnonymous": False}
+    workspace.destination("ct", "CLEVERTAP", config=clevertap, transformation="cents")
+    hook = {"webhookUrl": "https://hook.example/in"}
+    workspace.destination("device", "WEBHOOK", config={**hook, "connectionMode": {"web": "device"}})
+    source = workspace.source("web", destinations=["ct", "device"], type="web")
+    workspace.tracking_plan("plan", of_service({"id": "tp", "events": [PAID]}))
+    source.tracking_plan, source.plan_settings = "plan", {"track": {"allowUnplannedEvents": False}}
+    event = {"type": "track", "event": "Paid", "anonymousId": f"a {KEY}", "context": {"ip": "203.0.113.4"}}
+    properties = [{"total": 2}, {"total": 2}, {"total": "2 EUR"}, {"total": 7, "test": True}, {"total": 3}]
+    events = [{**event, "messageId": f"m-{n}", "properties": own} for n, own in enumerate(properties)]
+    explorer = ReplayExplorer([*events[:4], {**events[4], "event": "Unplanned"}], workspace, source="web")
+    opened.append(explorer)
+
+    told = {}
+    for number, group in enumerate(explorer.state.groups):
+        fill(explorer, "Groups", number)
+        assert explorer.wait(60)
+        told[group.destination, group.kind, group.stage] = (words(explorer._details.value), explorer.trials[0])
+        assert KEY not in explorer._details.value + saved(explorer) + explorer._repr_mimebundle_()["text/html"]
+    refused, trial = told["ct", "failed", "dest_transform"]
+    assert "decided by setting trackAnonymous" in refused
+    assert "cents : 200" in refused
+    assert trial.lineage is not None
+    assert {d.path: d.lost_at for d in trial.lineage.lost}["context.ip"] == "user_transform"
+    fill(explorer, "Groups", [(g.destination, g.stage) for g in explorer.state.groups].index(("ct", "dest_transform")))
+    assert explorer.wait(60)
+    assert lit(explorer._details.value)["user_transform properties.cents"] == {"event properties.total"}
+    dropped, failed = told["ct", "dropped", "user_transform"][0], told["ct", "failed", "user_transform"][0]
+    assert "with another value of properties.test, or without it, it would go on" in dropped
+    assert "decided at cents.py:2:" in failed
+    filtered, trial = told["device", "filtered", "routing"]
+    assert (trial.result, trial.lineage) == (None, None)
+    assert "decided by setting connectionMode" in filtered
+    assert "not reached" in filtered
+    assert "203.0.113.4" in filtered
+    assert "tracking_plan ⊘ dropped" in told["ct", "dropped", "tracking_plan"][0]
 
 
 def test_an_event_goes_on_to_editors_and_suites(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from svctoolkit.errors import ConfigError
-from svctoolkit.json_types import Json
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, Record
@@ -120,8 +119,8 @@ class Reader:
         self._input: Callable[[], Any] = lambda: input_of(events)
         self._columns = Columns(columns)
 
-    def event(self, place: str) -> dict[str, Json]:
-        """The event at a place (`file:line`, `[row]`). Raises `ConfigError` where there is none."""
+    def record(self, place: str) -> Record:
+        """The event at a place (`file:line`, `[row]`), and its source. Raises `ConfigError` where there is none."""
         name, _, number = (
             place.removesuffix("]").rpartition(":") if not place.startswith("[") else ("", "", place[1:-1])
         )
@@ -135,5 +134,5 @@ class Reader:
             before = chunk
         for record in records(before, self._columns) if before is not None else ():
             if record.place == place and isinstance(record, Record):
-                return dict(record.event)
+                return record
         raise ConfigError("there is no event", where=place)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from svctoolkit import display
 from svctoolkit.display import Html, Leaf
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Stages
 from svctoolkit.replay import Comparison, Replayed
-from svctoolkit.replay.results.text import count_words, describe
+from svctoolkit.replay.results.text import count_words, decision_text, describe
 from svctoolkit.replay.results.text import head as words_of
-from svctoolkit.results.lineage.lights import ComparedLights
+from svctoolkit.results.lineage.lights import ComparedLights, stopping_fields
 from svctoolkit.widgets.destination_explorer._display import Lit, strips
-from svctoolkit.widgets.replay_explorer.state import MOST, ReplayState, Trial
+from svctoolkit.widgets.replay_explorer.state import MOST, ReplayState
+from svctoolkit.widgets.replay_explorer.trials import Trial
 
 
 def words(result: Replayed | Comparison) -> str:
@@ -41,18 +43,43 @@ def group_note(state: ReplayState) -> Html:
 
 
 def details(trials: Sequence[Trial], *, saved: bool = False) -> Html:
-    """One event: its stages, its payloads with where each field comes from; of two sides what differs, before that."""
+    """One event: its stages, its payloads with where each field comes from; of two sides what differs, before that.
+
+    Of an event that came to no payload its fate, what decides that, and where its fields went until then.
+    """
     heads, payloads = [], []
     for trial in trials:
         title = [Html(f"<h4 class='title'>{display.html(trial.title)}</h4>")] if trial.title else []
+        heads.append(display.page(*title, *_fate(trial)))
         if trial.result is None:
-            heads.append(display.page(*title, display.message(trial.error, "warning")))
+            payloads.append(display.page(*title, display.tree(trial.event, "event")) if trial.event else Html(""))
             continue
-        heads.append(display.page(*title, strips(trial.result)))
         lit = Lit(trial.result, trial.lineage, trial.title)
         payloads += [*map(display.page, title), lit.saved() if saved else lit.payloads()]
     difference = [_difference(*trials[:2], saved=saved)] if len(trials) > 1 else []
     return Html("".join([*heads, *difference, *payloads]))
+
+
+def _fate(trial: Trial) -> Iterator[Html]:
+    """The way of the event, and why it ends where it does."""
+    if trial.error or trial.fate is None:
+        yield display.message(trial.error, "warning")
+        return
+    fate = trial.fate
+    if trial.result is not None:
+        yield strips(trial.result)
+    else:
+        ended: display.Status = "dropped" if fate.status == "dropped" else "filtered"
+        steps = [display.Step(stage, "disabled", note="not reached") for stage in Stages.__slots__]
+        yield display.strip([display.Step(fate.by, ended, note=fate.reason), *steps])
+    if fate.status != "delivered":
+        by = [f"; {decision_text(fate.by, trial.decides)}"] if trial.decides else []
+        fields = stopping_fields(trial.lineage) if trial.lineage is not None else []
+        by += [f"; with another value of {', '.join(fields)}, or without it, it would go on"] if fields else []
+        yield display.message(f"{fate.status} at {fate.by}: {fate.reason}{''.join(by)}", _FATES[fate.status])
+
+
+_FATES: Mapping[str, display.Kind] = {"failed": "error", "dropped": "warning", "filtered": "info", "unmapped": "info"}
 
 
 def _difference(before: Trial, after: Trial, *, saved: bool) -> Html:
@@ -64,7 +91,7 @@ def _difference(before: Trial, after: Trial, *, saved: bool) -> Html:
     if not all(payloads):
         sides = _of_stage(old, "user_transform"), _of_stage(new, "user_transform")
         return display.page(display.diff(*sides, left=before.title, right=after.title)) if all(sides) else Html("")
-    if before.lineage is None or after.lineage is None:
+    if before.lineage is None or after.lineage is None:  # a stage was off
         return display.page(display.diff(*payloads, left=before.title, right=after.title))
     lights = ComparedLights({before.title: before.lineage, after.title: after.lineage}, f"compared{saved}")
     leaves = [_leaf_of(lights, trial.title, list(side)) for trial, side in zip((before, after), payloads, strict=True)]

@@ -16,7 +16,8 @@ from svctoolkit.widgets._base import controls
 from svctoolkit.widgets._base.table import Table
 from svctoolkit.widgets.destination_explorer.explorer import DestinationExplorer
 from svctoolkit.widgets.replay_explorer import _display
-from svctoolkit.widgets.replay_explorer.state import GROUP, MEMBER, ReplayState, Trial
+from svctoolkit.widgets.replay_explorer.state import MEMBER, ReplayState
+from svctoolkit.widgets.replay_explorer.trials import Trial
 from svctoolkit.widgets.transformation_editor.explorer import TransformationEditor
 from svctoolkit.workspace import Workspace
 
@@ -36,14 +37,14 @@ class ReplayExplorer(controls.Explorer):
         self, events: Events, workspace: Workspace, *, result: Replayed | None = None, **options: Unpack[Options]
     ) -> None:
         given = result or replay(events, workspace, **options)
-        self._begin(ReplayState(given, events, {"": workspace}, options.get("columns")))
+        self._begin(ReplayState(given, events, {"": workspace}, options))
 
     def _begin(self, state: ReplayState) -> None:
         self.state = state
         self.trials: Sequence[Trial] = ()
         self._opened: list[Any] = []
         self._work: controls.Work[Sequence[Trial]] = controls.Work(self._show, fail=self._fail, busy=lambda _: None)
-        self._groups = Table("Groups", GROUP, self._choose)
+        self._groups = Table("Groups", state.group_columns(), self._choose)
         self._members = Table("Events of the group", MEMBER, self._pick)
         self._note, self._details, self._said = controls.html(), controls.html(), controls.html()
         self._file = controls.text("Suite file", placeholder="orders.suite.yaml")
@@ -143,4 +144,4 @@ def comparison_state(
     result: Comparison, events: Events, before: Workspace, after: Workspace, options: Options
 ) -> ReplayState:
     """What an explorer of a comparison knows."""
-    return ReplayState(result, events, {"before": before, "after": after}, options.get("columns"))
+    return ReplayState(result, events, {"before": before, "after": after}, options)

@@ -3,53 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 
-from svctoolkit.errors import ConfigError, ToolkitError
+from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Pipeline, Stages
+from svctoolkit.pipeline import Pipeline
 from svctoolkit.replay import Comparison, Events, Group, Replayed
+from svctoolkit.replay.options import Options
+from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.results.members import Member, Reader, members
-from svctoolkit.results import DestinationResult
-from svctoolkit.results.lineage import Lineage
 from svctoolkit.widgets.destination_explorer.request import TestRequest
+from svctoolkit.widgets.replay_explorer.trials import Trial, Trials
 from svctoolkit.workspace import Workspace
 
 MOST = 100_000  # events of a group
-GROUP = ("events", "destination", "what", "field", "rule or before", "text or after", "stage")
+#: column -> member of a group, in the order in which they stand: what one wants to know first
+_OF_REPLAY = {
+    "events": "count",
+    "destination": "destination",
+    "what": "kind",
+    "decided by": "decides",
+    "text": "after",
+    "field": "path",
+    "stage": "stage",
+    "rule": "before",
+}
+_OF_COMPARISON = {
+    "events": "count",
+    "destination": "destination",
+    "what": "kind",
+    "field": "path",
+    "before": "before",
+    "after": "after",
+    "decided by": "decides",
+    "stage": "stage",
+}
 MEMBER = ("place", "event", "user", "event id", "text")
 
 
-class Trial(NamedTuple):
-    """One event through one workspace, stage by stage; `error` says why it could not be."""
-
-    title: str
-    result: DestinationResult | None
-    lineage: Lineage | None
-    error: str = ""
-
-
 class ReplayState:
-    """A result with what it was made from: `sides` is its workspace, or the two that were compared, by title."""
+    """A result with what it was made from: `sides` is its workspace, or the two that were compared, by title.
+
+    `options` are those of the replay: single events are run as they were there.
+    """
 
     def __init__(
         self,
         result: Replayed | Comparison,
         events: Events,
         sides: Mapping[str, Workspace],
-        columns: Mapping[str, str] | None = None,
+        options: Options,
     ) -> None:
         self.result, self.sides, self.groups = result, dict(sides), list(result.groups)
-        self._reader = Reader(events, columns)
-        self._pipelines = {title: Pipeline(side) for title, side in self.sides.items()}
+        self._reader = Reader(events, options.get("columns"))
+        self._trials = [Trials(title, side, options) for title, side in self.sides.items()]
         self.group: Group | None = None
         self.members: Sequence[Member] = ()
         self.more = False
         self.member: Member | None = None
 
+    def group_columns(self) -> list[str]:
+        """What is said of the groups: columns that have something in them."""
+        return [name for name, member in self._members_of_groups().items() if any(self._cells(member))]
+
     def group_rows(self) -> list[tuple[object, ...]]:
-        """A row for each group, as `GROUP` names its cells."""
-        return [(g.count, g.destination, g.kind, g.path, g.before, g.after, g.stage) for g in self.groups]
+        """A row for each group, as `group_columns` names its cells."""
+        members_of = self._members_of_groups()
+        return list(zip(*(self._cells(members_of[name]) for name in self.group_columns()), strict=True))
+
+    def _members_of_groups(self) -> dict[str, str]:
+        return _OF_COMPARISON if isinstance(self.result, Comparison) else _OF_REPLAY
+
+    def _cells(self, member: str) -> list[object]:
+        return [getattr(group, member) for group in self.groups]
 
     def member_rows(self) -> list[tuple[object, ...]]:
         """A row for each event of the chosen group, as `MEMBER` names its cells."""
@@ -71,23 +96,18 @@ class ReplayState:
 
     def event(self) -> dict[str, Json]:
         """The chosen event, read once more. Raises `ConfigError` where it is not there any more."""
+        return dict(self._record().event)
+
+    def _record(self) -> Record:
         if self.member is None:
             raise ConfigError("no event is chosen")
-        return self._reader.event(self.member.place)
+        return self._reader.record(self.member.place)
 
     def trials(self) -> list[Trial]:
         """The chosen event at the group's destination, once for each side. Raises `ConfigError`."""
-        event = self.event()
-        return [self._trial(title, pipeline, event) for title, pipeline in self._pipelines.items()]
-
-    def _trial(self, title: str, pipeline: Pipeline, event: Mapping[str, Any]) -> Trial:
+        record = self._record()
         assert self.group is not None  # noqa: S101 - an event is of a group
-        try:
-            result = pipeline.test_destination(self.group.destination, event, stages=Stages(), force=True)
-            lineage = result.lineage() if any(entry.payloads for entry in result.data) else None
-        except ToolkitError as error:
-            return Trial(title, None, None, pipeline.workspace.masker.text(str(error)))
-        return Trial(title, result, lineage)
+        return [trials.run(record, self.group.destination) for trials in self._trials]
 
     @property
     def newest(self) -> Workspace:
@@ -107,5 +127,5 @@ class ReplayState:
         event = self.event()
         assert self.group is not None  # noqa: S101 - `event` has made sure
         destination = self.newest.destination(self.group.destination)
-        request = TestRequest(list(self._pipelines.values())[-1], destination, True, event)
+        request = TestRequest(Pipeline(self.newest), destination, True, event)
         return request.add_to(file)

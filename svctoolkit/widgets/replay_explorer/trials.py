@@ -1,0 +1,83 @@
+"""One event of a replay once more, on the same way: its fate, its stages, and where its fields went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple
+
+from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import Fate, Passage, Route, Stages
+from svctoolkit.pipeline.decisions import decision
+from svctoolkit.pipeline.fates import NO_SOURCE
+from svctoolkit.pipeline.lineage import measure
+from svctoolkit.replay.engine.engine import context_of
+from svctoolkit.replay.engine.sides import Side, offline_transport
+from svctoolkit.replay.options import Options, complete
+from svctoolkit.replay.records.record import Record
+from svctoolkit.results import DestinationResult
+from svctoolkit.results.lineage import Lineage
+from svctoolkit.workspace import Workspace
+
+
+class Trial(NamedTuple):
+    """One event through one workspace, stage by stage; `error` says why it could not be.
+
+    `fate` is what became of it, `decides` the place in the user's code or the settings that decide that, `event` what
+    it was, masked. There is no `result` where it never came to the stages. `lineage` goes as far as the event came.
+    """
+
+    title: str
+    result: DestinationResult | None = None
+    lineage: Lineage | None = None
+    fate: Fate | None = None
+    decides: str = ""
+    event: Mapping[str, Json] = {}
+    error: str = ""
+
+
+class Trials:
+    """Runs single events as a replay with these options has run them. Nothing is sent."""
+
+    def __init__(self, title: str, workspace: Workspace, options: Options) -> None:
+        chosen = complete(options)
+        self.title, self._source = title, chosen["source"] or ""
+        self._stages = chosen["stages"] or Stages()
+        self._side = Side(workspace, offline_transport(workspace, chosen["transport"], self._stages))
+
+    def run(self, record: Record, destination: str) -> Trial:
+        """What becomes of an event at a destination (by key)."""
+        try:
+            return self._run(record, destination)
+        except ToolkitError as error:
+            return Trial(self.title, error=self._side.workspace.masker.text(str(error)))
+
+    def _run(self, record: Record, destination: str) -> Trial:
+        route, source = self._side.route(destination), self._source or record.source
+        context = context_of(record, datetime.now(UTC), self._side.lookup)
+        repeats = [0] if record.repeats else []
+        passages = self._side.run(destination, [record.event], self._stages, [context], source, repeats)
+        if route is None or passages is None:
+            return Trial(self.title, error=f"events of this source do not go to {destination}")
+        (passage,) = passages
+        origin = self._side.source(source)
+        measured = partial(measure, route=route, context=context_of(record, datetime.now(UTC)), source=origin)
+        head = route.destination.id, route.destination.name, route.destination.type
+        result = DestinationResult(
+            *head, list(passage.results), masker=route.masker, unmapped=route.unmapped, measure=measured
+        )
+        reaches = passage.results and self._stages.user_transform and self._stages.dest_transform
+        return Trial(
+            self.title,
+            result if passage.results else None,
+            result.lineage() if reaches else None,
+            passage.fate,
+            self._decides(record, passage, route, source),
+            route.masker.mask(dict(record.event)),
+        )
+
+    def _decides(self, record: Record, passage: Passage, route: Route, source: str) -> str:
+        context, origin = context_of(record, datetime.now(UTC)), self._side.source(source) or NO_SOURCE
+        return route.masker.text(", ".join(decision(passage, record.event, route, context, origin)))
