@@ -40,20 +40,15 @@ from svctoolkit.destinations import (
     Rows,
     Settings,
     Tags,
-    batch_examples,
-    examples,
-    outcome_examples,
 )
 from svctoolkit.destinations import definitions as defs
 from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.mapping import Table, path
 from svctoolkit.secrets import Secret
+from tests.catalogue import batch_examples, examples, outcome_examples
 from tests.pace import slowness
 
 TYPES = CATALOGUE.names()
-EXAMPLES = [pytest.param(name, example, id=f"{name}: {example.name}") for name in TYPES for example in examples(name)]
-OUTCOMES = [pytest.param(name, e, id=f"{name}: {e.name}") for name in TYPES for e in outcome_examples(name)]
-BATCHES = [pytest.param(name, e, id=f"{name}: {e.name}") for name in TYPES for e in batch_examples(name)]
 HOOK = {"webhookUrl": "https://hook.example/in"}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -100,17 +95,19 @@ def results_of(name: str, example: BatchExample) -> list[Batch]:
     return CATALOGUE[name].batches(jobs, clock=example.now, lookup=answers.lookup)
 
 
-@pytest.mark.parametrize(("name", "example"), OUTCOMES)
-def test_outcome_example(name: str, example: OutcomeExample) -> None:
-    """The answer means what the example says, for the request and for each of its jobs."""
-    outcome = outcome_of(name, example)
+@pytest.mark.parametrize("name", [name for name in TYPES if outcome_examples(name)])
+def test_outcome_examples(name: str) -> None:
+    """An answer means what the example says, for the request and for each of its jobs."""
+    for example in outcome_examples(name):
+        outcome = outcome_of(name, example)
+        each = [job.outcome for job in outcome.jobs]
 
-    assert outcome.outcome == example.outcome
-    assert [job.outcome for job in outcome.jobs] == (example.each or [job.outcome for job in outcome.jobs])
-    assert outcome.outcome == "delivered" or outcome.message
+        assert (example.name, outcome.outcome) == (example.name, example.outcome)
+        assert (example.name, each) == (example.name, example.each or each)
+        assert outcome.outcome == "delivered" or outcome.message, example.name
 
 
-@pytest.mark.parametrize("name", sorted({parameter.values[0] for parameter in BATCHES}))
+@pytest.mark.parametrize("name", [name for name in TYPES if batch_examples(name)])
 def test_half_a_character_costs_no_other_event_its_batch(name: str) -> None:
     """Texts cut in the middle of an emoji, and numbers over 64 bits, are batched as all others."""
     for example in batch_examples(name):
@@ -132,33 +129,40 @@ def with_odd_values(event: Mapping[str, Any]) -> dict[str, Any]:
     return {**event, **odd}
 
 
-@pytest.mark.parametrize(("name", "example"), BATCHES)
-def test_batch_example(name: str, example: BatchExample) -> None:
-    """The events share exactly the requests of the example, and the refused ones are refused for its reason."""
-    results = sorted(results_of(name, example), key=lambda batch: batch.jobs)
-    expected = sorted(example.results, key=lambda result: result.jobs)
+@pytest.mark.parametrize("name", [name for name in TYPES if batch_examples(name)])
+def test_batch_examples(name: str) -> None:
+    """The events share exactly the requests of each example, and the refused ones are refused for its reason."""
+    for example in batch_examples(name):
+        results = sorted(results_of(name, example), key=lambda batch: batch.jobs)
+        expected = sorted(example.results, key=lambda result: result.jobs)
 
-    assert [list(batch.jobs) for batch in results] == [result.jobs for result in expected]
-    for batch, result in zip(results, expected, strict=True):
-        if result.error is not None:
-            assert result.error in str(batch.error)
+        assert (example.name, [list(batch.jobs) for batch in results]) == (example.name, [r.jobs for r in expected])
+        for batch, result in zip(results, expected, strict=True):
+            if result.error is not None:
+                assert result.error in str(batch.error), example.name
+            else:
+                payloads = read([dict(payload) for payload in batch.payloads])
+                assert (example.name, payloads) == (example.name, read(deepcopy(result.payloads)))
+                assert batch.batched is result.batched, example.name
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_examples(name: str) -> None:
+    """Each event and configuration give exactly their payloads, or their refusal; the event stays as it was."""
+    for example in examples(name):
+        event = deepcopy(example.event)
+        payloads, refusal = list[dict[str, Any]](), None
+        try:
+            payloads = read(run(name, example, event))
+        except errors.ToolkitError as error:
+            refusal = error
+
+        if example.error:
+            assert isinstance(refusal, getattr(errors, example.error.class_)), (example.name, refusal)
+            assert example.error.says in str(refusal), example.name
         else:
-            assert read([dict(payload) for payload in batch.payloads]) == read(result.payloads)
-            assert batch.batched is result.batched
-
-
-@pytest.mark.parametrize(("name", "example"), EXAMPLES)
-def test_example(name: str, example: Example) -> None:
-    """The example's event and configuration give exactly its payloads, or its refusal; the event stays as it was."""
-    event = deepcopy(example.event)
-
-    if example.error:
-        with pytest.raises(getattr(errors, example.error.class_)) as caught:
-            run(name, example, event)
-        assert example.error.says in str(caught.value)
-    else:
-        assert read(run(name, example, event)) == read(deepcopy(example.payloads))
-    assert event == example.event
+            assert (example.name, refusal, payloads) == (example.name, None, read(deepcopy(example.payloads)))
+        assert event == example.event, example.name
 
 
 def modules(name: str) -> list[ModuleType]:
@@ -283,35 +287,32 @@ _ANY_EVENT = given(
 )
 
 
-@pytest.mark.parametrize("name", TYPES)
-@settings(max_examples=4)
+@settings(max_examples=10)
 @_ANY_EVENT
-def test_no_event_breaks_a_mapping(name: str, parts: dict[str, Any], kind: str) -> None:
-    """Whatever an event holds, its mapping gives payloads or a refusal of its own, and leaves the event alone."""
-    _try(name, {"type": kind, **parts})
+def test_no_event_breaks_a_mapping(parts: dict[str, Any], kind: str) -> None:
+    """Whatever an event holds, each mapping gives payloads or a refusal of its own, and leaves the event alone."""
+    _try_everywhere({"type": kind, **parts})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TYPES)
-@settings(max_examples=80)
+@settings(max_examples=300)
 @_ANY_EVENT
-def test_none_of_many_events_breaks_a_mapping(name: str, parts: dict[str, Any], kind: str) -> None:
+def test_none_of_many_events_breaks_a_mapping(parts: dict[str, Any], kind: str) -> None:
     """The same, with more of them."""
-    _try(name, {"type": kind, **parts})
+    _try_everywhere({"type": kind, **parts})
 
 
-def _try(name: str, event: dict[str, Any]) -> None:
+def _try_everywhere(event: dict[str, Any]) -> None:
     before = deepcopy(event)
-
-    refusals = []
-    for example in sending(name):
-        try:
-            run(name, example, event)
-        except errors.EventError as refusal:
-            refusals.append(str(refusal))
-
-    assert [refusal for refusal in refusals if "mapping failed on this event" in refusal] == []
-    assert event == before
+    for name in TYPES:
+        refusals = []
+        for example in sending(name):
+            try:
+                run(name, example, event)
+            except errors.EventError as refusal:
+                refusals.append(str(refusal))
+        assert [refusal for refusal in refusals if "mapping failed on this event" in refusal] == [], name
+        assert event == before, name
 
 
 @cache

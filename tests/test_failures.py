@@ -10,11 +10,11 @@ import pytest
 
 from svctoolkit import CATALOGUE, Pipeline, Workspace
 from svctoolkit.delivery import Answer
-from svctoolkit.destinations import examples
 from svctoolkit.errors import EventError
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import replay
 from svctoolkit.results import Failures, SourceResult, failures
+from tests.catalogue import examples
 
 CODE = "def transformEvent(event, metadata):\n    event['n'] = 1 / event['properties']['total']\n    return event\n"
 

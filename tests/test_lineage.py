@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svctoolkit import CATALOGUE, Pipeline, Workspace, events
-from svctoolkit.destinations import definitions, examples
+from svctoolkit.destinations import definitions
 from svctoolkit.errors import Unsupported
 from svctoolkit.pipeline.leaves import leaves
 from svctoolkit.results.lineage import Lineage, dotted_path
+from tests.catalogue import examples
 from tests.notebooks.lit import lit
 
 JAVASCRIPT = """\

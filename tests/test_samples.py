@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from svctoolkit import errors, events
-from svctoolkit.destinations import CATALOGUE, examples
+from svctoolkit.destinations import CATALOGUE
 from svctoolkit.destinations import definitions as defs
 from svctoolkit.events import ROOTS
+from tests.catalogue import examples
 
 TYPES = CATALOGUE.names()
 

@@ -10,13 +10,15 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from svctoolkit.server import app, demo
 
+pytestmark = pytest.mark.slow
+pytest_plugins = ["schemathesis.pytest.plugin"]
+
 WORKSPACE, TOKEN = demo(lambda: "t0ken")
 APP = app(WORKSPACE)
 schema = schemathesis.openapi.from_asgi("/openapi.json", APP)
 schema.auth.set_from_requests(HTTPBasicAuth("demo@svctoolkit.example", TOKEN))
 
 
-@pytest.mark.slow
 @schema.parametrize()
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_the_server_keeps_to_its_document(case: schemathesis.Case) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,12 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svctoolkit import Pipeline, Workspace, plans, warehouse
-from svctoolkit.destinations import CATALOGUE, examples
+from svctoolkit.destinations import CATALOGUE
 from svctoolkit.errors import InvalidConfig, ToolkitError
 from svctoolkit.pipeline import Stages
 from svctoolkit.plans import Plan, of_service, strategies
 from svctoolkit.plans.generate import NoEvent, conforming, conforming_events, near_misses
 from svctoolkit.results import error_of
+from tests.catalogue import examples
 from tests.plans.test_check import plan_of
 from tests.plans.test_formats import PROJECT, write
 
@@ -143,15 +145,19 @@ PLAN: Plan = of_service({"id": "all", "events": RULES})
 def test_no_destination_type_breaks_on_planned_events(name: str) -> None:
     """Each gives payloads or says what it needs, for planned events and near misses; nothing else ever comes of it."""
     config = next((example.config for example in examples(name)), {})
-    events = conforming_events(PLAN, 6, seed=len(name))
-    events += [miss.event for rule in PLAN for miss in near_misses(PLAN, rule, Random(3))[:4]]
-    for event in events:
+    for event in planned_events(seed=len(name) % 4):
         try:
             payloads = list(CATALOGUE[name].payloads(event, config, lookup=_no_lookup))
         except ToolkitError as error:
             payloads = []
             assert_no_crash(str(error))
         assert isinstance(payloads, list)
+
+
+@cache
+def planned_events(seed: int) -> list[dict[str, Any]]:
+    misses = [miss.event for rule in PLAN for miss in near_misses(PLAN, rule, Random(3))[:4]]
+    return conforming_events(PLAN, 6, seed=seed) + misses
 
 
 def assert_no_crash(text: str) -> None:

@@ -1,0 +1,11 @@
+"""What the destination types show of themselves, read once for all tests of a process."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from svctoolkit import destinations
+
+examples = cache(destinations.examples)
+batch_examples = cache(destinations.batch_examples)
+outcome_examples = cache(destinations.outcome_examples)
