@@ -85,7 +85,7 @@ ROOMS = {
         "plane announcement foreground"
     ),
     "server.worker": (
-        "bell backoff timers task knobs checks feed journal pending calls lanes router deliveries engine"
+        "bell backoff timers crew task knobs checks feed journal pending calls lanes router deliveries engine"
     ),
     "transformations": (
         "_display _contract callables _types _channel _frames _layers _requests _process _probe _worker _forking "

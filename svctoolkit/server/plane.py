@@ -26,6 +26,8 @@ from svctoolkit.server import serving
 from svctoolkit.server.admin import Control, Reloader
 from svctoolkit.server.application import Addition, application
 from svctoolkit.server.forwarding import Tee
+from svctoolkit.server.ingest.direct import Direct
+from svctoolkit.server.ingest.routes import Ingest
 from svctoolkit.server.ingest.routes import new_id as _new_id
 from svctoolkit.server.inspect import arrivals
 from svctoolkit.server.inspect.arrivals import Totals
@@ -144,6 +146,7 @@ class DataPlane(View):
         engine = Engine(self._pipeline, file_store, clock, knobs=knobs, pass_by=pass_by)
         super().__init__(engine)
         self._metrics = Metrics(engine)
+        self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
         self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
         self._control = Control(engine)
         self._application = partial(
@@ -205,6 +208,10 @@ class DataPlane(View):
 
     def ingest(self, method: str, path: str, *, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Answer:
         """What the data plane answers to this request, without a socket. `path` may have a query. For any thread."""
+        if not self._stopped:
+            answer = self._direct.answer(method, path, headers or {}, body)
+            if answer is not None:
+                return answer
         return self._loop.submit(call(self.asgi, method, path, headers or {}, body)).result()
 
     def send(self, event: Mapping[str, Json] | Sequence[Mapping[str, Json]], *, source: str, run: str = "") -> Answer:
@@ -274,7 +281,7 @@ class DataPlane(View):
         """Call `listener(kind, changes)` after every change, until the result is called.
 
         Kinds are `received`, `rejected`, `delivery`, `fate`, `violation`, and `end` when the data plane stops. It is
-        called in the data plane's own threads, which wait for it.
+        called in the thread in which it happens, which waits for it: one of the data plane's, or that of `send`.
         """
         self._engine.journal.feed.listen(listener)
         return partial(self._engine.journal.feed.unlisten, listener)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +13,8 @@ from svctoolkit.events import EVENT_TYPES
 from svctoolkit.pipeline.rules import HYBRID_EVENTS, exclusion
 from svctoolkit.server import Backoff
 from svctoolkit.server.store.enrich import iso
-from svctoolkit.server.worker.lanes import lane
+from svctoolkit.server.worker import deliveries
+from svctoolkit.server.worker.crew import Crew
 from svctoolkit.workspace import Source
 
 EVENT = {"type": "track", "event": "E", "userId": "u1", "anonymousId": "a1", "messageId": "m1"}
@@ -113,12 +114,12 @@ def test_an_idle_data_plane_starts_no_worker(workspace: Workspace, monkeypatch: 
     """Neither when nothing is pending, nor when it was stopped with something pending."""
     started: list[str] = []
 
-    class Thread(threading.Thread):
-        def start(self) -> None:
-            started.append(self.name)
-            super().start()
+    class Noted(Crew):
+        def start(self, work: Callable[[], None], name: str) -> None:
+            started.append(name)
+            super().start(work, name)
 
-    monkeypatch.setattr(lane, "Thread", Thread)
+    monkeypatch.setattr(deliveries, "Crew", Noted)
     with DataPlane(workspace, listen=False, backoff=Backoff(first=3600, jitter=0)) as plane:
         plane.script("crm", Answer(503))
         plane.send(EVENT, source="web")

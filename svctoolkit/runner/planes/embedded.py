@@ -21,7 +21,6 @@ from svctoolkit.workspace import Connection, Destination, Person, Workspace
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
-    from starlette.types import ASGIApp
 
     from svctoolkit.delivery import Recorder
     from svctoolkit.pipeline import Pipeline
@@ -198,15 +197,13 @@ class EmbeddedPlane:
         return True
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        from svctoolkit.server import call
-
-        app: ASGIApp
         if path.startswith(_TEST_API):
-            app = self._app
+            from svctoolkit.server import call
+
+            got = self._loops().run(call(self._app, method, path, headers, body))
         else:
             self._under_way.add(headers.get(RUN_HEADER, ""))
-            app = self._plane.asgi
-        got = self._loops().run(call(app, method, path, headers, body))
+            got = self._plane.ingest(method, path, headers=headers, body=body)
         return Answer(got.status, got.headers, parse_body(got.body))
 
     def test(self, path: str, body: bytes, run: str) -> Answer:

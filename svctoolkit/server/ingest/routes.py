@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from svctoolkit.errors import StoreError
 from svctoolkit.events import EVENT_TYPES
-from svctoolkit.server.ingest.body import read_body
+from svctoolkit.server.ingest.body import read_body, whole_body
 from svctoolkit.server.ingest.keys import basic_user, source_of
 from svctoolkit.server.ingest.operations import SHORT_TYPES
 from svctoolkit.server.ingest.refusals import NO_KEY, NO_KEY_IN_QUERY, RUN_OVER, TOO_LARGE, GatewayRefusal, ok
@@ -31,7 +31,8 @@ from svctoolkit.workspace import Source
 
 _GIF = bytes.fromhex("4749463839610100010080000000000000000021f90401000000002c00000000010001000002024401003b")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE")
-Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+# Any: what a coroutine yields and is sent is between it and the loop
+Endpoint: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 _RANDOM = Random()
 
 
@@ -46,14 +47,18 @@ class Ingest:
     def __init__(self, engine: Engine, *, new_id: Callable[[], str] = new_id) -> None:
         self._engine, self._new_id = engine, new_id
 
-    def routes(self) -> list[Route]:
+    def posts(self) -> dict[str, Endpoint]:
+        """What takes events, by path."""
         posts: dict[str, Endpoint] = {"/v1/batch": self._batch, "/v1/b": self._batch, "/v1/import": self._import}
         posts |= {f"/v1/{kind}": partial(self._event, kind) for kind in EVENT_TYPES}
         posts |= {f"/v1/{letter}": partial(self._event, kind) for letter, kind in SHORT_TYPES.items()}
         posts |= {"/beacon/v1/batch": self._beacon, "/v1/m": self._ignore, "/rsaMetrics": self._ignore}
+        return {path: _allow("POST", endpoint) for path, endpoint in posts.items()}
+
+    def routes(self) -> list[Route]:
         pixels: dict[str, Endpoint] = {f"/pixel/v1/{kind}": partial(self._pixel, kind) for kind in ("track", "page")}
         return [
-            *(Route(path, _allow("POST", endpoint), methods=_METHODS) for path, endpoint in posts.items()),
+            *(Route(path, endpoint, methods=_METHODS) for path, endpoint in self.posts().items()),
             *(Route(path, _allow("GET", endpoint), methods=_METHODS) for path, endpoint in pixels.items()),
         ]
 
@@ -163,7 +168,8 @@ class Ingest:
         ids = new_ids(heads, self._new_id)
         ip = _address(request)
         try:
-            future = self._engine.accept(source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids)
+            here = whole_body(request) is not None
+            future = self._engine.accept(source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids, here=here)
             if not future.done():
                 await asyncio.wrap_future(future)
             future.result()

@@ -59,25 +59,29 @@ class Store:
             self._next += count
             return self._next - count
 
-    def append(self, count: int, row: Callable[[int], BlockRow]) -> Future[None]:
+    def append(
+        self, count: int, row: Callable[[int], BlockRow], stored: Callable[[Future[None]], None]
+    ) -> Future[None]:
         """Done when the disk has confirmed `row(first)`, a block of `count` events from the seq `first` on.
 
-        Blocks are queued in the order of their numbers: whoever reads them in that order misses none. The future's
-        error is a `StoreError`.
+        Blocks are queued in the order of their numbers, and `stored` hears of them in that order, whatever thread they
+        come from: whoever reads them in that order misses none. The future's error is a `StoreError`.
         """
         with self._numbering:
             first = self._next
             self._next += count
-            return self._put(row(first))
+            return self._put(row(first), stored)
 
     def write(self, work: Write) -> Future[None]:
         """Done when `work` has been done, in a transaction. The future's error is a `StoreError`."""
         return self._put(work)
 
-    def _put(self, item: Write | BlockRow) -> Future[None]:
+    def _put(self, item: Write | BlockRow, stored: Callable[[Future[None]], None] | None = None) -> Future[None]:
         if self._closed:
             raise ToolkitError("this data plane is stopped")
         future: Future[None] = Future()
+        if stored is not None:
+            future.add_done_callback(stored)
         future.set_running_or_notify_cancel()  # who waits may give up; the write goes on
         if self._writer is None:
             self._commit([(item, future)])
@@ -99,7 +103,7 @@ class Store:
 
     def flush(self) -> None:
         """Return when everything that was written before is on disk."""
-        if not self._closed:
+        if self._writer is not None and not self._closed:  # in memory nothing waits: who writes does it at once
             self.start_flush().result()
 
     def start_flush(self) -> Future[None]:

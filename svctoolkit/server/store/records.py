@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from svctoolkit.server.store.database import Store
@@ -151,9 +152,10 @@ class Records(Generic[R]):
 
     def __init__(self, store: Store, kind: Kind[R], chosen: Filter) -> None:
         self._store, self._kind = store, kind
-        conditions = list(_conditions(kind, chosen))
-        self._where = " and ".join(text for text, _ in conditions) or "1"
-        self._values = [value for _, values in conditions for value in values]
+        wanted = {name: value for name in _MEMBERS if (value := getattr(chosen, name)) is not None}
+        self._where, values = _where(kind, tuple(wanted))
+        self._values = [wanted[name] for name in values]
+        self._sql = _selection(kind)
 
     def count(self) -> int:
         sql = f"select count(*) from {self._kind.tables} where {self._where}"
@@ -185,25 +187,32 @@ class Records(Generic[R]):
 
     def all(self, at_once: int) -> Iterator[R]:
         """Every record, read a few at a time."""
-        start = 0
-        while records := self._select(self._kind.order, at_once, start):
+        start, last = 0, at_once
+        while last == at_once:
+            records = self._select(self._kind.order, at_once, start)
             yield from records
-            start += len(records)
-
-    @property
-    def _sql(self) -> str:
-        return f"select {self._kind.columns} from {self._kind.tables}"
+            last = len(records)
+            start += last
 
     def _select(self, order: str, limit: int, offset: int) -> list[R]:
         sql = f"{self._sql} where {self._where} order by {order} limit ? offset ?"
         return [self._kind.record(*row) for row in self._store.read(sql, [*self._values, limit, offset])]
 
 
-def _conditions(kind: Kind[Any], chosen: Filter) -> Iterator[tuple[str, Sequence[Any]]]:
-    for field in fields(chosen):
-        value = getattr(chosen, field.name)
-        if value is not None:
-            yield _condition(kind, field.name, value)
+_MEMBERS = tuple(member.name for member in fields(Filter))
+
+
+@lru_cache
+def _selection(kind: Kind[Any]) -> str:
+    return f"select {kind.columns} from {kind.tables}"
+
+
+@lru_cache(256)
+def _where(kind: Kind[Any], wanted: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The condition that these members of a filter make, and the members whose values it takes, in their order."""
+    conditions = [(name, _condition(kind, name)) for name in wanted]
+    text = " and ".join(condition for _, condition in conditions) or "1"
+    return text, [name for name, condition in conditions for _ in range(condition.count("?"))]
 
 
 #: A request belongs to each event that it carries.
@@ -213,25 +222,25 @@ _OF_BATCH = {
 }
 
 
-def _condition(kind: Kind[Any], name: str, value: Any) -> tuple[str, Sequence[Any]]:
-    """A condition with its values; one that nothing meets for what the kind does not have."""
+def _condition(kind: Kind[Any], name: str) -> str:
+    """A condition, which takes the value once or twice; one that nothing meets for what the kind does not have."""
     if name in ("since", "until"):
-        return f"o.at {'>=' if name == 'since' else '<'} ?", (value,)
+        return f"o.at {'>=' if name == 'since' else '<'} ?"
     if name == "user" and kind.column("anonymous"):
-        return f"({kind.column('user')} = ? or {kind.column('anonymous')} = ?)", (value, value)
+        return f"({kind.column('user')} = ? or {kind.column('anonymous')} = ?)"
     if name == "succeeded" and kind is DELIVERIES:
-        return "(o.status between 200 and 299) = ?", (value,)
+        return "(o.status between 200 and 299) = ?"
     if name in _OF_BATCH and kind is DELIVERIES:
         own, carried = _OF_BATCH[name]
-        return f"({own} = ? or o.number in (select number from carried {carried} = ?))", (value, value)
+        return f"({own} = ? or o.number in (select number from carried {carried} = ?))"
     if name == "repeated" and kind.column("repeats"):
-        return f"({kind.column('repeats')} is not null) = ?", (value,)
+        return f"({kind.column('repeats')} is not null) = ?"
     if name == "violations" and kind is EVENTS:
-        return "exists (select 1 from violations v where v.seq = o.seq) = ?", (value,)
+        return "exists (select 1 from violations v where v.seq = o.seq) = ?"
     column = kind.column(name)
     if not column:
-        return "0", ()
-    return f"cast({column} as text) = ?" if name == "status" else f"{column} = ?", (value,)
+        return "0"
+    return f"cast({column} as text) = ?" if name == "status" else f"{column} = ?"
 
 
 class CheckCounts(NamedTuple):

@@ -26,6 +26,7 @@ from svctoolkit.server.store.schema import (
 )
 
 _CACHED_BLOCKS, _CACHED_BYTES = 16, 8 << 20
+_REMEMBERED_BYTES = 64_000  # of a block that nobody has asked for
 _BLOCKS = f"select {columns(BlockRow)} from blocks"
 
 
@@ -222,11 +223,18 @@ class Events:
     def __init__(self, store: Store) -> None:
         self._store, self._lock = store, Lock()
         self._blocks: OrderedDict[int, Block] = OrderedDict()
+        self._newest: Block | None = None
 
     def __getitem__(self, seq: int) -> Mapping[str, Any]:
         """Raises `KeyError` when the event is not kept any more, `StoreError` when it cannot be read."""
         block = self._from_cache(seq) or self._read(seq)
         return block.events[seq - block.first]
+
+    def remember(self, block: Block) -> None:
+        """Somebody has this block in hand: who looks at its events next need not read and parse it again."""
+        if self._newest is not block and len(block.body) <= _REMEMBERED_BYTES:
+            self._newest = block
+            self._keep(block)
 
     def _from_cache(self, seq: int) -> Block | None:
         with self._lock:
@@ -239,11 +247,14 @@ class Events:
         block = block_of(BlockRow(*rows[0]))
         if seq >= block.first + block.count:
             raise KeyError(seq)
+        self._keep(block)
+        return block
+
+    def _keep(self, block: Block) -> None:
         with self._lock:
             self._blocks[block.first] = block
             while len(self._blocks) > 1 and (len(self._blocks) > _CACHED_BLOCKS or self._size() > _CACHED_BYTES):
                 self._blocks.popitem(last=False)
-        return block
 
     def _size(self) -> int:
         return sum(len(block.body) for block in self._blocks.values())

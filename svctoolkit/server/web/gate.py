@@ -50,10 +50,14 @@ class Gate:
             else:
                 await self.app(scope, receive, sending)
         finally:
-            seconds = perf_counter() - started
-            self._count(scope["path"], answered[0], seconds)
-            if _LOG.isEnabledFor(logging.INFO):
-                _LOG.info("%s", json.dumps(_line(scope, answered[0], seconds)))
+            note(scope, answered[0], perf_counter() - started, self._count)
+
+
+def note(scope: Scope, status: int, seconds: float, count: Count) -> None:
+    """A request was answered: it is counted, and told to the access log."""
+    count(scope["path"], status, seconds)
+    if _LOG.isEnabledFor(logging.INFO):
+        _LOG.info("%s", json.dumps(_line(scope, status, seconds)))
 
 
 def _origin(scope: Scope) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from threading import Thread
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-from starlette.types import ASGIApp, Message
+from starlette.types import ASGIApp, Message, Scope
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.server.web.answer import Answer
@@ -17,14 +17,18 @@ from svctoolkit.server.web.answer import Answer
 T = TypeVar("T")
 
 
-async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-    """One request to `app` and its answer. `path` may have a query."""
+#: In a scope, among the `extensions` of ASGI: the whole body of a request from this process.
+WHOLE_BODY = "svctoolkit.body"
+
+
+def scope_of(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Scope:
+    """The ASGI scope of a request from this process. `path` may have a query."""
     path, _, query = path.partition("?")
     named = {"host": "localhost", **{name.lower(): value for name, value in headers.items()}}
     raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in named.items()]
     if body:
         raw.append((b"content-length", str(len(body)).encode()))
-    scope = {
+    return {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
@@ -38,6 +42,11 @@ async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str],
         "client": ("127.0.0.1", 0),
         "server": ("localhost", 80),
     }
+
+
+async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    """One request to `app` and its answer. `path` may have a query."""
+    scope = scope_of(method, path, headers, body)
     unread, finished = [{"type": "http.request", "body": body, "more_body": False}], asyncio.Event()
     start: Message = {}
     chunks: list[bytes] = []
@@ -57,8 +66,12 @@ async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str],
                 finished.set()
 
     await app(scope, receive, send)
-    got = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
-    return Answer(start["status"], got, b"".join(chunks))
+    return Answer(start["status"], header_texts(start["headers"]), b"".join(chunks))
+
+
+def header_texts(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers of an answer by their names in lower case."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
 
 
 async def _rest() -> None:

@@ -18,6 +18,7 @@ from svctoolkit.server.store.schema import DeliveryRow, FateRow, storable
 from svctoolkit.server.store.work import Events, SentRequest, Work
 from svctoolkit.server.worker.bell import Bell
 from svctoolkit.server.worker.calls.attempts import Attempts
+from svctoolkit.server.worker.crew import Crew
 from svctoolkit.server.worker.journal import Journal, SettledFate, delivery_change
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.lanes.lane import Lane
@@ -56,6 +57,7 @@ class Deliveries:
         self._pending, self._journal, self._bell, self._clock = pending, journal, bell, clock
         self._knobs = knobs
         self._timers, self._retries, self._lock = Timers(), Timers(lambda: 0.0) if still else Timers(), Lock()
+        self._crew = Crew()
         self._limiters: dict[str, Limiter] = {}
         self._stopped = False
         # Before anybody adds new events: a lane that is made here knows that older ones are in the store. A lane that
@@ -63,7 +65,7 @@ class Deliveries:
         self._lanes = {key: self._new_lane(key, behind=True) for key in pending.destinations()}
 
     def _new_lane(self, key: str, *, behind: bool) -> Lane:
-        return Lane(key, self, self._timers, self._retries, self._knobs, behind=behind)
+        return Lane(key, self, self._timers, self._retries, self._crew, self._knobs, behind=behind)
 
     def _lane(self, key: str) -> Lane:
         with self._lock:
@@ -114,6 +116,7 @@ class Deliveries:
             lanes = list(self._lanes.values())
         for lane in lanes:
             lane.stop(max(0.0, deadline - monotonic()))
+        self._crew.stop(max(0.0, deadline - monotonic()))
 
     def attempt(self, tasks: Sequence[Task], destination: str) -> Iterator[Step]:
         started = self._clock().timestamp()
@@ -139,6 +142,8 @@ class Deliveries:
     def _event(self, task: Task) -> Mapping[str, Any]:
         block, task.block = task.block, None
         event = block.events[task.seq - block.first] if block else self._events[task.seq]
+        if block is not None:
+            self._events.remember(block)
         return change_event(event, task.change)
 
     def pending(self, destination: str, after: int, limit: int, owner: str | None = None) -> list[Task]:

@@ -134,10 +134,13 @@ class Engine:
         kind: str,
         ip: str,
         ids: Iterable[str],
+        here: bool = False,
     ) -> Future[None]:
         """Done when the events are on disk; from then on they are on their way to every connected destination.
 
-        The arguments are those of a `Block`. The future's error is a `StoreError`.
+        The arguments are those of a `Block`. The future's error is a `StoreError`. With `here` this thread routes
+        them, if the store has them at once: to wake another one costs more, and only a thread that others wait for,
+        such as that of an event loop, should leave it to the router's.
         """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
         count, at, blocks = len(heads), self.clock().timestamp(), list[Block]()
@@ -146,20 +149,22 @@ class Engine:
             blocks.append(Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body, heads))
             return blocks[0].row()
 
+        def on_stored(stored: Future[None]) -> None:
+            if stored.exception() is None:
+                self._router.add(blocks[0], wake=not here)
+            else:
+                self.pending.refuse()
+
+        here = here and self.store.path is None
         self.pending.accept()
         try:
-            future = self.store.append(count, row)
+            future = self.store.append(count, row, on_stored)
         except BaseException:
             self.pending.refuse()
             raise
-        future.add_done_callback(lambda done: self._on_stored(blocks[0], done.exception()))
+        if here:
+            self._router.route()
         return future
-
-    def _on_stored(self, block: Block, failure: BaseException | None) -> None:
-        if failure is None:
-            self._router.add(block)
-        else:
-            self.pending.refuse()
 
     def reject(self, source: str, run: str, status: int, reason: str, body: Json, position: int = -1) -> None:
         """Remember what was refused. `position` is the place of the event in its batch, or -1."""

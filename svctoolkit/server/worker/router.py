@@ -52,15 +52,17 @@ class Routes:
 
 
 class Router:
-    """A thread that routes blocks in the order of their events. `deliver` is called when the result is in the store.
+    """Routes blocks in the order of their events. `deliver` is called when the result is in the store.
 
-    Of events with the same `messageId`, source and run within the window only the first is delivered.
+    A thread does it, or who adds a block and then calls `route`. Of events with the same `messageId`, source and run
+    within the window only the first is delivered.
     """
 
     def __init__(
         self, work: Work, workspace: Workspace, deliver: Callable[[Sequence[Block], Routes], None], knobs: Knobs
     ) -> None:
         self._work, self._workspace, self._deliver, self._knobs = work, workspace, deliver, knobs
+        self._routing = False  # somebody has taken blocks, and will look for more
         self._checks = Checks(workspace)
         self._changed = Condition()
         self._blocks: deque[Block] = deque()
@@ -75,14 +77,27 @@ class Router:
         """Route what the last time has left, then what comes. `deliver` must be ready for it."""
         self._thread.start()
 
-    def add(self, block: Block) -> None:
-        """A block that is in the store."""
+    def add(self, block: Block, *, wake: bool) -> None:
+        """A block that is in the store. Without `wake` the caller is going to call `route`."""
         with self._changed:
             if self._behind or self._waiting_events > _WINDOW or self._waiting_bytes > self._knobs.limits.unrouted:
                 self._behind = True
             elif block.first > self._queued_to:  # else it was loaded before it was added
                 self._queue(block)
-            self._changed.notify()
+            if wake or self._behind:
+                self._changed.notify()
+
+    def route(self) -> None:
+        """Route what was added, in this thread, unless somebody is at it: who is will see it, too."""
+        while True:
+            with self._changed:
+                blocks = [] if self._routing or self._behind or self._stopped else self._pop()
+            if not blocks:
+                return
+            try:
+                self._route(blocks)
+            except StoreError as error:
+                _LOG.error("the store cannot be used for routing; trying again: %s", error)
 
     def stop(self) -> None:
         with self._changed:
@@ -102,6 +117,15 @@ class Router:
 
     def _route(self, blocks: Sequence[Block]) -> None:
         try:
+            self._deliver(blocks, self._save(blocks))
+        finally:
+            with self._changed:
+                self._routing = False
+                if self._behind:
+                    self._changed.notify()
+
+    def _save(self, blocks: Sequence[Block]) -> Routes:
+        try:
             routes = self._routes(blocks)
             violations = [item.violation for item in routes.violations]
             self._work.save_routes(blocks, routes.events, routes.fates, routes.checks, violations).result()
@@ -112,7 +136,7 @@ class Router:
                 self._forget_queue()
                 self._queued_to = blocks[0].first - 1
             raise
-        self._deliver(blocks, routes)
+        return routes
 
     def _start_over(self) -> None:
         """Forget what waits here and read it from the store again, in a second."""
@@ -133,18 +157,25 @@ class Router:
                 # The digests are in no order, so every transaction writes most pages of their index again: of a few
                 # events at a time that costs more than all else here.
                 self._changed.wait_for(lambda: self._stopped or self._waiting_events >= _COMPANY, _PATIENCE)
-            self._changed.wait_for(lambda: self._stopped or self._behind or self._blocks)
+            self._changed.wait_for(
+                lambda: self._stopped or (not self._routing and (self._behind or bool(self._blocks)))
+            )
             if self._stopped:
                 return []
             if not self._blocks and self._behind:
                 self._load()
-            blocks: list[Block] = []
-            while self._blocks and (not blocks or sum(b.count for b in blocks) < _CHUNK):
-                blocks.append(self._blocks.popleft())
-            self._last_taken = sum(b.count for b in blocks)
-            self._waiting_events -= self._last_taken
-            self._waiting_bytes -= sum(len(b.body) for b in blocks)
-            return blocks
+            return self._pop()
+
+    def _pop(self) -> list[Block]:
+        """The next blocks, which the caller routes. To be called with the lock."""
+        blocks: list[Block] = []
+        while self._blocks and (not blocks or sum(b.count for b in blocks) < _CHUNK):
+            blocks.append(self._blocks.popleft())
+        self._last_taken = sum(b.count for b in blocks)
+        self._waiting_events -= self._last_taken
+        self._waiting_bytes -= sum(len(b.body) for b in blocks)
+        self._routing = bool(blocks)
+        return blocks
 
     def _load(self) -> None:
         """Read blocks from the store. Whoever adds one meanwhile waits for the lock, and finds it queued."""

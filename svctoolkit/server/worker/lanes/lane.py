@@ -6,10 +6,11 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from threading import Condition, Thread
+from threading import Condition
 from time import monotonic
 from typing import Any, Protocol
 
+from svctoolkit.server.worker.crew import Crew
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.lanes.overflow import Overflow
 from svctoolkit.server.worker.lanes.queue import Queue
@@ -79,12 +80,13 @@ class Lane:
         owner: Owner,
         timers: Timers,
         retries: Timers,
+        crew: Crew,
         knobs: Knobs,
         *,
         behind: bool,
     ) -> None:
         self._destination, self._owner, self._timers = destination, owner, timers
-        self._retries, self._knobs = retries, knobs
+        self._retries, self._crew, self._knobs = retries, crew, knobs
         self._changed = Condition()
         self._queue, self._overflow = Queue(), Overflow()
         self._undecided: dict[str, int] = {}  # by owner: tasks of a call without an outcome
@@ -171,7 +173,7 @@ class Lane:
         if self._workers == 0 or (late and self._queue.ready and self._workers < width):
             self._workers += 1
             self._last_taken = monotonic()
-            Thread(target=self._work, name=f"svctoolkit to {self._destination}", daemon=True).start()
+            self._crew.start(self._work, f"svctoolkit to {self._destination}")
         if self._queue.ready and self._workers < width:
             self._watch(_SLOW)
 
