@@ -31,6 +31,8 @@ _STRIDE = 30  # of so many bytes one is looked at first: a long number shows as 
 _DIGITS_AS_ZERO = bytes(ord("0") if ord("0") <= byte <= ord("9") else byte for byte in range(256))
 _NUMBERS_ALIKE = _DIGITS_AS_ZERO.replace(b"E", b"e")
 _EXPONENT = b"0e000"  # one of three digits, where numbers look alike
+#: Most of a body is letters that no number has, nor the hexadecimal digits of ids. A plus says nothing.
+_NOT_IN_NUMBERS = b"+ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ"
 
 
 class _Batch(msgspec.Struct, gc=False, rename="camel"):
@@ -105,7 +107,10 @@ def _plain_batch(body: bytes) -> _Batch | None:
 
     The decoder checks the grammar of what it skips, but neither its numbers nor its encoding.
     """
-    if _has_long_number(body) or _has_large_exponent(body) or _may_be_deep(body):
+    if _has_long_number(body):
+        return None
+    rest = body.translate(_NUMBERS_ALIKE, _NOT_IN_NUMBERS)
+    if _has_large_exponent(rest) or _may_be_deep(rest):
         return None
     try:
         body.decode()
@@ -124,10 +129,12 @@ def _has_long_number(body: bytes) -> bool:
     return b"0" * (_MAX_DIGITS // _STRIDE) in sample and _LONG_NUMBER in body.translate(_DIGITS_AS_ZERO)
 
 
-def _has_large_exponent(body: bytes) -> bool:
-    """Whether a number may have an exponent of three digits. Texts with hexadecimal digits mostly do not look so."""
+def _has_large_exponent(text: bytes) -> bool:
+    """Whether a number may have an exponent of three digits, in a body whose numbers are `_NUMBERS_ALIKE`.
+
+    Texts with hexadecimal digits mostly do not look so.
+    """
     # Looking for one text that is the same for all such numbers takes half as long as a pattern.
-    text = body.translate(_NUMBERS_ALIKE, b"+")
     at = text.find(_EXPONENT)
     while at >= 0:
         rest = text[max(0, at + 1 - _MAX_DIGITS) : at + 1].rstrip(b"0.")

@@ -202,26 +202,31 @@ class Router:
                 earlier[digest] = Duplicate(seq, block.at)
             row = _event_row(seq, block, head, digest, repeats)
             routes.events.append(row)
-            # The lane need not read small events again.
-            own_block = block if len(block.body) < _HELD * block.count else None
-            fates = list(self._fates(block, place, head, repeats))
-            check = None
-            if any(status == "pending" for _, (status, _, _) in fates):  # what goes nowhere is never checked
-                check = self._checks.check(block, place)
-            if check is not None:
-                routes.add_check(check, row)
-                fates = [(key, fate_after_plan(fate, check.reason)) for key, fate in fates]
-            for key, (status, by, reason) in fates:
-                fate = FateRow(seq, key, block.run, status, by, storable(reason), 0, block.at, None)
-                routes.fates.append(fate)
-                if status == "pending":
-                    owner, user = owner_of(row.user, row.anonymous), row.user or row.anonymous
-                    task = Task(seq, block.source, block.run, owner, user, row.type, row.name, block=own_block)
-                    task.change = check.change if check is not None else None
-                    routes.tasks.setdefault(key, []).append(task)
-                else:
-                    routes.settled.append(SettledFate(fate, row.type, row.name, row.user or row.anonymous))
+            if block.destinations:
+                self._send_on(routes, block, place, head, row)
         return routes
+
+    def _send_on(self, routes: Routes, block: Block, place: int, head: Head, row: EventRow) -> None:
+        """What becomes of an event at each destination: a fate, or a task."""
+        # The lane need not read small events again.
+        own_block = block if len(block.body) < _HELD * block.count else None
+        fates = list(self._fates(block, place, head, row.repeats))
+        check = None
+        if any(status == "pending" for _, (status, _, _) in fates):  # what goes nowhere is never checked
+            check = self._checks.check(block, place)
+        if check is not None:
+            routes.add_check(check, row)
+            fates = [(key, fate_after_plan(fate, check.reason)) for key, fate in fates]
+        for key, (status, by, reason) in fates:
+            fate = FateRow(row.seq, key, block.run, status, by, storable(reason), 0, block.at, None)
+            routes.fates.append(fate)
+            if status == "pending":
+                owner, user = owner_of(row.user, row.anonymous), row.user or row.anonymous
+                task = Task(row.seq, block.source, block.run, owner, user, row.type, row.name, block=own_block)
+                task.change = check.change if check is not None else None
+                routes.tasks.setdefault(key, []).append(task)
+            else:
+                routes.settled.append(SettledFate(fate, row.type, row.name, row.user or row.anonymous))
 
     def _fates(self, block: Block, place: int, head: Head, repeats: int | None) -> Iterator[tuple[str, Fate]]:
         """Each destination with what is known of the event there."""
