@@ -46,14 +46,14 @@ class Table:
         if read is None:
             below = f"{at}." if at else ""
             paths = (path for _, src in self._rows for path in src.paths if path.startswith(below))
-            read = self._read[at] = frozenset(path[len(below) :].split(".", 1)[0] for path in paths)
+            read = self._read[at] = frozenset(path[len(below) :].partition(".")[0] for path in paths)
         return {key: value for key, value in members.items() if key not in read}
 
 
 def _check_roots(rows: list[tuple[str, Source]]) -> None:
     for _, src in rows:
         for path in src.paths:
-            root = path.split(".", 1)[0]
+            root = path.partition(".")[0]
             if root not in ROOTS:
                 raise ConfigError(f"no event has a field {root!r} ({path}).{did_you_mean(root, ROOTS)}")
 

@@ -45,22 +45,13 @@ def test_changes_have_these_members(workspace: Workspace) -> None:
     assert refused.pop("at") == iso(plane.rejected[-1].at)
     assert refused == {"source": "web", "run": "r2", "status": 400, "reason": reason, "position": 0}
     fates = [change for kind, change in changes if kind == "fate" and change["seq"] == 1]
-    assert [
-        {name: fate[name] for name in ("destination", "run", "status", "by", "reason", "attempts")} for fate in fates
-    ] == [
-        {"destination": "crm", "run": "r1", "status": "pending", "by": "", "reason": "", "attempts": 0},
-        {
-            "destination": "crm",
-            "run": "r1",
-            "status": "dead",
-            "by": "send_to_destination",
-            "reason": "the destination answered 503",
-            "attempts": 1,
-        },
-    ]
-    assert (fates[0]["type"], fates[0]["name"], fates[0]["user"]) == ("track", "E", "u1")
+    [delivery], settled = plane.deliveries, next(fate for fate in plane.fates if fate.status == "dead")
+    line = {"seq": 1, "destination": "crm", "run": "r1", "type": "track", "name": "E", "user": "u1"}
+    reason = "the destination answered 503"
+    dead = {"status": "dead", "by": "send_to_destination", "reason": reason, "attempts": 1, "at": iso(settled.at)}
+    assert fates == [{**line, "status": "pending", "by": "", "reason": "", "attempts": 0, "at": None}, {**line, **dead}]
     [sent] = [change for kind, change in changes if kind == "delivery"]
-    assert (sent["seq"], sent["destination"], sent["run"], sent["status"]) == (1, "crm", "r1", 503)
+    assert sent == {**line, "number": 1, "attempt": 1, "part": 0, "status": 503, "at": iso(delivery.at)}
 
 
 def test_refusals_and_changes_of_a_run(workspace: Workspace) -> None:

@@ -160,7 +160,7 @@ def test_violations_can_be_looked_at() -> None:
         plane.send([GOOD, BAD, UNPLANNED], source="web")
         plane.drain()
         found = {v.message_id: (v.violation, v.path, v.plan, v.version, v.dropped) for v in plane.violations}
-        frame = plane.violations.frame()
+        violations, frame = list(plane.violations), plane.violations.frame()
         good = [event.message_id for event in plane.conforming]
         bad = [event.message_id for event in plane.violating]
 
@@ -184,7 +184,8 @@ def test_violations_can_be_looked_at() -> None:
     assert (counts["checked"], counts["violated"], counts["dropped_by_plan"]) == (3, 2, 2)
     assert 'svctoolkit_violations_total{source="web",type="Unplanned-Event"} 1' in metrics
     assert 'svctoolkit_checks_total{plan="tp",outcome="conforming"} 1' in metrics
-    assert [change["violation"] for change in changes] == ["Datatype-Mismatch", "Unplanned-Event"]
+    members = ("seq", "source", "type", "name", "plan", "version", "violation", "property", "path", "message", "place")
+    assert changes == [{name: getattr(v, name) for name in (*members, "dropped", "run")} for v in violations]
     assert wrong.status_code == 400
 
 

@@ -5,23 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from queue import SimpleQueue
-from threading import Condition
+from threading import Condition, Event
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer, HttpRequest, HttpResponse
 from svctoolkit.server import Backoff
+from svctoolkit.server.store import database
+from svctoolkit.server.store.work import Work
 from svctoolkit.server.worker.backoff import PROFILES
 from svctoolkit.server.worker.lanes.overflow import Overflow
 from svctoolkit.server.worker.lanes.queue import Queue
 from svctoolkit.server.worker.lanes.results import Results
 from svctoolkit.server.worker.lanes.throttle import Limiter
+from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Task
 from svctoolkit.server.worker.timers import Timers
-from svctoolkit.workspace import Throttle
+from svctoolkit.workspace import Calls, PlaneLimits, Throttle
+from tests.sdk.gateway import until
+
+EVENT = {"type": "track", "event": "E", "userId": "u1", "messageId": "m1"}
 
 
 def task(seq: int, owner: str = "u", run: str = "") -> Task:
@@ -325,7 +334,7 @@ def test_so_many_results_are_kept_back_and_no_more() -> None:
     store.results.flush()
     assert not store.results.are_many()
     store.add(*range(64, 127))
-    assert store.results.have_room()
+    assert (store.results.are_many(), store.results.have_room()) == (False, True)
     store.add(127)
     assert not store.results.have_room()
     store.given[0][1]()
@@ -347,3 +356,134 @@ def test_results_do_not_wait_for_a_long_attempt() -> None:
     store.add(2)
     store.results.watch()
     assert len(store.flushes) == 2
+
+
+# --- who starts and stops
+
+
+def test_what_is_under_way_at_the_end_is_kept(workspace: Workspace, tmp_path: Path) -> None:
+    """`stop` waits for the answer: the event is delivered, and at the next start nobody sends it again."""
+
+    def answers_late(_request: HttpRequest, *, timeout: float) -> HttpResponse:
+        started.set()
+        until(lambda: plane.stopped, 60)
+        return HttpResponse(200)
+
+    started = Event()
+    workspace.sources["web"].connections.pop()
+    with DataPlane(workspace, listen=False, store=tmp_path / "p.db", transport=answers_late) as plane:
+        plane.send(EVENT, source="web")
+        assert started.wait(60)
+        plane.stop(60)
+    with DataPlane(workspace, listen=False, store=tmp_path / "p.db") as again:
+        again.drain()
+
+        assert [fate.status for fate in again.fates] == ["delivered"]
+        assert again.recorder.requests == ()
+
+
+def test_a_destination_that_is_disabled_meanwhile_gets_no_more(workspace: Workspace) -> None:
+    """What is under way ends, what waits waits, and nothing is busy with it; enabled again, it goes on."""
+
+    def disables(request: HttpRequest, *, timeout: float) -> HttpResponse:
+        requests.append(request)
+        if len(requests) == 1:
+            plane.enable(destination="crm", enabled=False)
+        return HttpResponse(200)
+
+    requests: list[HttpRequest] = []
+    workspace.sources["web"].connections.pop()
+    with DataPlane(workspace, listen=False, transport=disables) as plane:
+        plane.send([EVENT | {"messageId": f"m{n}"} for n in range(3)], source="web")
+        plane.wait(lambda: plane.delivered, 60)
+        plane.advance(10, timeout=60)
+        before = len(requests)
+        plane.enable(destination="crm")
+        plane.drain(60)
+
+        assert (before, [d.message_id for d in plane.delivered]) == (1, ["m0", "m1", "m2"])
+
+
+def test_events_that_left_the_memory_can_be_replayed(workspace: Workspace) -> None:
+    """All events of a user whose later ones had to wait in the store are delivered again, in their order."""
+    workspace.data_plane.limits = PlaneLimits(waiting=20)
+    workspace.sources["web"].connections.pop()
+    names = [f"E{n:03}" for n in range(60)]
+    with DataPlane(workspace, listen=False, backoff=Backoff(jitter=0, first=60)) as plane:
+        plane.script("crm", Answer(503), Answer(200))
+        plane.send([{"type": "track", "userId": "u", "event": name} for name in names], source="web")
+        plane.wait(lambda: plane.fates, 60)
+        plane.advance(61, timeout=60)
+        plane.drain(60)
+        plane.replay(status="delivered")
+        plane.drain(60)
+
+        assert [delivery.payload["body"]["JSON"]["event"] for delivery in plane.delivered] == names * 2
+
+
+def test_waiting_for_company_is_scaled_as_every_pause(workspace: Workspace) -> None:
+    """With `scale=0` nobody waits, however long it says."""
+    workspace.destination("braze", "BRAZE", config={"restApiKey": "k", "dataCenter": "EU-01"})
+    workspace.source("app", destinations=["braze"])
+    workspace.delivery.batch = Calls(wait=3600)
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=0)) as plane:
+        plane.send(EVENT, source="app")
+        plane.wait(lambda: plane.delivered, 60)
+
+
+@pytest.mark.parametrize(("seconds", "times"), [(59.9, 1), (60, 2)])
+def test_an_id_is_known_for_as_long_as_the_window(workspace: Workspace, seconds: float, times: int) -> None:
+    """To the second: at its end the same `messageId` is a new event."""
+    clock = Clock()
+    workspace.sources["web"].connections.pop()
+    with DataPlane(workspace, listen=False, clock=clock, window=60) as plane:
+        plane.send(EVENT, source="web")
+        clock.now += seconds
+        plane.send(EVENT, source="web")
+        plane.drain(60)
+
+        assert len(plane.delivered) == times
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(["accept", "refuse", "route", "settle"]), max_size=20))
+def test_what_is_pending_is_counted_along_the_way(actions: list[str]) -> None:
+    """Requests until they are routed or refused, then their events by run, until each is settled."""
+    pending = Pending(Work(database.Store(None)), Workspace())
+    accepted = routed = 0
+    counts: Counter[str] = Counter()
+    for number, action in enumerate(actions):
+        if action == "accept":
+            pending.accept()
+            accepted += 1
+        elif action == "refuse" and accepted > routed:
+            pending.refuse()
+            routed += 1
+        elif action == "route" and accepted > routed:
+            pending.route(1, {"crm": [task(number, run="r"), task(number, run="s")]})
+            routed += 1
+            counts.update("rs")
+        elif action == "settle" and counts["r"]:
+            pending.settle("crm", ["r"])
+            counts["r"] -= 1
+
+        assert pending.accepted == accepted
+        assert [pending.is_routed(n) for n in (routed, routed + 1)] == [True, False]
+        assert pending.all_routed() == (accepted == routed)
+        for run, number_of_run in (("r", counts["r"]), ("s", counts["s"]), (None, counts.total())):
+            assert pending.by_destination(run) == ({"crm": number_of_run} if number_of_run else {})
+            assert pending.is_idle(run) == (accepted == routed and not number_of_run)
+        assert pending.destinations() == ({"crm"} if counts.total() else set())
+
+
+def test_who_waits_is_known_until_they_go() -> None:
+    """The runs that somebody waits for, each as long as anybody does; not before all that came is routed."""
+    pending = Pending(Work(database.Store(None)), Workspace())
+    with pending.hurry("r"), pending.hurry(None):
+        with pending.hurry("r"):
+            assert pending.hurried() == {"r", None}
+        pending.accept()
+        assert pending.hurried() == set()
+        pending.route(1, {})
+        assert pending.hurried() == {"r", None}
+    assert pending.hurried() == set()

@@ -58,6 +58,7 @@ ABOUT = {
     "server": ["tests/test_server.py", "tests/data_plane"],
     "server.worker": [
         "tests/data_plane/test_waiting.py",
+        "tests/data_plane/test_verdicts.py",
         "tests/data_plane/test_feed.py",
         "tests/data_plane/test_changes.py",
         "tests/data_plane/test_batches.py",
@@ -67,6 +68,7 @@ ABOUT = {
         "tests/data_plane/test_knobs.py",
         "tests/data_plane/test_memory.py",
         "tests/data_plane/test_store.py",
+        "tests/warehouse/test_product.py",
     ],
     "transformations": ["tests/test_transformations.py", "tests/test_user_code.py"],
     "workspace": ["tests/test_workspace.py"],

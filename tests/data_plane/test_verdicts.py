@@ -1,0 +1,170 @@
+"""What answers mean for events, judged by a type of the test's own: request by request, and for the account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from svctoolkit import CATALOGUE, DataPlane, Workspace
+from svctoolkit.delivery import Answer
+from svctoolkit.destinations import Delivery, DestinationType, Outcome, Payload, Settings
+from svctoolkit.events import Event
+from svctoolkit.pipeline.fates import NOTHING_SENT
+from svctoolkit.server import Backoff
+
+
+class HarborSettings(Settings, frozen=True, kw_only=True):
+    """Nothing to set."""
+
+
+def harbor(*, judges: bool) -> DestinationType:
+    """One request for each of `properties.at`; a judge takes the answer's body for what it means."""
+    kind = DestinationType("Harbor", HarborSettings)
+
+    @kind.on("track")
+    def send_visits(event: Event, settings: HarborSettings) -> list[Payload]:
+        return [
+            Payload(endpoint=f"https://harbor.example/{at}", headers={"x-at": at})
+            for at in event.raw["properties"]["at"]
+        ]
+
+    if judges:
+
+        @kind.judge
+        def judge(delivery: Delivery) -> Outcome | None:
+            body = delivery.reply.body
+            return Outcome(**body) if body["outcome"] else None
+
+    return kind
+
+
+@pytest.fixture(params=[True], ids=["judges"])
+def plane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[DataPlane]:
+    """The source `web` sends to `harbor` with an account, and `other` to `quay` without; their type judges answers."""
+    monkeypatch.setattr(CATALOGUE, "_added", {"HARBOR": harbor(judges=request.param)})
+    workspace = Workspace("shop")
+    workspace.account("port", secret={"accessToken": "old"}, renewals=[{"accessToken": "new"}])
+    workspace.destination("harbor", "HARBOR", account="port")
+    workspace.destination("quay", "HARBOR")
+    workspace.source("web", destinations=["harbor"])
+    workspace.source("other", destinations=["quay"])
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=0, attempts=3)) as plane:
+        yield plane
+
+
+def send(plane: DataPlane, *places: str, source: str = "web") -> list[tuple[str, int]]:
+    """Where the requests of one event went, and what was answered."""
+    plane.send({"type": "track", "event": "E", "userId": "u", "properties": {"at": places}}, source=source)
+    plane.drain()
+    return [(delivery.payload["headers"]["x-at"], delivery.status) for delivery in plane.deliveries]
+
+
+def fate(plane: DataPlane) -> tuple[str, str, str, int, str]:
+    [fate] = plane.fates
+    return fate.status, fate.by, fate.reason, fate.attempts, fate.outcome
+
+
+def test_an_answer_that_its_type_cannot_read_is_tried_again(plane: DataPlane) -> None:
+    """As the service does; in the end the reason says so, and what was answered."""
+    plane.script("harbor", Answer(200, {"outcome": "delivered"}), Answer(200, "odd", times=3))
+    sent = send(plane, "a", "b")
+
+    assert sent == [("a", 200), ("b", 200), ("b", 200), ("b", 200)]
+    reason = "the destination's answer cannot be read: the destination answered 200: odd"
+    assert fate(plane) == ("dead", "send_to_destination", reason, 3, "retry")
+
+
+def test_without_an_answer_nobody_is_asked_what_it_means(plane: DataPlane) -> None:
+    """A connection that fails is tried again for its own reason, whatever the type reads in answers."""
+    plane.script("harbor", Answer(close=True), Answer(200, {"outcome": "delivered", "message": "late"}))
+
+    assert [status for _, status in send(plane, "a")][1:] == [200]
+    assert fate(plane) == ("delivered", "", "late", 2, "delivered")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "expected"),
+    [
+        ({"outcome": "abort", "message": "no berth"}, 200, ("failed", "send_to_destination", "no berth", 1, "abort")),
+        ({"outcome": "throttle"}, 200, ("dead", "send_to_destination", "", 3, "throttle")),
+        ({"outcome": "retry"}, 400, ("dead", "send_to_destination", "", 3, "retry")),
+        ({"outcome": "delivered"}, 400, ("delivered", "", "", 1, "delivered")),
+        ({"outcome": ""}, 200, ("delivered", "", "", 1, "delivered")),
+        ({"outcome": "", "message": "full"}, 400,
+         ("failed", "send_to_destination", "the destination answered 400: full", 1, "abort")),
+    ],
+)  # fmt: skip
+def test_a_type_says_what_its_answers_mean(
+    plane: DataPlane, body: dict[str, Any], status: int, expected: tuple[str, str, str, int, str]
+) -> None:
+    """In its own words, whatever the status; where it says nothing, the status decides."""
+    plane.script("harbor", Answer(status, body))
+    send(plane, "a")
+
+    assert fate(plane) == expected
+
+
+@pytest.mark.parametrize("plane", [False], indirect=True, ids=["plain"])
+def test_of_an_event_with_several_requests_each_is_delivered_once(plane: DataPlane) -> None:
+    """Behind one that is tried again nothing is sent; behind one that is refused, the others are, but it failed."""
+    plane.script("harbor", Answer(200), Answer(503), Answer(200), Answer(400, {"message": "no"}), Answer(200))
+
+    assert send(plane, "a", "b", "c", "d") == [("a", 200), ("b", 503), ("b", 200), ("c", 400), ("d", 200)]
+    assert fate(plane) == ("failed", "send_to_destination", "the destination answered 400: no", 2, "abort")
+
+
+@pytest.mark.parametrize("plane", [False], indirect=True, ids=["plain"])
+def test_an_event_that_makes_no_request_goes_nowhere(plane: DataPlane) -> None:
+    """It is filtered, with the reason; nothing was sent."""
+    assert send(plane) == []
+    assert fate(plane) == ("filtered", "dest_transform", NOTHING_SENT, 1, "")
+
+
+@pytest.mark.parametrize(("auth", "renewed", "active"), [
+    ("REFRESH_TOKEN", 1, True), ("AUTH_STATUS_INACTIVE", 0, False), ("", 0, True),
+])  # fmt: skip
+@pytest.mark.parametrize("source", ["web", "other"])
+def test_an_answer_may_say_that_the_account_is_not_what_it_was(
+    plane: DataPlane, source: str, auth: str, renewed: int, active: bool
+) -> None:
+    """Its token is renewed, or it delivers no more; a destination without an account has none to change."""
+    answer = Answer(200, {"outcome": "abort", "message": "who?", "auth": auth})
+    plane.script("harbor" if source == "web" else "quay", answer)
+    send(plane, "a", source=source)
+
+    account = plane.workspace.account("port")
+    assert fate(plane) == ("failed", "send_to_destination", "who?", 1, "abort")
+    expected = (renewed, active) if source == "web" else (0, True)
+    assert (account.renewed, account.active) == expected
+
+
+BRAZE = {"restApiKey": "k-1", "dataCenter": "EU-01", "appKey": "a-1"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "fates"),
+    [
+        ([201, 201], {"delivered"}),
+        ([400], {"failed"}),
+        ([201, 400], {"failed"}),
+        ([201, 503, 201, 201], {"delivered"}),
+    ],
+)
+def test_events_that_share_several_requests_need_them_all(answers: list[int], fates: set[str]) -> None:
+    """The first that is refused ends the call's batch; one that is tried again takes the others with it."""
+    workspace = Workspace("shop")
+    workspace.destination("crm", "BRAZE", config=BRAZE)
+    workspace.source("web", destinations=["crm"])
+    events: list[dict[str, Any]] = [
+        {"type": "track", "event": "E", "userId": "a", "messageId": "track"},
+        {"type": "alias", "userId": "b", "previousId": "c", "messageId": "alias"},
+    ]
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=0)) as plane:
+        plane.script("crm", *map(Answer, answers))
+        plane.send(events, source="web")
+        plane.drain()
+
+        assert [delivery.status for delivery in plane.deliveries] == answers
+        assert {fate.status for fate in plane.fates} == fates
