@@ -93,6 +93,7 @@ def test_any_json(plane: DataPlane, event: dict[str, Any]) -> None:
         ("-" + "9" * 400, "batch[1].properties.a[1]"),
         ("1e999", "batch[1].properties.a[1]"),
         ("-0.1E+1000", "batch[1].properties.a[1]"),
+        ("9" * 300 + "e+99", "batch[1].properties.a[1]"),
         ("1.5E0400", "batch[1].properties.a[1]"),
         ("0." + "0" * 300 + "1e999", "batch[1].properties.a[1]"),
         ("[" * 300 + "]" * 300, "batch[1]"),
@@ -117,14 +118,14 @@ def test_what_cannot_be_kept_is_refused_with_its_place(plane: DataPlane, value: 
 
 
 @given(
-    number=st.from_regex(r"\A-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,5})?\Z"),
+    number=st.from_regex(r"\A-?(0|[1-9][0-9]{0,3}|[1-9][0-9]{200,320})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,5})?\Z"),
     around=st.sampled_from(["%s", " %s ", "[%s]", "[0,%s]", '{"a":%s}', '"%s"', '"id-%s"', '"[%s"', '"1,%s"']),
 )
 def test_a_number_is_refused_when_no_double_holds_it(number: str, around: str) -> None:
     """However it is written, and whatever texts look like one."""
     value = around % number
     body = b'{"batch": [{"userId": "u", "a": %s}]}' % value.encode()
-    too_large = json.dumps(json.loads(value)).find("Infinity") >= 0
+    too_large = "Infinity" in json.dumps(json.loads(value, parse_int=float))
 
     assert bool(scan(body, "").problems) is too_large
 

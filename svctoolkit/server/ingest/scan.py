@@ -25,9 +25,10 @@ _NEEDS_NO_IDENTITY = ("extract", "record")
 _DECODER = msgspec.json.Decoder()
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 _EXCERPT = 20_000  # characters of what is refused
-_MAX_DIGITS = 308  # a whole number with more is out of the range of a double; the fast decoder takes more
-_LONG_NUMBER = b"0" * (_MAX_DIGITS + 1)
-_STRIDE = 30  # of so many bytes one is looked at first: a long number shows as ten digits in a row
+_MAX_DIGITS = 308  # a whole number with more may be out of the range of a double; the fast decoder takes it
+_LONG_DIGITS = _MAX_DIGITS - 99  # with more, an exponent of two digits may be too much, too
+_LONG_NUMBER = b"0" * (_LONG_DIGITS + 1)
+_STRIDE = 30  # of so many bytes one is looked at first: a long number shows as six digits in a row
 _DIGITS_AS_ZERO = bytes(ord("0") if ord("0") <= byte <= ord("9") else byte for byte in range(256))
 _NUMBERS_ALIKE = _DIGITS_AS_ZERO.replace(b"E", b"e")
 _EXPONENT = b"0e000"  # one of three digits, where numbers look alike
@@ -124,9 +125,9 @@ def _text(value: Any) -> str:
 
 
 def _has_long_number(body: bytes) -> bool:
-    """Whether some digits in a row, inside of a text or not, are more than a number may have."""
+    """Whether some digits in a row, inside of a text or not, may be more than a number may have."""
     sample = body[::_STRIDE].translate(_DIGITS_AS_ZERO)
-    return b"0" * (_MAX_DIGITS // _STRIDE) in sample and _LONG_NUMBER in body.translate(_DIGITS_AS_ZERO)
+    return b"0" * (_LONG_DIGITS // _STRIDE) in sample and _LONG_NUMBER in body.translate(_DIGITS_AS_ZERO)
 
 
 def _has_large_exponent(text: bytes) -> bool:
@@ -180,7 +181,7 @@ def _decode_carefully(body: bytes) -> Any:
 
 
 def _integer(text: str) -> int | _BadNumber:
-    return int(text) if len(text) <= _MAX_DIGITS else _BadNumber(text)
+    return _BadNumber(text) if math.isinf(float(text)) else int(text)
 
 
 def _float(text: str) -> float | _BadNumber:
