@@ -1,7 +1,8 @@
 """HTML for notebooks: JSON trees, diffs, pipeline strips, HTTP exchanges, tables, messages.
 
 Every function gives `Html` without scripts and with everything escaped, which can be read, too, where a view strips
-styles and classes. `page` puts parts together with the one style; `bundle` is what `_repr_mimebundle_` returns.
+styles and classes. `page` puts parts together with the one style; `bundle` is what `_repr_mimebundle_` returns: there
+trees have tools, where a page runs scripts.
 
 >>> shown = page(message("2 events received", "ok"), tree({"type": "track"}, "event"))
 """
@@ -17,6 +18,7 @@ from svctoolkit.display._html import Html, Kind, box, bundle, columns, fragment,
 from svctoolkit.display._lights import Leaf, Lights
 from svctoolkit.display._strip import Status, Step, status, strip
 from svctoolkit.display._style import STYLE
+from svctoolkit.display._tools import tree_tools, tree_tools_script
 from svctoolkit.display._tree import tree
 
 __all__ = [
@@ -49,4 +51,6 @@ __all__ = [
     "strip",
     "table",
     "tree",
+    "tree_tools",
+    "tree_tools_script",
 ]

@@ -7,6 +7,7 @@ from html import escape
 from typing import Literal
 
 from svctoolkit.display._style import STYLE
+from svctoolkit.display._tools import with_tools
 
 #: What something means to its reader; each has a sign and a colour.
 Kind = Literal["ok", "info", "warning", "error", "plain"]
@@ -61,8 +62,11 @@ def box(head: object, body: object, *, label: str, note: object = "") -> Html:
 
 
 def bundle(html: str, text: str) -> dict[str, str]:
-    """The mime bundle of an object that shows itself. Never JSON: JupyterLab would show that instead of the HTML."""
-    return {"text/plain": text, "text/html": html}
+    """The mime bundle of an object that shows itself, with tools for its trees where a page runs scripts.
+
+    Never JSON: JupyterLab would show that instead of the HTML.
+    """
+    return {"text/plain": text, "text/html": with_tools(html)}
 
 
 def quantity(number: int, thing: str) -> str:

@@ -74,6 +74,20 @@ async function toClipboard(text) {
   }
 }
 
+/** What the tools of a page stand above: all its trees, but nothing else, and outside of the frames around them. */
+function above(page) {
+  const trees = [...page.querySelectorAll(".tree")].filter((tree) => tree.closest(".svc") === page);
+  let common = trees[0];
+  while (!trees.every((tree) => common.contains(tree))) common = common.parentElement;
+  const frame = common.closest(".columns") ?? common.closest(".box") ?? (common.closest("td") ? null : common.closest(".scroll"));
+  if (frame && page.contains(frame)) return frame;
+  let first = trees[0];
+  while (first !== common && first.parentElement !== common) first = first.parentElement;
+  return first;
+}
+
+const isEquipped = (page) => [...page.querySelectorAll(".json-tools")].some((bar) => bar.closest(".svc") === page);
+
 // ---- the tools of one page
 
 class Tools {
@@ -98,9 +112,7 @@ class Tools {
       this.button("Copy path", () => this.copy("path", path)), this.button("Copy value", () => this.copy("value", copied)),
       this.said,
     );
-    let first = page.querySelector(".tree");
-    while (first.parentElement !== page) first = first.parentElement;
-    first.before(bar);
+    above(page).before(bar);
     page.dataset.lmSuppressShortcuts = "true"; // JupyterLab would take the keys for its cells
     this.listen();
     if (memory.open !== undefined) this.fold(memory.open);
@@ -229,7 +241,7 @@ export function attach(root, home = (page) => page.parentElement) {
   const equip = () => {
     const pages = new Set([...root.querySelectorAll(".svc .tree")].map((tree) => tree.closest(".svc")));
     for (const page of pages) {
-      if (page.querySelector(":scope > .json-tools") || page.querySelectorAll(".tree li").length < LEAST) continue;
+      if (isEquipped(page) || page.querySelectorAll(".tree li").length < LEAST) continue;
       const place = home(page);
       if (!memories.has(place)) memories.set(place, {});
       new Tools(page, memories.get(place));

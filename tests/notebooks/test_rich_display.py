@@ -21,6 +21,7 @@ from svctoolkit import (
     ServiceClient,
     TestApiClient,
     Workspace,
+    display,
     errors,
     events,
 )
@@ -146,6 +147,9 @@ def checked(name: str, shown: Any) -> None:
     bundle = shown._repr_mimebundle_()
     assert {"text/plain", "text/html"} == set(bundle), name
     html, text = bundle["text/html"], bundle["text/plain"]
+    html, script, rest = html.partition(f"<script>{display.tree_tools_script()}")
+    assert bool(script) == (html.count("<li>") >= 8 and 'class="tree"' in html), name
+    assert rest in ("", "svcTreeTools(document.currentScript.parentElement)</script>"), name
     assert "<script" not in html.lower(), name
     assert not re.search(r"\son\w+\s*=", re.sub(r"<style>.*?</style>", "", html)), name
     assert TOKEN not in html + text + repr(shown), name
@@ -155,7 +159,8 @@ def checked(name: str, shown: Any) -> None:
 
 @pytest.mark.parametrize("make", [of_the_pipeline, of_the_catalogue, of_replays, of_suites, of_clients])
 def test_objects_show_themselves_without_a_secret(make: Any) -> None:
-    """HTML without scripts or handlers, a text that is no object's address, and no secret in either."""
+    """HTML without handlers, and without scripts but for the tools of trees; a text that is no object's address; no
+    secret in either."""
     for name, shown in make().items():
         checked(name, shown)
 

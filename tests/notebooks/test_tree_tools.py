@@ -134,6 +134,32 @@ def test_what_is_left_out_is_said_where_it_is_copied(page: Page) -> None:
     assert json.loads(kept(page)) == list(range(len(page.locator(".tree li li:not(.dim)").all())))
 
 
+def test_an_output_brings_its_tools_with_it(browser: Browser) -> None:
+    """As a cell shows it, more than once in a page and anew: each has its own tools, which work without a network.
+    Where scripts are taken out the same page has the switch, and small ones have no script at all."""
+    small = display.bundle(display.page(display.tree({"ok": True})), "")["text/html"]
+    output = display.bundle(display.page(display.tree(EVENT, "event", open_depth=1)), "")["text/html"]
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    outputs = "".join(f"<div class='output'>{html}</div>" for html in (output, small, output))
+    page.set_content(f"<html lang='en'><title>saved</title><main>{outputs}</main></html>")
+    searches = page.get_by_label("Search in the JSON below")
+    expect(searches).to_have_count(2)
+    searches.nth(1).fill("sku")
+    expect(page.get_by_role("status").nth(1)).to_have_text("1 of 2: properties.products.0.sku")
+    expect(page.get_by_role("status").nth(0)).to_be_empty()
+    expect(page.locator(".output").nth(0).get_by_text("sku").first).to_be_hidden()
+    page.get_by_role("button", name="Expand all").nth(0).click()
+    expect(page.locator(".output").nth(0).get_by_text("sku").first).to_be_visible()
+    context.close()
+
+    assert errors == []
+    assert "<script" not in small
+    assert output.startswith(display.page(display.tree(EVENT, "event", open_depth=1)))
+
+
 def test_few_lines_need_no_tools(page: Page) -> None:
     """An answer of a line or two stands for itself."""
     equip(page, display.page(display.tree({"ok": True}, "answer")))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from svctoolkit.cli import main
 
@@ -111,4 +111,18 @@ def test_scenarios_are_filtered_and_searched(browser: Browser, report: Path) -> 
     assert shown.count() == 1
     page.get_by_role("searchbox").fill("nowhere to be found")
     assert page.locator("section.suite:visible").count() == 0
+    page.context.close()
+
+
+def test_each_scenario_has_tools_for_its_trees(browser: Browser, report: Path) -> None:
+    """Those of what failed are there at once, the others when one opens it; each searches its own scenario."""
+    page = opened(browser, report, 1280, "light")
+    search = page.get_by_label("Search in the JSON below")
+    expect(search).to_have_count(1)
+    page.locator("details.scenario").nth(1).locator("summary").first.click()
+    expect(search).to_have_count(2)
+    search.nth(0).fill("revenue")
+    expect(page.get_by_role("status").nth(0)).to_contain_text("event.properties.revenue")
+    expect(page.get_by_role("status").nth(1)).to_be_empty()
+    assert page.locator("details.scenario").nth(1).locator(".hit").count() == 0
     page.context.close()

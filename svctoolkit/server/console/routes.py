@@ -61,7 +61,7 @@ class Console:
         if name == "display.css":
             return Response(display.STYLE, media_type="text/css", headers=_HEADERS)
         if name == "tree_tools.js":
-            return Response(_tree_tools(), media_type="text/javascript", headers=_HEADERS)
+            return Response(display.tree_tools(), media_type="text/javascript", headers=_HEADERS)
         ending = name[name.rfind(".") :]
         if ending not in _TYPES or name not in _names():
             raise RequestError(404, {"message": f"the page has no part {name[:50]!r}"})
@@ -97,11 +97,6 @@ def _seq(request: Request) -> int:
 
 def _fragment(html: Html) -> Response:
     return Response(html.encode("utf-8", "replace"), media_type="text/html", headers=_HEADERS)
-
-
-@cache
-def _tree_tools() -> str:
-    return (files(display) / "tree_tools.js").read_text("utf-8")
 
 
 @cache

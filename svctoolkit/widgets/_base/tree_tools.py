@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 from svctoolkit import display
 from svctoolkit.json_types import Json
@@ -36,10 +35,8 @@ def tree_tools() -> Json:
 def _type() -> type[Json]:
     import anywidget
 
-    script = (Path(display.__file__).parent / "tree_tools.js").read_text("utf-8")
-
     class TreeTools(anywidget.AnyWidget):  # type: ignore[misc]  # without types where it is not installed
-        _esm = script + _RENDER
+        _esm = display.tree_tools() + _RENDER
 
         def __init__(self) -> None:
             super().__init__()

@@ -66,7 +66,7 @@ def _page(outcomes: list[dict[str, Any]], summary: dict[str, Any], coverage: dic
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{bad} failed of {summary['total']}</title></head><body>"
         f"{display.page(Html(f'<style>{style}</style>'), head, Html(f'<main>{main}</main>'))}"
-        f"<script>{script}</script></body></html>\n"
+        f"<script>{display.tree_tools_script()}\n{script}</script></body></html>\n"
     )
 
 
@@ -118,7 +118,7 @@ def _scenario(scenario: dict[str, Any], *, in_full: bool) -> str:
     )
     body = "".join(map(display.html, _body(scenario))) if in_full else display.html(scenario["reason"])
     is_open = " open" if _is_bad(scenario) else ""
-    return f'<details class="scenario" data-status="{status}"{is_open}>{head}<div>{body}</div></details>'
+    return f'<details class="scenario" data-status="{status}"{is_open}>{head}{display.fragment(Html(body))}</details>'
 
 
 def _body(scenario: dict[str, Any]) -> Iterator[Html]:
