@@ -27,7 +27,7 @@ CODE = "def transformEvent(event, metadata):\n    event['n'] = 1 / event['proper
 MIXED = [1, "1 EUR", 2.5, True, [1, {"a": "é"}], None, {"b": 1}, 2**70, float("nan")]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def given() -> dict[str, Any]:
     """Something of each kind, with values of every type at `properties.total`."""
     shop = Workspace("shop")

@@ -67,13 +67,27 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def notices(folder: Path) -> list[Notice]:
-    """One run, told once."""
+@pytest.fixture(scope="module")
+def outcome_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Notice]]:
+    """Where the suite stands, and what one run of it says."""
+    home = tmp_path_factory.mktemp("run")
+    (home / "s.suite.yaml").write_text(SUITE, encoding="utf-8")
     planes = runner.Planes(coverage=True)
-    found = list(runner.run(runner.load(Path("s.suite.yaml")).scenarios, planes, coverage=True))
+    with pytest.MonkeyPatch.context() as context:
+        context.chdir(home)
+        context.setenv("HOOK_KEY", SECRET)
+        notices = list(runner.run(runner.load(Path("s.suite.yaml")).scenarios, planes, coverage=True))
     planes.close()
-    return found
+    return home, notices
+
+
+@pytest.fixture
+def notices(outcome_of_a_run: tuple[Path, list[Notice]], monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
+    """One run, told once; its folder is the working directory."""
+    home, notices = outcome_of_a_run
+    monkeypatch.chdir(home)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    return notices
 
 
 def told(name: str, notices: list[Notice]) -> str:

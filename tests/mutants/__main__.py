@@ -48,10 +48,12 @@ ABOUT = {
     "runner": ["tests/test_runner_matchers.py", "tests/test_runner.py", "tests/test_runner_format.py", "tests/suites"],
     "runner.expect": [
         "tests/test_runner_matchers.py",
+        "tests/plans/test_suites.py",
         "tests/test_docs.py",
         "tests/test_runner.py",
         "tests/test_runner_format.py",
-        "tests/suites",
+        "tests/suites/test_false_passes.py",
+        "tests/suites/test_helpers.py",
     ],
     "sdk": ["tests/sdk"],
     "sdk.queue.claims": ["tests/sdk/test_claims.py"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -55,32 +56,37 @@ def test_examples_of_the_docstrings(module: str) -> None:
     assert result.failed == 0
 
 
-@pytest.mark.parametrize(
-    ("first", "then", "stored", "discarded"),
-    [
-        ("a", 12, "12", False),
-        ("a", 1234567.5, "1.2345675e+06", False),
-        ("a", True, "true", False),
-        ("a", "2026-01-02", "2026-01-02T00:00:00.000Z", False),
-        (1.5, 12, 12.0, False),
-        (5, 12.9, 12, False),
-        (5, "n/a", None, True),
-        (True, 1, None, True),
-        (1.5, "x", None, True),
-        ("2026-01-02", "soon", None, True),
-        (5, [1], None, True),
-        ("a", [1, 2], "[1,2]", False),
-    ],
-)
-def test_the_first_type_wins(first: Any, then: Any, stored: Any, discarded: bool) -> None:
-    """In one load as in two: a value of another type is converted, or it is NULL and stands in the discards."""
-    for loads in ([[track("1", p=first), track("2", p=then)]], [[track("1", p=first)], [track("2", p=then)]]):
-        warehouse = shop()
-        for events in loads:
-            warehouse.load(events)
+#: the first value of a column, the one after it, what is stored of that, and whether it is discarded
+CONVERSIONS: list[tuple[Any, Any, Any, bool]] = [
+    ("a", 12, "12", False),
+    ("a", 1234567.5, "1.2345675e+06", False),
+    ("a", True, "true", False),
+    ("a", "2026-01-02", "2026-01-02T00:00:00.000Z", False),
+    (1.5, 12, 12.0, False),
+    (5, 12.9, 12, False),
+    (5, "n/a", None, True),
+    (True, 1, None, True),
+    (1.5, "x", None, True),
+    ("2026-01-02", "soon", None, True),
+    (5, [1], None, True),
+    ("a", [1, 2], "[1,2]", False),
+]
 
-        assert values(warehouse, "p")[1] == stored
-        assert warehouse.discards().row_id.tolist() == (["2"] if discarded else [])
+
+@pytest.mark.parametrize("loads", [1, 2])
+def test_the_first_type_wins(loads: int) -> None:
+    """In one load as in two: a value of another type is converted, or it is NULL and stands in the discards."""
+    columns = {f"p{n}": conversion for n, conversion in enumerate(CONVERSIONS)}
+    first = track("1", **{column: value for column, (value, *_) in columns.items()})
+    then = track("2", **{column: value for column, (_, value, *_) in columns.items()})
+    warehouse = shop()
+    for events in [[first, then]] if loads == 1 else [[first], [then]]:
+        warehouse.load(events)
+
+    assert {column: values(warehouse, column)[1] for column in columns} == {c: v[2] for c, v in columns.items()}
+    discards = warehouse.discards()
+    assert set(discards.row_id) == {"2"}
+    assert sorted(discards.column_name) == sorted(column for column, (*_, discarded) in columns.items() if discarded)
 
 
 def test_discards_say_what_and_why() -> None:
@@ -220,39 +226,42 @@ def test_refused_events_do_not_stop_the_others() -> None:
     assert [(loss.event_id, loss.kind) for loss in load.losses] == [("2", "refused")]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "select * from read_csv('/etc/passwd')",
-        "select * from read_text('/etc/passwd')",
-        "select * from '/etc/passwd'",
-        "select * from glob('/etc/*')",
-        "install httpfs",
-        "load httpfs",
-        "attach '/tmp/x.db'",
-        "copy tracks to '/tmp/x.csv'",
-        "export database '/tmp/x'",
-        "set enable_external_access=true",
-        "drop table tracks",
-        "select 1; delete from tracks",
-        "update tracks set id = 'x'",
-        "create table t as select 1",
-        "select * from secret_frame",
-        "select getenv('HOME')",
-        "",
-        "selekt",
-        "select 1/",
-    ],
-)
-def test_sql_of_users_reads_the_tables_and_nothing_else(query: str) -> None:
+REFUSED = [
+    "select * from read_csv('/etc/passwd')",
+    "select * from read_text('/etc/passwd')",
+    "select * from '/etc/passwd'",
+    "select * from glob('/etc/*')",
+    "install httpfs",
+    "load httpfs",
+    "attach '/tmp/x.db'",
+    "copy tracks to '/tmp/x.csv'",
+    "export database '/tmp/x'",
+    "set enable_external_access=true",
+    "drop table tracks",
+    "select 1; delete from tracks",
+    "update tracks set id = 'x'",
+    "create table t as select 1",
+    "select * from secret_frame",
+    "select getenv('HOME')",
+    "",
+    "selekt",
+    "select 1/",
+]
+
+
+def test_sql_of_users_reads_the_tables_and_nothing_else() -> None:
     """Files, extensions, other databases, variables of Python around it and changes are refused; the tables stay."""
     warehouse = shop()
     warehouse.load([track("1")])
     secret_frame = warehouse.tables()  # a frame that DuckDB would find by its name, if it was allowed to
+    answered = []
+    for query in REFUSED:
+        with suppress(ConfigError):
+            warehouse.sql(query)
+            answered.append(query)
+        assert warehouse.count("tracks") == len(secret_frame.query("table == 'tracks'")), query
 
-    with pytest.raises(ConfigError):
-        warehouse.sql(query)
-    assert warehouse.count("tracks") == len(secret_frame.query("table == 'tracks'"))
+    assert answered == []
 
 
 def test_a_query_that_takes_too_long_is_stopped() -> None:
@@ -265,9 +274,11 @@ def test_a_query_that_takes_too_long_is_stopped() -> None:
     assert warehouse.count("tracks") == 1
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_queries_that_read() -> None:
+    """Every way to ask, names in any case."""
+    warehouse = shop()
+    warehouse.load([track("1")])
+    queries = [
         "from tracks",
         "describe tracks",
         "explain select 1",
@@ -275,14 +286,9 @@ def test_a_query_that_takes_too_long_is_stopped() -> None:
         "pivot tracks on event using count(*)",
         "show tables",
         "select * from TRACKS",
-    ],
-)
-def test_queries_that_read(query: str) -> None:
-    """Every way to ask, names in any case."""
-    warehouse = shop()
-    warehouse.load([track("1")])
+    ]
 
-    assert len(warehouse.sql(query))
+    assert [query for query in queries if not len(warehouse.sql(query))] == []
 
 
 def test_frames_keep_whole_numbers_and_times() -> None:

@@ -28,15 +28,15 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
     except ConfigError as error:
         yield comparison.difference(f"what {name!r} plans, but the plan cannot be used: {error}", actual)
         return
-    plan, rule = next(((p, r) for p in plans if (r := p.rule_by_name(name))), (None, None))
-    if plan is None or rule is None:
+    planned = next(((plan, rule) for plan in plans if (rule := plan.rule_by_name(name))), None)
+    if planned is None:
         near = did_you_mean(name, [known for p in plans for known in p.names])
         said = f"what {name!r} plans, but no tracking plan of the workspace has such an event{near}"
         yield comparison.difference(said, actual)
     elif not isinstance(actual, Mapping):
         yield comparison.difference(f"an object as {name!r} plans it", actual)
     else:
-        yield from _violations(plan, rule, actual, comparison)
+        yield from _violations(*planned, actual, comparison)
 
 
 def _load(path: str) -> Plan:
