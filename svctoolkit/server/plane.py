@@ -281,7 +281,8 @@ class DataPlane(View):
         """Call `listener(kind, changes)` after every change, until the result is called.
 
         Kinds are `received`, `rejected`, `delivery`, `fate`, `violation`, and `end` when the data plane stops. It is
-        called in the thread in which it happens, which waits for it: one of the data plane's, or that of `send`.
+        called in the thread in which it happens, which waits for it: one of the data plane's, or that of `send`. What
+        it raises is logged (`svctoolkit.delivery`), and the events go on.
         """
         self._engine.journal.feed.listen(listener)
         return partial(self._engine.journal.feed.unlisten, listener)

@@ -124,3 +124,22 @@ def test_an_idle_data_plane_starts_no_worker(workspace: Workspace, monkeypatch: 
 
     assert before > 0
     assert (after, len(started)) == (before, before)
+
+
+def test_a_listener_that_fails_holds_up_nothing(workspace: Workspace, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither the events, nor other listeners, nor who sends; the log says what it raised."""
+    heard: list[str] = []
+
+    def fail(kind: str, changes: list[dict[str, Any]]) -> None:
+        raise ValueError(f"no idea of {kind}")
+
+    with DataPlane(workspace, listen=False) as plane:
+        plane.watch(fail)
+        plane.watch(lambda kind, changes: heard.append(kind))
+        assert plane.send(EVENT, source="web").status == 200
+        assert plane.ingest("POST", "/v1/batch", body=b"{").status == 400
+        plane.drain()
+
+        assert {fate.status for fate in plane.fates} == {"delivered"}
+    assert {"received", "rejected", "delivery", "fate", "end"} <= set(heard)
+    assert "no idea of received" in caplog.text

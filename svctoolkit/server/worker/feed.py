@@ -6,6 +6,7 @@ does. A reader has a number, up to which it has read. One that is too slow finds
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from svctoolkit.secrets import Masker
 
 Listener: TypeAlias = Callable[[str, list[dict[str, Any]]], None]
 Describe: TypeAlias = Callable[[Any], dict[str, Any]]
+_LOG = logging.getLogger("svctoolkit.delivery")
 
 
 @dataclass(slots=True)
@@ -91,11 +93,17 @@ class Feed:
                 self._chunks.popleft()
         if self._listeners:
             changes = [describe(row) for row in rows]
-            for listener in list(self._listeners):
+            self._call(kind, changes)
+
+    def _call(self, kind: str, changes: list[dict[str, Json]]) -> None:
+        for listener in list(self._listeners):
+            try:
                 listener(kind, changes)
+            except Exception:  # noqa: BLE001 - a mistake of who looks on must not stop the events
+                _LOG.exception("a listener failed for changes of the kind %r", kind)
 
     def listen(self, listener: Listener) -> None:
-        """Call `listener(kind, changes)` for everything from now on."""
+        """Call `listener(kind, changes)` for everything from now on. What it raises is logged."""
         with self._lock:
             self._listeners.append(listener)
 
@@ -105,8 +113,7 @@ class Feed:
 
     def close(self) -> None:
         """Tell listeners that there will be no more changes."""
-        for listener in list(self._listeners):
-            listener("end", [{}])
+        self._call("end", [{}])
 
     def read(self, after: int, run: str | None, most: int = 1000) -> Reading:
         """The next changes behind a number, about `most` of them; those of one run only, if that is given."""

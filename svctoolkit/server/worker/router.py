@@ -88,16 +88,15 @@ class Router:
                 self._changed.notify()
 
     def route(self) -> None:
-        """Route what was added, in this thread, unless somebody is at it: who is will see it, too."""
-        while True:
-            with self._changed:
-                blocks = [] if self._routing or self._behind or self._stopped else self._pop()
-            if not blocks:
-                return
-            try:
-                self._route(blocks)
-            except StoreError as error:
-                _LOG.error("the store cannot be used for routing; trying again: %s", error)
+        """Route what was added, in this thread, unless somebody is at it: what comes meanwhile is the router's."""
+        with self._changed:
+            blocks = [] if self._routing or self._behind or self._stopped else self._pop()
+        if not blocks:
+            return
+        try:
+            self._route(blocks)
+        except StoreError as error:
+            _LOG.error("the store cannot be used for routing; trying again: %s", error)
 
     def stop(self) -> None:
         with self._changed:
@@ -114,6 +113,9 @@ class Router:
             except StoreError as error:
                 _LOG.error("the store cannot be used for routing; trying again: %s", error)
                 self._start_over()
+            except Exception:  # noqa: BLE001 - a thread that ends in silence would stop every event from now on
+                _LOG.exception("routing failed; trying again")
+                self._start_over()
 
     def _route(self, blocks: Sequence[Block]) -> None:
         try:
@@ -121,7 +123,7 @@ class Router:
         finally:
             with self._changed:
                 self._routing = False
-                if self._behind:
+                if self._behind or self._blocks:
                     self._changed.notify()
 
     def _save(self, blocks: Sequence[Block]) -> Routes:
@@ -129,7 +131,7 @@ class Router:
             routes = self._routes(blocks)
             violations = [item.violation for item in routes.violations]
             self._work.save_routes(blocks, routes.events, routes.fates, routes.checks, violations).result()
-        except StoreError:
+        except Exception:
             # Routed together or not at all: the first of them is the next to be read from the store. What is added
             # from now on is read there, too, or it would be taken for the next.
             with self._changed:
