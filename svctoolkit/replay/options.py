@@ -14,6 +14,7 @@ from svctoolkit.replay.engine.progress import Listener
 
 if TYPE_CHECKING:
     from distributed import Client
+    from distributed.deploy.cluster import Cluster
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,8 +39,8 @@ class Options(TypedDict, total=False):
     - `ignore`: paths of payloads that are not compared: `body.JSON.context.library`, `**.timestamp` (`*` is one step);
       `tolerance`: path -> how much a number may be another, beside the larger of both (or 1). `accept`: a file with
       differences that somebody has found right (`accepted.yaml`): they are `accepted` until their last day
-    - `workers`: processes of this machine. `scheduler`: the address of a Dask scheduler, or its client, instead. For a
-      Dask collection the rows stay on its cluster: see `Replayed.dask`
+    - `workers`: processes of this machine. `scheduler`: the address of a Dask scheduler, its client, or a cluster such
+      as `LocalCluster`, instead. For a Dask collection the rows stay on its cluster: see `Replayed.dask`
     - `progress`: a function that gets `Progress`; true or false for a line in the terminal or notebook, or none. By
       default there is one if somebody watches
     """
@@ -58,7 +59,7 @@ class Options(TypedDict, total=False):
     tolerance: Mapping[str, float]
     accept: Path | str | None
     workers: int
-    scheduler: str | Client | None
+    scheduler: str | Client | Cluster | None
     transport: Transport | None
     progress: bool | Listener | None
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ import pandas as pd
 import pytest
 
 from svctoolkit import Workspace
-from svctoolkit.errors import ConfigError
+from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.replay import Progress, compare, replay
 from svctoolkit.transformations import Limits
 from tests.replay.shops import killing_once, ndjson, order, orders, revenue_as_text, shop
@@ -40,6 +42,11 @@ def client(cluster: Any) -> Iterator[Any]:
         yield made
 
 
+def killing(event: dict[str, Any]) -> dict[str, Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return event
+
+
 def files(folder: Path, kill: str = "") -> list[Path]:
     """Ten files of two events, one of which may kill its worker."""
     return [
@@ -56,6 +63,7 @@ def test_a_cluster_gives_the_same_result(cluster: Any, tmp_path: Path) -> None:
 
     pd.testing.assert_frame_equal(there.frame(), here.frame())
     assert there.counts == here.counts
+    assert replay(given, shop(revenue_as_text), scheduler=cluster).counts == here.counts  # the cluster itself
 
 
 @pytest.mark.filterwarnings("default")
@@ -68,6 +76,14 @@ def test_a_killed_worker_loses_nothing(cluster: Any, client: Any, tmp_path: Path
     assert not marker.exists()
     assert list(result.frame().event_id[::2]) == [f"m{n}" for n in range(20)]
     assert dict(result.counts["hook"]) == {"delivered": 20}
+
+
+@pytest.mark.filterwarnings("default")
+def test_work_that_kills_every_worker_is_told(client: Any) -> None:
+    """Dask gives up what has killed one worker after the other; that is an error in words, not Dask's own."""
+    with pytest.raises(ToolkitError, match=r"the same work has killed \d+ workers"):
+        replay(orders(4), shop(killing), scheduler=client)
+    client.wait_for_workers(2, timeout=60)  # for the other tests
 
 
 @pytest.mark.filterwarnings("default")

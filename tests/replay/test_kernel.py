@@ -126,6 +126,48 @@ def test_an_interrupted_cell_has_what_was_done_until_then(kernel: Kernel, option
     assert "interrupted" in result["content"]["data"]["text/html"]
 
 
+CLUSTER = """
+import dask.bag
+from distributed import Client, LocalCluster
+
+cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+client = Client(cluster)
+workers = sorted(client.nthreads())
+bag = dask.bag.from_sequence(events[:50_000], npartitions=25)
+"""
+CLUSTER_FACTS = """
+print(json.dumps({"same_workers": sorted(client.nthreads()) == workers}))
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "events, shop('javascript'), scheduler=cluster",
+        "events, shop('javascript'), scheduler=client",
+        "bag, shop('javascript'), scheduler=client",
+        "bag, shop('javascript')",
+    ],
+)
+def test_the_workers_of_a_notebook_outlive_the_interrupt_of_a_cell(kernel: Kernel, options: str) -> None:
+    """The button reaches them, too: they stay, with the rows that they have, and take what the next cell gives them."""
+    pytest.importorskip("distributed")
+    kernel.run(CLUSTER)
+    try:
+        kernel.run(f"result = replay({options})\nresult", kernel.interrupt_at(1))
+        facts = kernel.facts()
+        (said,) = [m["content"]["text"] for m in kernel.run(CLUSTER_FACTS) if m["msg_type"] == "stream"]
+    finally:
+        kernel.run("client.close(); cluster.close()")
+
+    assert json.loads(said) == {"same_workers": True}
+    assert not facts["complete"]
+    assert 0 < facts["events"] < (50_000 if "bag" in options else 300_000)
+    assert facts["counts"] == {"delivered": facts["events"]}
+    assert facts["ids"] == facts["events"]
+    assert facts["once"]
+
+
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
     """Ctrl-C raises `KeyboardInterrupt`, also where a shell has started the tests in the background and ignores it."""

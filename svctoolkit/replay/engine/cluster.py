@@ -6,13 +6,14 @@ Which worker does what, and what happens when one is lost, is Dask's: work that 
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import CancelledError, Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from svctoolkit.errors import ConfigError
+from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.replay.engine import work
 from svctoolkit.replay.engine.engine import Job
@@ -31,33 +32,63 @@ def pool(scheduler: Any) -> tuple[Callable[[], AbstractContextManager[Executor]]
     Raises `ConfigError` where Dask is not installed, there is no cluster at the address, or it has no workers.
     """
     with _client(scheduler) as client:
-        width = 2 * sum(client.nthreads().values())
-    if not width:
-        raise ConfigError("the cluster has no workers", where=str(scheduler))
+        width = 2 * _threads(client)
+        _protect(client)
 
     @contextmanager
     def opened() -> Iterator[Executor]:
-        with _client(scheduler) as client:
+        with _client(scheduler) as client, _losses_told():
             executor: Executor = client.get_executor(pure=False)
             yield executor
 
     return opened, width
 
 
+def _protect(client: Any) -> None:
+    """See `workers`."""
+    from svctoolkit.replay.engine.workers import protect
+
+    protect(client)
+
+
+def _threads(client: Any) -> int:
+    """How many events the workers of a cluster can have at a time."""
+    threads = sum(client.nthreads().values())
+    if not threads:
+        raise ConfigError("the cluster has no workers: start some (cluster.scale(2))", where=str(client))
+    return int(threads)
+
+
+@contextmanager
+def _losses_told() -> Iterator[None]:
+    """What Dask cannot do again elsewhere is a `ToolkitError`."""
+    from distributed import KilledWorker
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise ToolkitError(
+            f"the same work has killed {error.allowed_failures + 1} workers (out of memory?). Those with more memory, "
+            "or fewer threads, may do it; a run with `out` goes on with resume"
+        ) from None
+    except CancelledError as error:
+        raise ToolkitError(f"the cluster was lost: {error}. A run with `out` goes on with resume") from None
+
+
 @contextmanager
 def _client(scheduler: Any) -> Iterator[Any]:
-    """A client of a cluster; one that the caller has stays open."""
+    """A client of a cluster, by address or of a `LocalCluster` and the like; one that the caller has stays open."""
     try:
         from distributed import Client
     except ImportError:
         raise needs("distributed", "a scheduler", "dask") from None
-    if not isinstance(scheduler, str):
+    if isinstance(scheduler, Client):
         yield scheduler
         return
     try:
         client = Client(scheduler, set_as_default=False, timeout=5)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"there is no Dask scheduler: {error}", where=scheduler) from error
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigError(f"there is no Dask scheduler: {error}", where=str(scheduler)) from error
     try:
         yield client
     finally:
@@ -82,9 +113,11 @@ def run(job: Job, collection: Any, scheduler: Any, listener: Listener | None) ->
     kinds = REPLAY if len(job.sides) == 1 else COMPARISON
     partition = dask.delayed(_run_partition, nout=2)
     with _current(scheduler):
+        _check_cluster()
         partitions = collection.to_delayed()
         pairs = dask.persist(*(partition(token, payload, events, number) for number, events in enumerate(partitions)))
-        tallies = _gather(pairs, Meter(listener, len(pairs)))
+        with _losses_told() if "distributed" in sys.modules else nullcontext():
+            tallies = _gather(pairs, Meter(listener, len(pairs)))
         parts = [pairs[number][1] for number in sorted(tallies)] or [dask.delayed(frame)([], kinds)]
         rows = dd.from_delayed(parts, meta=frame([], kinds), verify_meta=False)
     total = Sum()
@@ -142,10 +175,24 @@ def _as_completed(futures: dict[Any, int]) -> Iterator[Any]:
 def _current(scheduler: Any) -> AbstractContextManager[Any]:
     if scheduler is None:
         return nullcontext()
-    if isinstance(scheduler, str):
+    if not hasattr(scheduler, "as_current"):
         raise ConfigError("a Dask collection belongs to a cluster: give its client as `scheduler`, or none")
     current: AbstractContextManager[Any] = scheduler.as_current()
     return current
+
+
+def _check_cluster() -> None:
+    """Of the cluster that Dask gives a collection to, if there is one: it has workers, and they outlive Ctrl-C."""
+    if "distributed" not in sys.modules:  # then nobody has one
+        return
+    from distributed import Client
+
+    try:
+        client = Client.current()
+    except ValueError:
+        return
+    _threads(client)
+    _protect(client)
 
 
 def _run_partition(token: str, job: bytes, events: Any, number: int) -> tuple[Tally, Any]:
