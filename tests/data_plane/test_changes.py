@@ -54,6 +54,37 @@ def test_changes_have_these_members(workspace: Workspace) -> None:
     assert sent == {**line, "number": 1, "attempt": 1, "part": 0, "status": 503, "at": iso(delivery.at)}
 
 
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ({"type": "track", "event": "E", "userId": "u"}, ("track", "E", "u", "", "u")),
+        ({"type": "track", "event": "E", "anonymousId": "a"}, ("track", "E", "", "a", "a")),
+        ({"type": "page", "name": "Home", "userId": "u", "anonymousId": "a"}, ("page", "Home", "u", "a", "u")),
+        ({"type": "identify", "userId": "ø"}, ("identify", "", "ø", "", "ø")),
+        ({"type": "track", "event": "é" * 1500, "userId": "u"}, ("track", "é" * 1000, "u", "", "u")),
+        ({"type": "track", "event": "e" * 1000, "userId": "u"}, ("track", "e" * 1000, "u", "", "u")),
+        ({"type": "track", "event": "e" * 1001, "userId": "u"}, ("track", "e" * 1000, "u", "", "u")),
+    ],
+)
+def test_what_an_event_is_known_by(
+    workspace: Workspace, event: dict[str, Any], expected: tuple[str, str, str, str, str]
+) -> None:
+    """Type, name, both ids, and the one to look it up by: the start of each."""
+    changes: list[tuple[str, dict[str, Any]]] = []
+    workspace.sources["web"].connections.pop()
+    with DataPlane(workspace, listen=False) as plane:
+        plane.watch(lambda kind, members: changes.extend((kind, dict(change)) for change in members))
+        plane.send(event, source="web")
+        plane.drain(60)
+    (_, received), *others = [change for change in changes if change[0] != "end"]
+
+    members = [received[name] for name in ("type", "name", "userId", "anonymousId")]
+    assert (*members, others[0][1]["user"]) == expected
+    assert {(kind, change["type"], change["name"], change["user"]) for kind, change in others} == {
+        (kind, *expected[:2], expected[4]) for kind in ("fate", "delivery")
+    }
+
+
 def test_refusals_and_changes_of_a_run(workspace: Workspace) -> None:
     """What belongs to a run can be told from what belongs to another, also what was refused."""
     with DataPlane(workspace, listen=False) as plane:

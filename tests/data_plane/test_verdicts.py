@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -140,6 +141,59 @@ def test_an_answer_may_say_that_the_account_is_not_what_it_was(
     assert (account.renewed, account.active) == expected
 
 
+HOOK = {"webhookUrl": "https://hook.example/in", "webhookMethod": "POST"}
+
+
+@pytest.fixture
+def hook() -> Iterator[DataPlane]:
+    """The source `web` sends to a webhook."""
+    workspace = Workspace("shop")
+    workspace.destination("hook", "WEBHOOK", config=HOOK)
+    workspace.source("web", destinations=["hook"])
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=0, attempts=1)) as plane:
+        yield plane
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("no\nberth", ": no\nberth"),
+        ("x" * 300, ": " + "x" * 200),
+        ({"error": "no berth", "message": "other"}, ": no berth"),
+        ({"error": {"message": "no berth"}}, ": no berth"),
+        ({"error": {"code": 7}}, ""),
+        ({"error": 7}, ""),
+        ({"message": "no berth"}, ": no berth"),
+        (["no berth"], ""),
+    ],
+)
+def test_a_refusal_is_told_in_the_destinations_words(hook: DataPlane, body: Any, says: str) -> None:
+    """The text of an answer, or what stands at one of the usual places of its JSON; the start of it."""
+    hook.script("hook", Answer(400, body))
+    hook.send({"type": "track", "event": "E", "userId": "u"}, source="web")
+    hook.drain()
+
+    assert fate(hook) == ("failed", "send_to_destination", f"the destination answered 400{says}", 1, "abort")
+
+
+def test_an_exchange_is_kept_as_it_was(hook: DataPlane) -> None:
+    """The payload, the request with its body, the answer with its headers; of a connection that failed, why."""
+    hook.script("hook", Answer(200, {"id": 7}, headers={"x-berth": "4"}), Answer(close=True))
+    for name in ("A", "B"):
+        hook.send({"type": "track", "event": name, "userId": "u", "messageId": name}, source="web")
+        hook.drain()
+    first, second = hook.deliveries
+
+    request = first.request
+    assert (first.attempt, first.status, first.response, first.headers["x-berth"]) == (1, 200, {"id": 7}, "4")
+    assert (request.method, request.url) == ("POST", HOOK["webhookUrl"])
+    assert request.headers["content-type"] == "application/json"
+    assert json.loads(request.body) == first.payload["body"]["JSON"]
+    assert first.payload["body"]["JSON"]["event"] == "A"
+    assert (first.error, second.status, bool(second.error)) == ("", 500, True)
+    assert (hook.fates[1].status, hook.fates[1].reason) == ("dead", second.error)
+
+
 BRAZE = {"restApiKey": "k-1", "dataCenter": "EU-01", "appKey": "a-1"}
 
 
@@ -168,3 +222,18 @@ def test_events_that_share_several_requests_need_them_all(answers: list[int], fa
 
         assert [delivery.status for delivery in plane.deliveries] == answers
         assert {fate.status for fate in plane.fates} == fates
+
+
+def test_rows_of_a_warehouse_are_exchanges_without_a_request(hook: DataPlane) -> None:
+    """Each row that was loaded stands beside the event: where to, what, and that it was taken."""
+    hook.workspace.destination("wh", "POSTGRES", config={"password": "s3cret-password"})
+    hook.workspace.source("shop", destinations=["wh"])
+    hook.send({"type": "track", "event": "E", "userId": "u", "messageId": "m1"}, source="shop")
+    hook.drain()
+
+    rows = [(d.status, d.attempt, d.part, d.request.method, d.request.url, d.events) for d in hook.deliveries]
+    assert rows == [(200, 1, n, "LOAD", f"wh/{table}", ("m1",)) for n, table in enumerate(("tracks", "e"))]
+    assert [d.response for d in hook.deliveries] == [{"table": table, "staged": 1} for table in ("tracks", "e")]
+    assert [d.payload["table"] for d in hook.deliveries] == ["tracks", "e"]
+    assert {(d.error, d.milliseconds, len(d.headers)) for d in hook.deliveries} == {("", 0.0, 0)}
+    assert fate(hook) == ("delivered", "", "", 1, "delivered")

@@ -92,11 +92,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     with copies(options.workers) as folders:
         limit = baseline(folders[0], tests)
         print(f"{len(sample)} changes against {' '.join(tests)}", flush=True)
-        survivors = run(sample, tests, folders, limit)
-    share = 100 * (1 - len(survivors) / len(sample))
-    for file, change in survivors:
-        print(f"  not noticed  {file}:{change}")
-    print(f"{share:.0f}% noticed: {len(sample) - len(survivors)} of {len(sample)}")
+        survivors = 0
+        for file, change in run(sample, tests, folders, limit):
+            survivors += 1
+            print(f"  not noticed  {file}:{change}", flush=True)
+    share = 100 * (1 - survivors / len(sample))
+    print(f"{share:.0f}% noticed: {len(sample) - survivors} of {len(sample)}")
     return 0 if share >= options.at_least else 1
 
 
@@ -153,8 +154,8 @@ def baseline(folder: Path, tests: Sequence[str]) -> float:
 
 def run(
     sample: Sequence[tuple[Path, Change]], tests: Sequence[str], folders: Sequence[Path], limit: float
-) -> list[tuple[Path, Change]]:
-    """The changes that no test notices."""
+) -> Iterator[tuple[Path, Change]]:
+    """The changes that no test notices, each as soon as it is known."""
     free: SimpleQueue[Path] = SimpleQueue()
     for folder in folders:
         free.put(folder)
@@ -171,7 +172,7 @@ def run(
             free.put(folder)
 
     with ThreadPoolExecutor(len(folders)) as threads:
-        return [item for item, alive in zip(sample, threads.map(survives, sample), strict=True) if alive]
+        yield from (item for item, alive in zip(sample, threads.map(survives, sample), strict=True) if alive)
 
 
 def pytest(folder: Path, tests: Sequence[str], limit: float) -> tuple[int, str]:
