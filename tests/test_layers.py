@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "url_secrets": "secrets",
     "personal": "secrets",
     "retries": "",
+    "interrupts": "",
     "display": "",
     "registry": "errors",
     "events": "errors display",
@@ -38,16 +39,16 @@ MAY_IMPORT = {
     ),
     "client": "errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
-        "errors secrets url_secrets retries display events plans destinations transformations delivery workspace "
-        "results warehouse pipeline"
+        "errors secrets url_secrets retries interrupts display events plans destinations transformations delivery "
+        "workspace results warehouse pipeline"
     ),
     "runner": (
         "errors secrets url_secrets personal display registry events sdk yamlfile plans destinations delivery "
         "workspace results warehouse pipeline server"
     ),
     "replay": (
-        "errors secrets url_secrets personal display registry events yamlfile plans destinations transformations "
-        "delivery workspace results warehouse pipeline server"
+        "errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
+        "transformations delivery workspace results warehouse pipeline server"
     ),
     "profile": "errors display events destinations pipeline workspace replay results",
     "project": "errors events yamlfile plans destinations workspace pipeline runner",

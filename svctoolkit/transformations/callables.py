@@ -6,6 +6,7 @@ import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from threading import current_thread, main_thread
 from typing import Any
 
 import msgspec
@@ -41,7 +42,10 @@ class CallableTransformation:
             return Output(outputs(returned))
         except TransformationError as error:
             return Output(error=error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the user's code raises is the event's error
+        except BaseException as error:
+            # In the main thread it may be Ctrl-C, or pytest's own; a thread of ours would end by it, and nobody hear.
+            if not isinstance(error, (Exception, SystemExit)) and current_thread() is main_thread():
+                raise
             return Output(error=_error_with_place(error))
 
 

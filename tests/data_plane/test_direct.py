@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -105,3 +107,68 @@ def test_events_of_many_threads_lose_nothing(plane: DataPlane) -> None:
         assert len(ids) == 160
         for thread in range(8):
             assert [id for id in ids if id.startswith(f"{thread}-")] == [f"{thread}-{n}" for n in range(0, 100, 5)]
+
+
+@contextmanager
+def ctrl_c_as_usual() -> Iterator[None]:
+    """As in a program that somebody has started: who runs the tests may have another handler, or none."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_while_an_event_is_taken_comes_behind_it(workspace: Workspace) -> None:
+    """What is stored is routed, too: else it would be under way for ever. A listener that never ends can be left."""
+    presses = 0
+
+    def press(kind: str, _: Any) -> None:
+        nonlocal presses
+        if kind == "received" and threading.current_thread() is threading.main_thread():
+            presses += 1
+            signal.raise_signal(signal.SIGINT)
+
+    def never_end(kind: str, _: Any) -> None:
+        while threading.current_thread() is threading.main_thread():
+            press("received", _)
+
+    def send_until_interrupted(name: str) -> None:
+        # The first events may be the router's own: it looks for what the last time has left.
+        for number in range(10_000):
+            plane.send({**EVENT, "messageId": f"{name}-{number}"}, source="web")
+
+    with ctrl_c_as_usual(), DataPlane(workspace, listen=False) as plane:
+        unwatch = plane.watch(press)
+        with pytest.raises(KeyboardInterrupt):
+            send_until_interrupted("a")
+        plane.drain()
+        assert presses == 1
+        assert {fate.status for fate in plane.fates} == {"delivered"}
+
+        unwatch()
+        unwatch = plane.watch(never_end)
+        with pytest.raises(KeyboardInterrupt):
+            send_until_interrupted("b")
+        assert presses == 3
+        unwatch()
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError("late"), GeneratorExit(), pytest.fail.Exception("oh no")])
+def test_whatever_a_function_raises_is_the_event_s_error(workspace: Workspace, error: BaseException) -> None:
+    """Also what ends a thread: the lane goes on, and whoever waits hears of it."""
+
+    def broken(event: dict[str, Any]) -> dict[str, Any]:
+        if event["messageId"] == "m1":
+            raise error
+        return event
+
+    workspace.transformation("broken", broken)
+    workspace.destination("late", "WEBHOOK", config={"webhookUrl": "https://late.example"}, transformation="broken")
+    workspace.source("app", write_key="app-key", destinations=["late"])
+    with DataPlane(workspace, listen=False) as plane:
+        plane.send([EVENT, {**EVENT, "messageId": "m2"}], source="app")
+        plane.drain()
+
+        assert [fate.status for fate in plane.fates] == ["failed", "delivered"]
+        assert plane.fates[0].reason.startswith(type(error).__name__)

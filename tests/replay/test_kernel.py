@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 
-from svctoolkit.replay.engine.interrupts import uninterrupted
+from svctoolkit.interrupts import uninterrupted
 
 pytestmark = pytest.mark.slow
 

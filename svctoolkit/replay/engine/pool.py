@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svctoolkit.errors import ToolkitError
+from svctoolkit.interrupts import uninterrupted
 from svctoolkit.replay.engine import work
 from svctoolkit.replay.engine.engine import Job
-from svctoolkit.replay.engine.interrupts import uninterrupted
 from svctoolkit.replay.engine.progress import Meter
 from svctoolkit.replay.engine.sides import serialize
 from svctoolkit.replay.inputs import Input

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from svctoolkit.errors import ToolkitError
+from svctoolkit.interrupts import uninterrupted
 from svctoolkit.server.ingest.routes import Ingest
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Count, note
@@ -35,10 +36,11 @@ class Direct:
         scope = scope_of(method, path, headers, body)
         scope.update(state={}, extensions={WHOLE_BODY: body})
         request = Request(scope)
-        try:
-            response = _complete(endpoint(request))
-        except ToolkitError as error:
-            response = on_refusal(request, error)
+        with uninterrupted(once=True):  # an event that is stored and not routed would be under way for ever
+            try:
+                response = _complete(endpoint(request))
+            except ToolkitError as error:
+                response = on_refusal(request, error)
         note(scope, response.status_code, perf_counter() - started, self._count)
         return Answer(response.status_code, header_texts(response.raw_headers), bytes(response.body))
 

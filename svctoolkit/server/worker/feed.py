@@ -99,7 +99,9 @@ class Feed:
         for listener in list(self._listeners):
             try:
                 listener(kind, changes)
-            except Exception:  # noqa: BLE001 - a mistake of who looks on must not stop the events
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # noqa: BLE001 - what who looks on raises, be it pytest's `fail`, must not stop the events
                 _LOG.exception("a listener failed for changes of the kind %r", kind)
 
     def listen(self, listener: Listener) -> None:

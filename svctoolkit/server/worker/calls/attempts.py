@@ -42,7 +42,9 @@ class Attempts:
         except ToolkitError as error:
             reason = self._pipeline.workspace.masker.text(str(error))
             yield Step((), [(task, Outcome("failed", "routing", reason)) for task in without])
-        except Exception as error:  # noqa: BLE001 - a bug here must not stop the lane
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - neither a bug here nor pytest's `fail` in a mapping may stop the lane
             _LOG.exception("delivery of events %s to %s", ", ".join(str(task.seq) for task in without), key)
             outcome = Outcome("failed", "svctoolkit", f"this is a bug in svctoolkit: {type(error).__name__}")
             yield Step((), [(task, outcome) for task in without])

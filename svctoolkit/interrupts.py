@@ -6,20 +6,30 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def uninterrupted(*, once: bool = False) -> Iterator[None]:
     """Ctrl-C waits for the end of the block, and comes then: what is written in it is whole, or not there.
 
-    In other threads than the main one it never comes.
+    With `once` a second one comes at once, for blocks with other people's code, which may never end. In other threads
+    than the main one it never comes.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
     waiting: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        if once and waiting:
+            waiting.clear()
+            handler(number, frame)
+        else:
+            waiting.append(number)
+
+    signal.signal(signal.SIGINT, wait)
     try:
         yield
     finally:
