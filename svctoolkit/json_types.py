@@ -7,6 +7,9 @@ reason beside it.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Json: TypeAlias = Any
+#: The types of values with nothing inside. Who walks through JSON looks here first: asking each text whether it is a
+#: `Mapping` takes longer than the rest of the walk.
+LEAVES: Final = frozenset({str, int, float, bool, type(None)})

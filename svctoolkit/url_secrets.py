@@ -16,7 +16,7 @@ from operator import is_
 from typing import Any
 from urllib.parse import unquote, unquote_plus
 
-from svctoolkit.json_types import Json
+from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.secrets import MASK, Secret
 
 CREDENTIAL_HEADERS = frozenset(
@@ -71,10 +71,12 @@ def config_url_secrets(value: Json) -> Iterator[str]:
     if isinstance(value, Secret):
         yield from url_secrets(value.reveal())
     elif isinstance(value, str):
-        yield from url_secrets(value)
-    elif isinstance(value, (Mapping, list, tuple)):
-        for member in value.values() if isinstance(value, Mapping) else value:
-            yield from config_url_secrets(member)
+        if "://" in value:
+            yield from url_secrets(value)
+    elif isinstance(value, (dict, list, tuple, Mapping)):  # plain ones first: asking for an abstract class takes long
+        for member in value.values() if isinstance(value, (dict, Mapping)) else value:
+            if type(member) is not str or "://" in member:
+                yield from config_url_secrets(member)
 
 
 def mask_url(text: str) -> str:
@@ -100,8 +102,10 @@ def header_secrets(value: Json) -> Iterator[str]:
     if isinstance(value, list):
         for item in value:
             yield from header_secrets(item)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, Mapping)):
         for name, member in value.items():
+            if type(member) in LEAVES:
+                continue
             if str(name).lower() == "headers" and isinstance(member, Mapping):
                 texts = [text for key, text in member.items() if _is_credential(str(key)) and isinstance(text, str)]
                 yield from texts
@@ -117,7 +121,6 @@ _PLACES = {
     for letters in product(*zip(name, name.upper(), strict=True))
 }
 _PLACE_NAMES = frozenset(_PLACES)
-_LEAVES = frozenset({str, int, float, bool, type(None)})
 
 
 def mask_http(value: Json) -> Json:
@@ -130,7 +133,7 @@ def mask_http(value: Json) -> Json:
         return _mask_members(value)
     if kind is not list and not isinstance(value, list):
         return value
-    items = [item if type(item) in _LEAVES else mask_http(item) for item in value]
+    items = [item if type(item) in LEAVES else mask_http(item) for item in value]
     return value if all(map(is_, items, value)) else items
 
 
@@ -141,7 +144,7 @@ def _mask_members(value: Mapping[str, Any]) -> Mapping[str, Any]:
         place = _PLACES.get(name) if has_places else None
         if place is not None:
             safe = _mask_place(place, member)
-        elif type(member) in _LEAVES:
+        elif type(member) in LEAVES:
             continue
         else:
             safe = mask_http(member)

@@ -124,6 +124,11 @@ class DestinationType:
         return self._judge is not None
 
     @property
+    def shares(self) -> bool:
+        """Whether its mapping says which events share a request."""
+        return self._batching is not None or bool(self._merges)
+
+    @property
     def sharing(self) -> str:
         """Which events share a request, in a few words; empty where each has its own."""
         if self._batching is not None:

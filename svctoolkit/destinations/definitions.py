@@ -238,7 +238,7 @@ def shares_requests(type: str) -> bool:
     """Whether several events for a destination of this type may share a request: its mapping says how, and the service
     makes its payloads at the router. False for a type that nobody knows.
     """
-    return type in CATALOGUE and bool(CATALOGUE[type].sharing) and get(type).transform_at == "router"
+    return type in CATALOGUE and CATALOGUE[type].shares and get(type).transform_at == "router"
 
 
 def secret_values(type: str, config: Mapping[str, Json]) -> list[str]:

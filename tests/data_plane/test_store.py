@@ -198,7 +198,8 @@ def test_the_oldest_events_are_forgotten(workspace: Workspace) -> None:
             plane.wait(lambda: plane.ingest("GET", "/inspect/counts").json["under_way"] == {"crm": 1})
 
         assert 1000 <= len(plane.received) < 2000
-        assert [f.event["userId"] for f in plane.fates if f.status == "pending"] == ["u0"]
+        (pending,) = [f.seq for f in plane.fates if f.status == "pending"]
+        assert pending <= 250  # it was of the first batch, whose requests go side by side
         assert len(plane.deliveries) < 2000
 
 

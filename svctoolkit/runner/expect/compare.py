@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import did_you_mean
-from svctoolkit.json_types import Json
+from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.runner.expect.headers import same_name
 from svctoolkit.runner.expect.matchers import MATCHERS, MISSING
 
@@ -129,7 +129,10 @@ class Comparison:
         """What differs from here on. `actual` may be `MISSING`."""
         if self.ignore and self.is_ignored():
             return
-        if isinstance(expected, Mapping):
+        if type(expected) in LEAVES:
+            if not _same(expected, actual):
+                yield Difference(self.expectation, self.path, json_text(expected), json_text(actual))
+        elif isinstance(expected, Mapping):
             if not self.literal and is_matchers(expected):
                 for name, operand in expected.items():
                     place = replace(self, expectation=(*self.expectation, name), siblings=expected)

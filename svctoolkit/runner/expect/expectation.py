@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from svctoolkit.json_types import Json
+from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.runner.expect.compare import Path, is_matchers
 from svctoolkit.runner.expect.matchers import MATCHERS, Matcher
 
@@ -23,6 +23,8 @@ _SHORT = 4  # letters: names below this have too many neighbours that payloads u
 
 def problems(expected: Json, path: Path = (), *, pending: bool = False) -> Iterator[tuple[Path, str]]:
     """`(path, message)` of each. With `pending` operands are left alone: variables in them may have no value yet."""
+    if type(expected) in LEAVES:
+        return
     if isinstance(expected, list):
         for index, element in enumerate(expected):
             yield from problems(element, (*path, index), pending=pending)

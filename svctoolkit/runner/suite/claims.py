@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 
 from svctoolkit.errors import did_you_mean
-from svctoolkit.json_types import Json
+from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.runner.expect.compare import differences, is_matchers
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.suite.model import Place, Scenario, Step
@@ -64,6 +64,8 @@ def member_problems(name: str, expected: Json, keys: Collection[str] = ()) -> Pl
 
 def _members(name: str, expected: Any, keys: Collection[str], path: Place = ()) -> Places:
     """Misspelt members, which under `$absent` or `$not` would always hold."""
+    if type(expected) in LEAVES:
+        return
     if isinstance(expected, list):
         for index, element in enumerate(expected):
             yield from _members(name, element, keys, (*path, index))
@@ -99,6 +101,8 @@ def _empty(expected: Any, keys: Collection[str]) -> Places:
 
 def _any_length(expected: Any, path: Place = ()) -> Places:
     """`$length: {$gte: 0}` says nothing, but beside `$each` and others that want one at least."""
+    if type(expected) in LEAVES:
+        return
     if isinstance(expected, list):
         for index, element in enumerate(expected):
             yield from _any_length(element, (*path, index))
@@ -170,7 +174,7 @@ def only_captures(scenario: Scenario) -> bool:
 
 def ignored_expectations(scenario: Scenario, written: Json) -> Places:
     """What a scenario expects itself and its `ignore`, or the suite's, would never compare."""
-    for path in _leaves(written, ()):
+    for path in _leaves(written, ()) if scenario.ignore else ():
         for rule in scenario.ignore:
             if any(_fits(rule, path[:end]) for end in range(1, len(path) + 1)):
                 text = f"{'.'.join(rule)!r} is ignored, so this is never compared: take it from `ignore`, or from here"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -155,9 +155,16 @@ class Store:
                 self._settle(partial(self._do, [work]), [future], last=True)
 
     def _do(self, works: Sequence[Write]) -> None:
-        with _transaction(self._connection):
+        connection = self._connection
+        connection.execute("begin immediate")
+        try:
             for work in works:
-                work(self._connection)
+                work(connection)
+            connection.execute("commit")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("rollback")
+            raise
 
     def _settle(self, write: Callable[[], None], futures: Sequence[Future[None]], *, last: bool = False) -> bool:
         """Whether `write` worked. The futures are told, unless it failed and is not the `last` try of several."""
@@ -183,18 +190,6 @@ def _check_pages(path: Path | None, connection: sqlite3.Connection) -> None:
         verdict = connection.execute("pragma quick_check(1)").fetchone()[0]
         if verdict != "ok":
             raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict.splitlines()[-1]}")
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("begin immediate")
-    try:
-        yield
-        connection.execute("commit")
-    except BaseException:
-        with suppress(sqlite3.Error):
-            connection.execute("rollback")
-        raise
 
 
 def _open(path: Path | None, synchronous: str) -> sqlite3.Connection:

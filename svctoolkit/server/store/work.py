@@ -224,6 +224,7 @@ class Events:
         self._store, self._lock = store, Lock()
         self._blocks: OrderedDict[int, Block] = OrderedDict()
         self._newest: Block | None = None
+        self._size = 0
 
     def __getitem__(self, seq: int) -> Mapping[str, Any]:
         """Raises `KeyError` when the event is not kept any more, `StoreError` when it cannot be read."""
@@ -252,9 +253,9 @@ class Events:
 
     def _keep(self, block: Block) -> None:
         with self._lock:
-            self._blocks[block.first] = block
-            while len(self._blocks) > 1 and (len(self._blocks) > _CACHED_BLOCKS or self._size() > _CACHED_BYTES):
-                self._blocks.popitem(last=False)
-
-    def _size(self) -> int:
-        return sum(len(block.body) for block in self._blocks.values())
+            if block.first not in self._blocks:
+                self._blocks[block.first] = block
+                self._size += len(block.body)
+            while len(self._blocks) > 1 and (len(self._blocks) > _CACHED_BLOCKS or self._size > _CACHED_BYTES):
+                _, oldest = self._blocks.popitem(last=False)
+                self._size -= len(oldest.body)

@@ -173,11 +173,9 @@ class Deliveries:
     def shares(self, destination: str) -> bool:
         """By the type that the destination has now: whether its settings are right shows when it is sent to."""
         target = self._workspace.destinations.get(destination)
-        return (
-            target is not None
-            and self._workspace.delivery.batch is not None
-            and definitions.shares_requests(target.type)
-        )
+        if target is None or self._workspace.delivery.batch is None:
+            return False
+        return definitions.shares_requests(target.type)
 
     def limiter(self, destination: str) -> Limiter | None:
         target = self._workspace.destinations.get(destination)

@@ -136,7 +136,9 @@ class Journal:
 
     def _count(self, kind: str, items: Iterable[tuple[str, ...]]) -> None:
         with self._lock:
-            self._counts[kind].update(items)
+            counts = self._counts[kind]
+            for item in items:
+                counts[item] += 1
 
 
 def delivery_change(row: DeliveryRow, task: Task) -> SentDelivery:

@@ -86,7 +86,8 @@ class Pending:
         finally:
             with self._lock:
                 self._waiters[run] -= 1
-                self._waiters += Counter()  # without those that are over
+                if not self._waiters[run]:
+                    del self._waiters[run]
 
     def hurried(self) -> AbstractSet[str | None]:
         """The runs that somebody waits for, once all that was accepted is routed; None among them for all."""
@@ -112,7 +113,7 @@ class Pending:
         return {key: number for key, number in self.by_destination(run).items() if not self.is_paused(key)}
 
     def is_idle(self, run: str | None = None) -> bool:
-        return self.all_routed() and not self.under_way(run)
+        return self.all_routed() and (not self._events or not self.under_way(run))
 
     def describe(self, run: str | None) -> str:
         """How things stand with what is under way, for people."""

@@ -97,7 +97,8 @@ class Lane:
         self._workers = 0
         self._results = Results(destination, owner.settle, timers, self._changed, self._forget)
         self._last_taken = 0.0
-        self._watched = self._timed = False
+        self._watched_until = 0.0  # when a timer looks whether there is something to do
+        self._timed = False
         self._due = False  # what waits for company has waited long enough
         self._throttled = False
         self._pace = 1  # events that a worker takes at once where it does not matter which are together
@@ -125,7 +126,6 @@ class Lane:
     def wake(self) -> None:
         """Go on if there is something to do, for instance because the destination is enabled again."""
         with self._changed:
-            self._watched = False
             self._staff()
 
     def stop(self, timeout: float) -> None:
@@ -180,7 +180,7 @@ class Lane:
     def _has_work(self) -> bool:
         if self._throttled:
             return False
-        may_load = (self._behind and not self._is_full()) or bool(self._overflow.wanted())
+        may_load = (self._behind and not self._is_full()) or self._overflow.wants_some
         return may_load or self._runs_due() != frozenset()
 
     def _runs_due(self) -> AbstractSet[str] | None:
@@ -205,8 +205,10 @@ class Lane:
             self._staff()
 
     def _watch(self, seconds: float) -> None:
-        if not self._watched:
-            self._watched = True
+        """Look again in so many seconds; one timer is enough for all that comes until then."""
+        now = monotonic()
+        if not now < self._watched_until <= now + seconds:
+            self._watched_until = now + seconds
             self._timers.after(seconds, self.wake)
 
     def _work(self) -> None:

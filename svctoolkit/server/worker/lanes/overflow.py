@@ -27,6 +27,11 @@ class Overflow:
         if owner in self._last:
             self._wanted.add(owner)
 
+    @property
+    def wants_some(self) -> bool:
+        """Whether events of somebody should be loaded."""
+        return bool(self._wanted)
+
     def wanted(self) -> dict[str, int]:
         """Whose events should be loaded, behind which seq."""
         return {owner: self._last[owner] for owner in self._wanted}
