@@ -100,6 +100,28 @@ def test_destinations_say_what_they_need(shop: Workspace) -> None:
     assert set(report.needs_frame().what) >= {"refuses", "filters"}
 
 
+def test_beside_it_stands_the_setting_that_decides(shop: Workspace) -> None:
+    """What refuses events, and what loses a field of those that arrive; nothing where no setting would change it."""
+    shop.destination("ct", "CLEVERTAP", config={"accountId": "a", "passcode": "s3", "trackAnonymous": False})
+    ignored = [{"piiProperty": "email"}]
+    quiet = {"apiSecret": "s3", "measurementId": "G-1", "typesOfClient": "gtag", "piiPropertiesToIgnore": ignored}
+    shop.destination("quiet", "GA4", config=quiet)
+    paid = order(1, total=2, currency="EUR")
+    del paid["userId"]
+    paid["context"] = {"traits": {"email": "a@shop.example"}}
+    report = profile([paid], shop)
+    table = report.needs_frame()
+
+    refused = table[(table.destination == "ct") & (table.what == "refuses")].iloc[0]
+    assert (refused.stage, refused.decides) == ("dest_transform", "trackAnonymous")
+    lost = table[(table.destination == "quiet") & (table.what == "loses")].set_index("field")
+    assert lost.decides["context.traits.email"] == "piiPropertiesToIgnore.0.piiProperty"
+    assert lost.decides["properties.revenue"] == ""
+    for text in (repr(report), report.to_html()):
+        assert "trackAnonymous" in text
+        assert "context.traits.email (by setting piiPropertiesToIgnore.0.piiProperty)" in text
+
+
 def test_a_frame_profiles_itself(shop: Workspace) -> None:
     """Flat columns are events; cells that are empty are missing."""
     frame = pd.DataFrame({"type": ["track"] * 2, "event": ["Paid"] * 2, "properties.total": [1.5, None]})

@@ -10,6 +10,7 @@ from svctoolkit.display import Html
 from svctoolkit.profile.model import Profile
 from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Field, Shape
+from svctoolkit.results.lineage.lights import settings_text
 
 _MOST_FIELDS = 20  # of a name, in a text
 _MOST_NEEDS = 20
@@ -82,7 +83,8 @@ def _losses(profile: Profile, shape: Shape) -> Iterator[str]:
     lost: dict[str, list[str]] = {}
     for need in profile.needs:
         if need.what == "loses" and need.event == shape.title:
-            lost.setdefault(f"{need.destination} ({need.type})", []).append(need.field)
+            by = f" (by {settings_text(need.decides.split(', '))})" if need.decides else ""
+            lost.setdefault(f"{need.destination} ({need.type})", []).append(f"{need.field}{by}")
     for destination, fields in lost.items():
         more = f" and {len(fields) - 8} more" if len(fields) > 8 else ""
         yield f"{destination} loses {', '.join(fields[:8])}{more}"
@@ -106,7 +108,7 @@ def whole_page(profile: Profile) -> str:
 def _blocks(profile: Profile) -> Iterator[Html]:
     reasons = [need for need in profile.needs if need.what != "loses"]
     if reasons:
-        head = ["destination", "", "event", "events", "field", "why"]
+        head = ["destination", "", "event", "events", "field", "why", "decided by"]
         yield display.table(head, map(_need, reasons), caption="what destinations do not take")
     names = [[s.type, s.name, s.count, _bars(s), _odd(s)] for s in profile.shapes]
     yield display.table(["type", "name", "events", "by day", "fields of mixed types"], names, caption="volumes")
@@ -123,7 +125,15 @@ def _blocks(profile: Profile) -> Iterator[Html]:
 
 def _need(need: Need) -> list[object]:
     destination = f"{need.destination} ({need.type})"
-    return [destination, display.pill(need.what, _KINDS[need.what]), need.event, need.events, need.field, need.reason]
+    return [
+        destination,
+        display.pill(need.what, _KINDS[need.what]),
+        need.event,
+        need.events,
+        need.field,
+        need.reason,
+        need.decides,
+    ]
 
 
 def _odd(shape: Shape) -> str:

@@ -23,7 +23,7 @@ _FRAME = {
     "missing": "float64", "types": "string", "mixed": "bool", "new_types": "string",
     "first_seen": "datetime64[us, UTC]", "place": "string",
 }  # fmt: skip
-_NEEDS = ("destination", "type", "event", "what", "field", "reason", "rule", "events")
+_NEEDS = ("destination", "type", "event", "what", "field", "reason", "rule", "events", "stage", "decides")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -14,6 +14,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.profile.shapes import event_time
 from svctoolkit.replay import Replayed
+from svctoolkit.replay.results.text import decision_text
 from svctoolkit.results.lineage import Lineage, merge
 from svctoolkit.workspace import Workspace
 
@@ -26,7 +27,9 @@ class Need:
     """What a destination does to the events of a name, and why.
 
     `what` is `refuses` (they fail), `filters` (they are not for it), `drops` (user code or a plan) or `loses`: these
-    events arrive, and the value of `field` does not. `events` is how many; of `loses` it is that of the field.
+    events arrive, and the value of `field` does not. `events` is how many; of `loses` it is that of the field. `stage`
+    is where, `decides` the place in the user's code, or the settings of the destination with other values of which it
+    would be otherwise.
     """
 
     destination: str
@@ -37,11 +40,19 @@ class Need:
     reason: str
     rule: str
     events: int
+    stage: str = ""
+    decides: str = ""
 
     def __str__(self) -> str:
         if self.what == "loses":
             return f"{self.destination} ({self.type}) loses {self.field} of {self.event}"
-        return f"{self.events:,} {self.event}: {self.destination} ({self.type}) {self.what} them: {self.reason}"
+        by = f"; {self.decision}" if self.decides else ""
+        return f"{self.events:,} {self.event}: {self.destination} ({self.type}) {self.what} them: {self.reason}{by}"
+
+    @property
+    def decision(self) -> str:
+        """What decides, in words."""
+        return decision_text(self.stage, self.decides) if self.decides else ""
 
 
 def refusals(result: Replayed, workspace: Workspace) -> Iterator[Need]:
@@ -52,7 +63,7 @@ def refusals(result: Replayed, workspace: Workspace) -> Iterator[Need]:
             for event, count in group.events.items():
                 yield Need(
                     group.destination, destination.type, event, _WORDS[group.kind], group.path, group.after,
-                    group.before, count,
+                    group.before, count, group.stage, group.decides,
                 )  # fmt: skip
 
 
@@ -66,8 +77,9 @@ def losses(
             lineage = merge(key, [lineage for event in events if (lineage := _lineage(pipeline, key, event))])
             for field in lineage.lost:
                 count = present.get((name, field.path), 0)
-                path, stage = workspace.masker.text(field.path), f"lost at {field.lost_at}"
-                yield Need(key, destination.type, name, "loses", path, stage, "", count)
+                path, decides = (workspace.masker.text(text) for text in (field.path, ", ".join(field.lost_by)))
+                reason, stage = f"lost at {field.lost_at}", field.lost_at
+                yield Need(key, destination.type, name, "loses", path, reason, "", count, stage, decides)
 
 
 def _lineage(pipeline: Pipeline, destination: str, event: Mapping[str, Json]) -> Lineage | None:
