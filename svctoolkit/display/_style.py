@@ -112,6 +112,7 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc .node text.below{fill:var(--dim);font-weight:400;font-size:12px}
 .svc .edge{fill:none;stroke:var(--info);stroke-width:1.6}
 .svc .off rect,.svc .edge.off{stroke:var(--dim);stroke-dasharray:4 4}
+.svc~.svc{margin-top:10px}
 .svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
 # The class twice outweighs what JupyterLab says of every table and every piece of code in an output.

@@ -17,7 +17,7 @@ from tests.notebooks.browser import Jupyter, jupyter
 from tests.notebooks.visits import sender
 
 IMAGES = Path(__file__).parent.parent.parent / "notebooks" / "images"
-_TALL = {"width": 1120, "height": 2400}  # the whole explorer, so that nothing is cut off
+_TALL = {"width": 1120, "height": 3600}  # the whole explorer, so that nothing is cut off
 
 
 def live_events(page: Locator) -> None:
