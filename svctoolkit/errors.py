@@ -29,9 +29,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import current_thread, main_thread
 from typing import Any
 
 from svctoolkit.json_types import Json
+
+
+def is_of_event(error: BaseException) -> bool:
+    """Whether what code in Python has raised for an event is the event's own error, and costs nothing else.
+
+    In the main thread Ctrl-C and the outcomes of pytest are not. In a thread of ours they would end that, and nobody
+    would hear of them.
+    """
+    return isinstance(error, (Exception, SystemExit)) or current_thread() is not main_thread()
 
 
 class ToolkitError(Exception):

@@ -12,7 +12,7 @@ from svctoolkit.destinations._batches import Batch, Batching, MappedJob, alone
 from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import DynamicSettings, Settings
-from svctoolkit.errors import LookupFailed, MappingError, ToolkitError, UnsupportedEvent
+from svctoolkit.errors import LookupFailed, MappingError, ToolkitError, UnsupportedEvent, is_of_event
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 
@@ -71,7 +71,9 @@ class DestinationMapping:
             return [sends] if isinstance(sends, Payload) else list(sends)
         except ToolkitError:
             raise
-        except Exception as error:  # the event or the mapping is not what the other expects
+        except BaseException as error:  # the event or the mapping is not what the other expects
+            if not is_of_event(error):
+                raise
             raise MappingError(f"the {self.title} mapping failed on this event: {_location(error)}") from error
 
     def _settings_of(self, event: Event) -> tuple[Settings, Event]:
@@ -126,7 +128,7 @@ class DestinationMapping:
         return [payload.to_dict() for payload in self.transform(Event(event), context)]
 
 
-def _location(error: Exception) -> str:
+def _location(error: BaseException) -> str:
     import traceback  # only a fault in a mapping needs it
 
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -6,12 +6,11 @@ import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from threading import current_thread, main_thread
 from typing import Any
 
 import msgspec
 
-from svctoolkit.errors import TransformationError
+from svctoolkit.errors import TransformationError, is_of_event
 from svctoolkit.json_types import Json
 from svctoolkit.transformations._contract import Metadata, NotPlain, Output, encode, json_copy, outputs
 
@@ -43,8 +42,7 @@ class CallableTransformation:
         except TransformationError as error:
             return Output(error=error)
         except BaseException as error:
-            # In the main thread it may be Ctrl-C, or pytest's own; a thread of ours would end by it, and nobody hear.
-            if not isinstance(error, (Exception, SystemExit)) and current_thread() is main_thread():
+            if not is_of_event(error):
                 raise
             return Output(error=_error_with_place(error))
 

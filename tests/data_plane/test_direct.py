@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from svctoolkit import DataPlane, Workspace
+from svctoolkit import CATALOGUE, DataPlane, Workspace
+from svctoolkit.destinations import DestinationType, Payload, Settings
+from svctoolkit.events import Event
 from svctoolkit.server.web.in_process import call
 from tests.data_plane.conftest import basic
 
@@ -155,20 +157,33 @@ def test_ctrl_c_while_an_event_is_taken_comes_behind_it(workspace: Workspace) ->
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError("late"), GeneratorExit(), pytest.fail.Exception("oh no")])
-def test_whatever_a_function_raises_is_the_event_s_error(workspace: Workspace, error: BaseException) -> None:
-    """Also what ends a thread: the lane goes on, and whoever waits hears of it."""
+def test_whatever_code_raises_is_the_event_s_error(
+    workspace: Workspace, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what ends a thread, of a transformation and of a mapping: the lane goes on, and who waits hears of it."""
+    monkeypatch.setattr(CATALOGUE, "_added", {})
 
-    def broken(event: dict[str, Any]) -> dict[str, Any]:
+    def transform(event: dict[str, Any]) -> dict[str, Any]:
         if event["messageId"] == "m1":
             raise error
         return event
 
-    workspace.transformation("broken", broken)
+    def send(event: Event, settings: Settings) -> Payload:
+        transform({"messageId": event.id})
+        return Payload(endpoint="https://quay.example")
+
+    CATALOGUE.add("QUAY", DestinationType("Quay", Settings))
+    CATALOGUE["QUAY"].on("track")(send)
+    workspace.transformation("broken", transform)
     workspace.destination("late", "WEBHOOK", config={"webhookUrl": "https://late.example"}, transformation="broken")
-    workspace.source("app", write_key="app-key", destinations=["late"])
+    workspace.destination("quay", "QUAY")
+    workspace.source("app", write_key="app-key", destinations=["late", "quay"])
     with DataPlane(workspace, listen=False) as plane:
         plane.send([EVENT, {**EVENT, "messageId": "m2"}], source="app")
         plane.drain()
 
-        assert [fate.status for fate in plane.fates] == ["failed", "delivered"]
-        assert plane.fates[0].reason.startswith(type(error).__name__)
+        fates = {(fate.destination, fate.message_id): fate for fate in plane.fates}
+    assert [fates[key, "m2"].status for key in ("late", "quay")] == ["delivered", "delivered"]
+    late, quay = fates["late", "m1"], fates["quay", "m1"]
+    assert late.reason.startswith(f"{type(error).__name__}: ")
+    assert quay.reason.startswith(f"the Quay mapping failed on this event: {type(error).__name__}: ")
