@@ -285,3 +285,18 @@ def test_mistakes_are_told_where_they_stand(
         Workspace.loads(FILE.replace(text, instead), name="w.yaml", folder=tmp_path)
 
     assert said in str(error.value)
+
+
+def test_a_plan_that_cannot_be_used_stops_no_event(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing that was accepted is lost by it: the event goes on unchecked, and the log says why."""
+    shop = workspace(None)
+    shop.source("web").tracking_plan = "gone"
+    with DataPlane(shop, listen=False) as plane:
+        plane.send([BAD], source="web")
+        plane.drain()
+
+        assert [fate.status for fate in plane.fates] == ["delivered"] * 2
+        assert len(plane.violations) == 0
+    [record] = caplog.records
+    expected = "event 1 cannot be checked; it goes on unchecked"
+    assert (record.name, record.getMessage(), bool(record.exc_info)) == ("svctoolkit.plans", expected, True)

@@ -107,6 +107,19 @@ def test_a_type_says_what_its_answers_mean(
     assert fate(plane) == expected
 
 
+def test_a_judge_that_counts_wrong_costs_its_event_alone(plane: DataPlane) -> None:
+    """A mistake that nobody thought of is told as ours, with what it is; the next event is delivered."""
+    two = Answer(200, {"outcome": "delivered", "jobs": [{"outcome": "delivered"}, {"outcome": "delivered"}]})
+    plane.script("harbor", two, Answer(200, {"outcome": "delivered"}))
+    send(plane, "a")
+
+    status, by, reason, _, outcome = fate(plane)
+    assert (status, by, outcome) == ("failed", "svctoolkit", "")
+    assert reason.startswith("this is a bug in svctoolkit: ")
+    assert send(plane, "b")[-1] == ("b", 200)
+    assert plane.fates[-1].status == "delivered"
+
+
 @pytest.mark.parametrize("plane", [False], indirect=True, ids=["plain"])
 def test_of_an_event_with_several_requests_each_is_delivered_once(plane: DataPlane) -> None:
     """Behind one that is tried again nothing is sent; behind one that is refused, the others are, but it failed."""

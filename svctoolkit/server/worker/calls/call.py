@@ -117,7 +117,7 @@ class Call:
         """What a look-up was refused for now is asked again; nothing else of an event changes by waiting."""
         outcome = outcome_of_status(Reply(batch.lookup_status, {}, None)).outcome if batch.lookup_status else "abort"
         if outcome == "retry" or outcome == "throttle":
-            put_off = outcome == "throttle" or batch.lookup_status in _PUT_OFF
+            put_off = batch.lookup_status in _PUT_OFF
             return [_Verdict(job, outcome, reason, None, put_off, "dest_transform") for job in batch.jobs]
         return [_Verdict(job, "refused", reason) for job in batch.jobs]
 
