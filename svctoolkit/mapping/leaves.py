@@ -201,7 +201,7 @@ def lenient_seconds(value: Json) -> Json:
 @converter
 def number(value: Json) -> int | float:
     """A number, or a text that is one. A whole number in a text is an `int`."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if type(value) is int or type(value) is float:
         return value
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
         raise ValueError(f"expected a number, got {value!r}")

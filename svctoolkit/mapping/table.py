@@ -47,7 +47,7 @@ class Table:
             below = f"{at}." if at else ""
             paths = (path for _, src in self._rows for path in src.paths if path.startswith(below))
             read = self._read[at] = frozenset(path[len(below) :].partition(".")[0] for path in paths)
-        return {key: value for key, value in members.items() if key not in read}
+        return {} if read.issuperset(members) else {key: value for key, value in members.items() if key not in read}
 
 
 def _check_roots(rows: list[tuple[str, Source]]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from svctoolkit.delivery import Sender
@@ -39,12 +38,12 @@ class Fate(NamedTuple):
 
 
 PENDING = Fate("pending")
+DELIVERED = Fate("delivered")
 REPEATED = Fate("filtered", "deduplication", "an earlier event has the same messageId")
 NOTHING_SENT = "the mapping sends nothing for this event"
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """An event's way to one destination: its fate, and the results of the stages, if it came to them."""
 
     fate: Fate
@@ -100,14 +99,14 @@ def fate_of_results(results: Sequence[EventResult], route: Route, *, sends: bool
 
     It failed if anything that came out of it did; of a warehouse each row counts for itself.
     """
-    refused = [refusal for result in results for refusal in refusals(result)]
     if sends and route.tables is not None:
-        return Fate("delivered")
+        return DELIVERED
+    refused = [refusal for result in results for refusal in refusals(result)]
     for by, reason, dropped in refused:
         if not dropped:
             return Fate("failed", by, reason)
     if sends:
-        return Fate("delivered")
+        return DELIVERED
     if refused:
         by, reason, _ = refused[0]
         return Fate("dropped", by, reason)
@@ -140,15 +139,16 @@ def pass_many(
     for place in repeats:
         fates[place] = REPEATED
     reasons = [verdict.reason if verdict is not None and verdict.dropped else "" for verdict in verdicts]
-    fates = [fate_after_plan(fate, reason) for fate, reason in zip(fates, reasons, strict=True)]
+    if any(reasons):
+        fates = [fate_after_plan(fate, reason) for fate, reason in zip(fates, reasons, strict=True)]
     places = [place for place, fate in enumerate(fates) if fate.status == "pending"]
     going = [_marked(events[place], verdicts[place]) for place in places]
-    passages = [Passage(fate) for fate in fates]
-    if places:
-        own = contexts if len(places) == len(events) else [contexts[place] for place in places]
-        for place, results in zip(places, run_many(going, route, stages, sender, own, source), strict=True):
-            passages[place] = Passage(_fate(results, route, stages), results)
-    return passages
+    own = contexts if len(places) == len(events) else [contexts[place] for place in places]
+    passed = iter(run_many(going, route, stages, sender, own, source) if places else ())
+    return [
+        Passage(_fate(results := next(passed), route, stages), results) if fate.status == "pending" else Passage(fate)
+        for fate in fates
+    ]
 
 
 def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, destination: Destination) -> list[Fate]:
@@ -178,11 +178,11 @@ def _fate(results: Sequence[EventResult], route: Route, stages: Stages) -> Fate:
     else:
         sends = not stages.dest_transform and any(event_of(result) is not None for result in results)
     fate = fate_of_results(results, route, sends=sends)
+    if fate.status != "delivered" or not stages.send_to_destination:
+        return fate
     statuses = [status for result in results for status in result.statuses]
     refused = [status for status in statuses if not 200 <= status < 300]
-    if fate.status == "delivered" and refused:
-        return Fate("failed", "send_to_destination", f"the destination answered {refused[0]}")
-    return fate
+    return Fate("failed", "send_to_destination", f"the destination answered {refused[0]}") if refused else fate
 
 
 def event_of(result: EventResult) -> Mapping[str, Json] | None:

@@ -13,7 +13,7 @@ from svctoolkit.errors import EventError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import dest_transform, load, send_to_destination, user_transform
-from svctoolkit.pipeline.stages.stages import DEST_ABORT, NOTHING_TO_SEND, USER_ABORT, Stages, Timer
+from svctoolkit.pipeline.stages.stages import DEST_ABORT, NOTHING_TO_SEND, USER_ABORT, Stages
 from svctoolkit.pipeline.warehouses import Warehouses
 from svctoolkit.results import DROPPED, NO_TRANSFORMATION, EventResult
 from svctoolkit.transformations import Output
@@ -102,7 +102,6 @@ def _abort(result: EventResult, stages: Stages) -> None:
 def _deliver(
     result: EventResult, event: Mapping[str, Any], route: Route, stages: Stages, sender: Sender, context: Context
 ) -> None:
-    timer = Timer(result.milliseconds)
     payloads = None
     if stages.dest_transform:
         started = perf_counter()
@@ -111,7 +110,7 @@ def _deliver(
         except EventError as error:
             result.dest_transformed_payload = {"error": route.masker.text(str(error))}
             result.error_field = error.field
-        timer.stop("dest_transform", started)
+        result.milliseconds["dest_transform"] = (perf_counter() - started) * 1000
     if not stages.send_to_destination:
         return
     if payloads is None:
@@ -119,7 +118,7 @@ def _deliver(
         return
     started = perf_counter()
     answers = send_to_destination.run(payloads, sender)
-    timer.stop("send_to_destination", started)
+    result.milliseconds["send_to_destination"] = (perf_counter() - started) * 1000
     result.destination_response = [answer.response for answer in answers]
     result.destination_response_status = [answer.status for answer in answers]
     result.requests = [answer.request for answer in answers]

@@ -1,7 +1,8 @@
-"""A replay of two-KB events through one JavaScript transformation and one destination, and where its time goes.
+"""A replay of two-KB events through one JavaScript transformation to one destination, and where its time goes.
 
 Beside it stands a script for node that reads the same file, runs the same code, and makes the same payloads. Each
 run is a new process; `per core` is by the processor time of all processes, with their start. `--events` says how many.
+The three destinations stand behind the same transformation; each makes a request of every event.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ lines.on('line', (line) => {{
   size += JSON.stringify({{ method: 'POST', endpoint: 'https://hook.example/in', body: {{ JSON: event }} }}).length;
 }});
 """
+DESTINATIONS: list[tuple[str, dict[str, Any]]] = [
+    ("WEBHOOK", {"webhookUrl": "https://hook.example/in"}),
+    ("SEGMENT", {"writeKey": "w-1"}),
+    ("MP", {"token": "t-1", "dataResidency": "us", "persistence": "none"}),
+]
 STEPS = ("read", "user_transform", "dest_transform", "rows")
 Task = tuple[Spent, dict[str, Any]]
 
@@ -45,6 +51,9 @@ def run(options: Options) -> Iterator[Figure]:
         yield Figure("1 process", rate(one, count), "events/s", script, node and count / node.wall, note)
         yield Figure("1 process, per core", per_core(one, count), "events/s", script, node and count / node.cpu, note)
         yield from steps("1 process", one[1], count, *STEPS)
+        three = task(file, destinations=3)
+        yield Figure("3 destinations, per core", per_core(three, count), "events/s", "one", per_core(one, count))
+        yield from steps("3 destinations", three[1], count, *STEPS)
         rows = task(file, out=folder / "out")
         yield Figure(
             "with rows as Parquet, per core", per_core(rows, count), "events/s", "numbers only", per_core(one, count)
@@ -90,24 +99,28 @@ def written(file: Path, count: int) -> Path:
     return file
 
 
-def task(file: Path, *, workers: int = 1, dask: bool = False, out: Path | None = None) -> Task:
+def task(file: Path, *, workers: int = 1, dask: bool = False, out: Path | None = None, destinations: int = 1) -> Task:
     """What a replay of a file took, and what it says about itself."""
-    given = json.dumps({"file": str(file), "workers": workers, "dask": dask, "out": out and str(out)})
+    options = {"workers": workers, "dask": dask, "out": out and str(out), "destinations": destinations}
+    given = json.dumps({"file": str(file), **options})
     done = spent([sys.executable, "-m", "tests.benchmarks.replay", given])
     return done, json.loads(done.output)
 
 
-def main(file: str, workers: int, dask: bool, out: str | None) -> None:
+def main(file: str, workers: int, dask: bool, out: str | None, destinations: int) -> None:
     """In a process of its own."""
     from svctoolkit import Workspace
     from svctoolkit.replay import replay
 
     workspace = Workspace("shop")
     workspace.transformation("order", language="javascript", code=JAVASCRIPT)
-    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"}, transformation="order")
+    for type, config in DESTINATIONS[:destinations]:
+        workspace.destination(type.lower(), type, config=config, transformation="order")
     with _cluster() if dask else nullcontext() as cluster:
         scheduler = cluster.scheduler_address if dask else None
         done = replay(file, workspace, rows=False, out=out, workers=workers, scheduler=scheduler, progress=False)
+    if any(set(counts) != {"delivered"} for counts in done.counts.values()):
+        raise RuntimeError(f"not all events make requests: {done.counts}")
     print(json.dumps({"elapsed": done.elapsed, "seconds": dict(done.seconds)}))
 
 

@@ -96,7 +96,7 @@ def plane_of_a_day(tmp_path_factory: pytest.TempPathFactory) -> Any:
         day = traffic(1000)
         plane.send(day[:600], source="web")
         plane.send(day[600:], source="app")
-        plane.drain()
+        plane.drain(60)
         yield plane, store
 
 

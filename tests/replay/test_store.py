@@ -41,7 +41,7 @@ def send(plane: DataPlane) -> None:
     """Two events from one source, three from the other."""
     plane.send(orders(2), source="web")
     plane.send([order(n) for n in range(2, 5)], source="app", run="r1")
-    plane.drain()
+    plane.drain(60)
 
 
 def payloads(result: Replayed) -> set[tuple[str, str, str]]:

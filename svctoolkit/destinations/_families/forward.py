@@ -24,7 +24,9 @@ def forward_event(event: Event, url: str, method: Method, rows: Iterable[SecretR
     endpoint = _endpoint(event, url)
     has_body = method not in ("GET", "DELETE")
     headers = {"content-type": "application/json"} if has_body else {}
-    headers.update((row.from_.lower(), row.to.reveal()) for row in rows if row.from_)
+    for row in rows:
+        if row.from_:
+            headers[row.from_.lower()] = row.to.reveal()
     _add_own(event, headers, tidy)
     if not has_body:
         details = event.traits if event.type == "identify" else event.properties
@@ -33,7 +35,9 @@ def forward_event(event: Event, url: str, method: Method, rows: Iterable[SecretR
 
 
 def _body(event: Event, tidy: bool) -> dict[str, Any]:
-    body = {key: value for key, value in event.raw.items() if key not in _STEERING and not (tidy and value is None)}
+    body = dict(event.raw)
+    if not _STEERING.isdisjoint(body) or (tidy and None in body.values()):
+        body = {key: value for key, value in body.items() if key not in _STEERING and not (tidy and value is None)}
     context, ip = body.get("context") or {}, event.raw.get("request_ip")
     if ip and isinstance(context, dict) and not context.get("ip"):
         body["context"] = {**context, "ip": ip}
@@ -43,7 +47,8 @@ def _body(event: Event, tidy: bool) -> dict[str, Any]:
 def _endpoint(event: Event, url: str) -> str:
     path = event.raw.get("fullPath")
     base = url if path is None else _url_part("fullPath", path)
-    return base + _url_part("appendPath", event.raw.get("appendPath") or "")
+    more = event.raw.get("appendPath")
+    return base + _url_part("appendPath", more) if more else base
 
 
 def _url_part(name: str, value: Any) -> str:

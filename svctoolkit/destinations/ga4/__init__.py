@@ -104,7 +104,12 @@ def _items(event: Event, standard: Standard) -> list[dict[str, Any]] | None:
         return None
     if not isinstance(products, list):
         raise MappingError(f"{where}: expected a list of objects", field=where)
-    return [_item({**ITEM(product), **flat(ITEM.rest(product))}) for product in map(as_object, products)]
+    return [_item(_product(product)) for product in map(as_object, products)]
+
+
+def _product(product: Mapping[str, Any]) -> dict[str, Any]:
+    own = ITEM.rest(product)
+    return {**ITEM(product), **flat(own)} if own else ITEM(product)
 
 
 def _item(item: dict[str, Any]) -> dict[str, Any]:

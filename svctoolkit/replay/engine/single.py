@@ -43,8 +43,9 @@ def _count(
 ) -> None:
     fate, masker, destination = passage.fate, route.masker, route.destination.key
     engine.sum.count(destination, fate.status, record.stratum)
-    for loss in (loss for result in passage.results for loss in result.losses):
-        _add_loss(engine, destination, record, loss, masker)
+    for result in passage.results:
+        for loss in result.losses:
+            _add_loss(engine, destination, record, loss, masker)
     if fate.status == "delivered":
         return
     head = engine.head(record)
