@@ -47,9 +47,10 @@ def records(name: str, piece: Piece, columns: Columns) -> Iterator[Record | Reje
             text = text.removeprefix(_BOM)
         if not text or text.isspace():
             continue
-        # Read as a whole, also where the first that looks into it is V8. Its routing needs a few members only, but to be
-        # sure that V8 reads what we would (no number out of range, no `-0`, all of it UTF-8) takes most of what is won:
-        # of 2 KB 11 us to read and 5 to write again, against 3 for the members and 7 (in V8) to 13 (here) to be sure
+        # Read as a whole, also where the first that looks into it is V8. Routing needs a few members only, but to be
+        # sure that V8 reads what we would (no number out of range, no `-0`, all of it UTF-8) takes most of what is
+        # won: of 2 KB 11 us to read and 5 to write again, against 3 for the members and 7 (in V8) to 13 (here) to be
+        # sure.
         try:
             value = decode(text)
         except ValueError as error:
