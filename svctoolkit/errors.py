@@ -35,13 +35,13 @@ from typing import Any
 from svctoolkit.json_types import Json
 
 
-def is_of_event(error: BaseException) -> bool:
-    """Whether what code in Python has raised for an event is the event's own error, and costs nothing else.
+def is_survivable(error: BaseException) -> bool:
+    """Whether to go on after what other people's code has raised: any exception, and in a thread of ours all else.
 
-    In the main thread Ctrl-C and the outcomes of pytest are not. In a thread of ours they would end that, and nobody
-    would hear of them.
+    In the main thread Ctrl-C, `sys.exit` and the outcomes of pytest are for whoever runs the program. A thread of ours
+    would end by them, and nobody hear.
     """
-    return isinstance(error, (Exception, SystemExit)) or current_thread() is not main_thread()
+    return isinstance(error, Exception) or current_thread() is not main_thread()
 
 
 class ToolkitError(Exception):

@@ -12,7 +12,7 @@ from svctoolkit.destinations._batches import Batch, Batching, MappedJob, alone
 from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import DynamicSettings, Settings
-from svctoolkit.errors import LookupFailed, MappingError, ToolkitError, UnsupportedEvent, is_of_event
+from svctoolkit.errors import LookupFailed, MappingError, ToolkitError, UnsupportedEvent, is_survivable
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 
@@ -72,7 +72,7 @@ class DestinationMapping:
         except ToolkitError:
             raise
         except BaseException as error:  # the event or the mapping is not what the other expects
-            if not is_of_event(error):
+            if not is_survivable(error):
                 raise
             raise MappingError(f"the {self.title} mapping failed on this event: {_location(error)}") from error
 

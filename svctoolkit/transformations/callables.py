@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from svctoolkit.errors import TransformationError, is_of_event
+from svctoolkit.errors import TransformationError, is_survivable
 from svctoolkit.json_types import Json
 from svctoolkit.transformations._contract import Metadata, NotPlain, Output, encode, json_copy, outputs
 
@@ -42,7 +42,7 @@ class CallableTransformation:
         except TransformationError as error:
             return Output(error=error)
         except BaseException as error:
-            if not is_of_event(error):
+            if not isinstance(error, SystemExit) and not is_survivable(error):
                 raise
             return Output(error=_error_with_place(error))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -16,6 +17,7 @@ import pytest
 
 from svctoolkit.sdk import ServiceClient
 from svctoolkit.sdk.base.gate import Gate, Latch, Turnstile, Wakeup
+from svctoolkit.sdk.base.transport import Request, Response
 from tests.pace import slowness
 
 from .gateway import KEY, Gateway, until
@@ -379,3 +381,34 @@ def test_events_tracked_in_a_drop_callback_arrive(make, gateway: Gateway):
     assert client.flush()
 
     assert gateway.names == ["dropped"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError("late"), pytest.fail.Exception("no")])
+def test_what_ends_a_thread_does_not_end_the_worker(make, error: BaseException, monkeypatch: pytest.MonkeyPatch):
+    """Raised by a transport, and then by the callback that hears of it: the events are sent at the next attempt."""
+    ended: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", ended.append)
+    heard: list[str] = []
+
+    class Fickle:
+        attempts = 0
+
+        def send(self, request: Request) -> Response:
+            if not request.url.endswith("/v1/batch"):
+                return Response(503)
+            self.attempts += 1
+            if self.attempts == 1:
+                raise error
+            return Response(200, {}, b"ok")
+
+    def hear(failure: Exception) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            heard.append(str(failure))
+            raise error
+
+    transport = Fickle()
+    client = make(transport=transport, on_error=hear, flush_queue_size=1)
+    client.track("Seen")
+
+    until(lambda: heard and client.stats().delivered == 1)
+    assert (transport.attempts, ended) == (2, [])

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from svctoolkit.errors import ToolkitError
+from svctoolkit.errors import ToolkitError, is_survivable
 from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.tally import Tally
 
@@ -135,5 +135,7 @@ class Reporter:
                     self._on_error(news)
             elif self._on_drop is not None:
                 self._on_drop(json.loads(news[0]), news[1])
-        except Exception as error:  # noqa: BLE001 - the host's code; it must not end the worker
+        except BaseException as error:
+            if not is_survivable(error):
+                raise
             self.log(LogLevel.ERROR, "a callback failed: %s: %s", type(error).__name__, error)

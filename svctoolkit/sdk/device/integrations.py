@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from svctoolkit.errors import DeliveryError
+from svctoolkit.errors import DeliveryError, is_survivable
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel
 from svctoolkit.sdk.device.protocol import Factory, Integration
@@ -79,7 +79,9 @@ class Integrations:
     def _isolate(self, place: int, action: str, work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - the destination's code
+        except BaseException as error:
+            if not is_survivable(error):
+                raise
             name = self._factories[place].display_name or type(self._factories[place]).__name__
             text = f"device mode, {name}: {action} failed: {type(error).__name__}: {error}"
             self._reporter.error(DeliveryError(text, code="EDEVICE"), LogLevel.WARN)

@@ -13,7 +13,7 @@ from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
-from svctoolkit.errors import DeliveryError
+from svctoolkit.errors import DeliveryError, is_survivable
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.timing import Alarm, iso
@@ -229,7 +229,9 @@ class Sender:
     def _answer(self, answering: Answering) -> Answer:
         try:
             response = answering()
-        except Exception as error:  # noqa: BLE001 - whatever a transport raises, there was no answer
+        except BaseException as error:
+            if not is_survivable(error):
+                raise
             self.last_answer = str(error) or type(error).__name__
             return Answer(Verdict.LATER, 0, self.last_answer, None)
         self.last_answer = describe(response)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from svctoolkit import __version__
-from svctoolkit.errors import DeliveryError
+from svctoolkit.errors import DeliveryError, is_survivable
 from svctoolkit.sdk.base.settings import Settings
 from svctoolkit.sdk.base.transport import Request, Transport
 from svctoolkit.sdk.queue.queue import Queue
@@ -117,7 +117,9 @@ class SourceConfigs:
         request = Request("GET", url, {"Authorization": basic(self._key)}, timeout=_TIMEOUT)
         try:
             response = self._transport.send(request)
-        except Exception as error:
+        except BaseException as error:
+            if not is_survivable(error):
+                raise
             raise DeliveryError(f"no source configuration: {error}", code="ENOCONFIG") from error
         if says_wrong_key(response):
             raise DeliveryError(describe(response), code="EKEY", status=response.status)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from svctoolkit.errors import DeliveryError
+from svctoolkit.errors import DeliveryError, is_survivable
 from svctoolkit.sdk.base.gate import Gate, Latch, Wakeup
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.sending.sender import TIMEOUT, Step
@@ -146,7 +146,9 @@ class Worker:
     def _safely(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - a fault of ours must not end the worker
+        except BaseException as error:
+            if not is_survivable(error):
+                raise
             self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
 
     def _serve(self, flush: _Flush) -> None:
