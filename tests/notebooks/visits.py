@@ -136,13 +136,13 @@ def replay_explorer(page: Locator) -> None:
     expect(events.locator("option")).to_have_count(15)
     page.get_by_role("button", name=re.compile("Next$")).last.press("Enter")
     expect(page.get_by_text("16 to 30 of 40")).to_be_visible()
-    page.get_by_label("Search events of the group").fill("user: u-39")
+    page.get_by_label("Search events of the group").fill("user: u-38")
     expect(events.locator("option")).to_have_count(1)
     events.select_option(index=0)
-    expect(page.get_by_text('"m-39"').first).to_be_visible()
+    expect(page.get_by_text('"m-38"').first).to_be_visible()
     expect(page.get_by_role("list", name="stages").first).to_contain_text("needs a value at properties.currency")
     page.get_by_role("button", name="Open in destination explorer").click()
-    expect(page.get_by_label("Event (JSON)")).to_have_value(re.compile("m-39"))
+    expect(page.get_by_label("Event (JSON)")).to_have_value(re.compile("m-38"))
 
 
 def compare_explorer(page: Locator) -> None:
