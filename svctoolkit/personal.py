@@ -5,13 +5,14 @@ Who hides it says what stands in its place: a mask (replays), or a made-up value
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from svctoolkit.json_types import Json
-from svctoolkit.secrets import MASK
+from svctoolkit.secrets import MASK, Masker
 
 #: What a value is about a person; "" for a text of which nothing tells.
 Kind: TypeAlias = Literal["", "email", "phone", "name", "text", "date", "ip", "user", "anonymous", "device", "place"]
@@ -117,3 +118,23 @@ def is_email(text: str) -> bool:
 def mask(value: Json, kind: Kind) -> Json:
     """The substitute that shows nothing of a person."""
     return MASK if kind else value
+
+
+class PersonalMasker(Masker):
+    """Hides what another masker hides, and personal data."""
+
+    def __init__(self, secrets: Masker) -> None:
+        super().__init__(())
+        self._secrets = secrets
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (PersonalMasker, (self._secrets,))
+
+    def mask(self, value: Json) -> Json:
+        return replace(self._secrets.mask(value), mask)
+
+    def text(self, text: str) -> str:
+        return replace_in_text(self._secrets.text(text), mask)
+
+    def mask_json(self, text: bytes) -> bytes:
+        return json.dumps(self.mask(json.loads(text)), ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -164,6 +164,31 @@ def test_an_event_that_stops_shows_how_far_it_came(tmp_path: Path, opened: list[
     assert "tracking_plan ⊘ dropped" in told["ct", "dropped", "tracking_plan"][0]
 
 
+def test_with_mask_personal_an_event_shows_nobody(opened: list[Any]) -> None:
+    """Neither in sight nor saved, in no stage, nor in the words of what failed; without it everything is there."""
+    person = {"ann@example.com", "Annabel", "10.9.8.7", "user-77"}
+    traits = {"email": "ann@example.com", "firstName": "Annabel"}
+    event = {"type": "track", "event": "Paid", "userId": "user-77", "context": {"ip": "10.9.8.7", "traits": traits}}
+
+    def fail(event: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError(f"no idea who {event['context']['traits']['email']} is")
+
+    workspace = Workspace("shop")
+    workspace.transformation("fail", fail)
+    hook = {"webhookUrl": "https://hook.example/in"}
+    workspace.destination("failing", "WEBHOOK", config=hook, transformation="fail")
+    workspace.destination("refusing", "GA4", config={"apiSecret": KEY, "measurementId": "G-1", "typesOfClient": "gtag"})
+    for hidden in (False, True):
+        explorer = ReplayExplorer([event, {**event, "messageId": "m2"}], workspace, mask_personal=hidden)
+        opened.append(explorer)
+        for place in range(len(explorer.state.groups)):
+            explorer._choose(place)
+            assert explorer.wait()
+            sight = f"{explorer._details.value} {explorer.static()} {explorer!r}"
+            assert {word for word in person if word in sight} == (set() if hidden else person)
+        assert len(explorer.state.groups) == 2
+
+
 def test_an_event_goes_on_to_editors_and_suites(
     shop: Callable[[str], Workspace], tmp_path: Path, opened: list[Any]
 ) -> None:

@@ -15,6 +15,7 @@ from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.json_types import Json
+from svctoolkit.personal import PersonalMasker
 from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
@@ -87,10 +88,13 @@ def offline_transport(workspace: Workspace, transport: Transport | None, stages:
 
 
 class Side:
-    """One workspace, ready to run events. `transport` answers every request: of deliveries, mappings and user code."""
+    """One workspace, ready to run events. `transport` answers every request: of deliveries, mappings and user code.
 
-    def __init__(self, workspace: Workspace, transport: Transport) -> None:
-        self.workspace, self._transport = workspace, transport
+    With `personal` what its results show of the events is without personal data.
+    """
+
+    def __init__(self, workspace: Workspace, transport: Transport, *, personal: bool = False) -> None:
+        self.workspace, self._transport, self._personal = workspace, transport, personal
         self._code = UserCode(workspace, Recorder(limit=0), transport=transport)
         self.lookup = lookup_through(lambda: self._sender(transport))
         self._routes: dict[str, Route | None] = {}
@@ -106,10 +110,12 @@ class Side:
         """The route to a destination; None where it is not there."""
         if key not in self._routes:
             destination = self.workspace.destinations.get(key)
-            self._routes[key] = (
-                self._with_memo(_route(self.workspace, destination, self._code)) if destination else None
-            )
+            self._routes[key] = self._new_route(destination) if destination else None
         return self._routes[key]
+
+    def _new_route(self, destination: Destination) -> Route:
+        to = self._with_memo(_route(self.workspace, destination, self._code))
+        return replace(to, masker=PersonalMasker(to.masker)) if self._personal else to
 
     def _with_memo(self, to: Route) -> Route:
         """The route, with user code that runs once for all destinations behind the same transformation."""

@@ -45,7 +45,8 @@ class Trials:
         chosen = complete(options)
         self.title, self._source = title, chosen["source"] or ""
         self._stages = chosen["stages"] or Stages()
-        self._side = Side(workspace, offline_transport(workspace, chosen["transport"], self._stages))
+        transport = offline_transport(workspace, chosen["transport"], self._stages)
+        self._side = Side(workspace, transport, personal=chosen["mask_personal"])
 
     def run(self, record: Record, destination: str) -> Trial:
         """What becomes of an event at a destination (by key)."""
@@ -73,7 +74,7 @@ class Trials:
             self.title,
             result if passage.results else None,
             result.lineage() if reaches else None,
-            passage.fate,
+            passage.fate._replace(reason=route.masker.text(passage.fate.reason)),
             self._decides(record, passage, route, source),
             route.masker.mask(dict(record.event)),
         )
