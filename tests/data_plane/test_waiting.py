@@ -226,6 +226,11 @@ def test_a_window_lets_so_many_through() -> None:
     assert limiter.seconds_left() == 0.0
     clock.now -= 500
     assert limiter.take(3) == 3
+    limiter.give_back(2)
+    assert [limiter.take(20), limiter.take(1)] == [9, 0]
+    limiter.give_back(10)
+    limiter.give_back(1)  # of a window that is over
+    assert limiter.take(20) == 10
 
 
 @pytest.mark.parametrize(
