@@ -197,6 +197,8 @@ def test_an_object_is_a_subset(expected: dict[str, Any], more: dict[str, Any]) -
         ({"a": {"$not": {"$contains": "x"}}}, {"a": ["y"]}, True),
         ({"a": {"$not": {"$any": [1, {"$starts": "x"}]}}}, {"a": []}, False),
         ({"a": {"$not": {"$any": [1, {"$starts": "x"}]}}}, {"a": "y"}, True),
+        ({"a": {"$not": {"$all": [{"$starts": "x"}, {"$regex": "y$"}]}}}, {"a": []}, False),
+        ({"a": {"$not": {"$all": [{"$starts": "x"}, {"$regex": "y$"}]}}}, {"a": "zy"}, True),
         ({"a": {"$not": {"b": 1}}}, {"a": {"b": 2}}, True),
         ({"a": {"$not": {"b": 1}}}, {"a": {"bb": 2}}, False),
         ({"a": {"$not": {"b": 1}}}, {"a": "text"}, False),
