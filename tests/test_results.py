@@ -10,6 +10,7 @@ import pytest
 from svctoolkit import Pipeline, Secret, Workspace, events, frame
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import DestinationResult, EventResult, SourceResult
+from tests.notebooks.scripts import without_tools
 from tests.pace import within
 
 ALL = Stages(send_to_destination=True)
@@ -113,7 +114,7 @@ def test_html_escapes_what_comes_from_outside() -> None:
     """Names, errors and payloads of users are text, not markup."""
     html = run({"type": "track", "event": "<script>alert(1)</script>"})._repr_mimebundle_()["text/html"]
 
-    assert "<script>" not in html
+    assert "<script" not in without_tools(html)
     assert "Orders &lt;hook&gt;" in html
 
 

@@ -21,7 +21,6 @@ from svctoolkit import (
     ServiceClient,
     TestApiClient,
     Workspace,
-    display,
     errors,
     events,
 )
@@ -33,6 +32,7 @@ from svctoolkit.results import SourceResult
 from svctoolkit.results.changes import Diff, changes
 from svctoolkit.runner import attempt, open_planes, run, suite_of
 from tests.notebooks.controls import words
+from tests.notebooks.scripts import without_tools
 
 TOKEN = "s3cr3t-t0ken"
 STAGES = Stages(send_to_destination=True)
@@ -147,9 +147,8 @@ def checked(name: str, shown: Any) -> None:
     bundle = shown._repr_mimebundle_()
     assert {"text/plain", "text/html"} == set(bundle), name
     html, text = bundle["text/html"], bundle["text/plain"]
-    html, script, rest = html.partition(f"<script>{display.tree_tools_script()}")
-    assert bool(script) == (html.count("<li>") >= 8 and 'class="tree"' in html), name
-    assert rest in ("", "svcTreeTools(document.currentScript.parentElement)</script>"), name
+    whole, html = html, without_tools(html)
+    assert (whole != html) == (html.count("<li>") >= 8 and 'class="tree"' in html), name
     assert "<script" not in html.lower(), name
     assert not re.search(r"\son\w+\s*=", re.sub(r"<style>.*?</style>", "", html)), name
     assert TOKEN not in html + text + repr(shown), name
