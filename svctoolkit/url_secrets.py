@@ -126,18 +126,20 @@ _PLACE_NAMES = frozenset(_PLACES)
 def mask_http(value: Json) -> Json:
     """JSON about requests and answers with what is secret by its place masked: members that are headers or URLs.
 
-    A copy as far as something is masked, and `value` itself where nothing is.
+    A copy as far as something is masked, and `value` itself where nothing is. Other mappings become objects.
     """
     kind = type(value)
-    if kind is dict or (kind is not list and isinstance(value, Mapping)):  # asking for an abstract class takes long
+    if kind is dict:
         return _mask_members(value)
+    if kind is not list and isinstance(value, Mapping):  # asking for an abstract class takes long
+        return _mask_members(dict(value))
     if kind is not list and not isinstance(value, list):
         return value
     items = [item if type(item) in LEAVES else mask_http(item) for item in value]
     return value if all(map(is_, items, value)) else items
 
 
-def _mask_members(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _mask_members(value: dict[str, Any]) -> dict[str, Any]:
     masked = {}
     has_places = not _PLACE_NAMES.isdisjoint(value)
     for name, member in value.items():
@@ -157,7 +159,8 @@ def _mask_place(place: str, member: Any) -> Any:
     if place == "headers" and isinstance(member, Mapping):
         return mask_headers(member) if any(map(_is_credential, map(str, member))) else member
     if place in ("url", "endpoint") and isinstance(member, str):
-        return mask_url(member)
+        safe = mask_url(member)
+        return member if safe == member else safe
     if place == "params" and isinstance(member, Mapping):
         names = [key for key, value in member.items() if value and is_secret_name(str(key))]
         return {**member, **dict.fromkeys(names, MASK)} if names else member

@@ -6,6 +6,7 @@ import base64
 import copy
 import json
 import pickle
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.secrets import MASK, Masker, Secret, reveal, with_values
+from svctoolkit.url_secrets import mask_http
 
 
 def test_a_secret_shows_itself_masked_everywhere() -> None:
@@ -108,3 +110,17 @@ def test_json_text_is_masked_like_the_value(secrets: list[str], data: st.DataObj
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
     assert json.loads(masker.mask_json(text)) == masker.mask(value)
+
+
+def test_what_is_secret_by_its_place_is_masked_in_plain_json() -> None:
+    """Whatever the case of the names, however deep; what has nothing to hide stays the same object."""
+    clean = {"page": {"Url": "https://shop.example/a?ref=x"}, "headers": {"Accept": "*/*"}, "params": {"page": 2}}
+    secret = MappingProxyType(
+        {"URL": "https://ann:pw@shop.example", "Headers": {"authorization": "Bearer x", "A": "b"}}
+    )
+
+    assert mask_http(clean) is clean
+    assert json.dumps(mask_http({"a": [1, secret], "PARAMS": {"api_key": "k", "page": 2}}), ensure_ascii=False) == (
+        '{"a": [1, {"URL": "https://••••@shop.example", "Headers": {"authorization": "••••", "A": "b"}}], '
+        '"PARAMS": {"api_key": "••••", "page": 2}}'
+    )

@@ -95,8 +95,8 @@ class Router:
             return
         try:
             self._route(blocks)
-        except StoreError as error:
-            _LOG.error("the store cannot be used for routing; trying again: %s", error)
+        except Exception as error:  # noqa: BLE001 - the events are in the store: it is no matter of who sends
+            _report(error)
 
     def stop(self) -> None:
         with self._changed:
@@ -110,11 +110,8 @@ class Router:
                 blocks = self._take()
                 if blocks:
                     self._route(blocks)
-            except StoreError as error:
-                _LOG.error("the store cannot be used for routing; trying again: %s", error)
-                self._start_over()
-            except Exception:  # noqa: BLE001 - a thread that ends in silence would stop every event from now on
-                _LOG.exception("routing failed; trying again")
+            except Exception as error:  # noqa: BLE001 - a thread that ends in silence would stop every event from now on
+                _report(error)
                 self._start_over()
 
     def _route(self, blocks: Sequence[Block]) -> None:
@@ -238,6 +235,13 @@ class Router:
                 yield key, REPEATED
             else:
                 yield key, _fate(block, place, head, source, self._workspace.destinations.get(key))
+
+
+def _report(error: Exception) -> None:
+    if isinstance(error, StoreError):
+        _LOG.error("the store cannot be used for routing; trying again: %s", error)
+    else:
+        _LOG.error("routing failed; trying again", exc_info=error)
 
 
 def _fate(block: Block, place: int, head: Head, source: Source, destination: Destination | None) -> Fate:
