@@ -19,6 +19,7 @@ from svctoolkit.replay.engine.cluster import pool as cluster_pool
 from svctoolkit.replay.engine.cluster import run as run_collection
 from svctoolkit.replay.engine.engine import Job
 from svctoolkit.replay.engine.outputs import compare_outputs
+from svctoolkit.replay.engine.processes import processes
 from svctoolkit.replay.engine.progress import Meter, listener
 from svctoolkit.replay.engine.sides import fingerprint, offline_transport, select
 from svctoolkit.replay.inputs import Events, Input, input_of
@@ -212,7 +213,7 @@ def _pool(job: Job, workers: int, scheduler: Any) -> tuple[pool.Pool | None, int
         raise ConfigError("a transport stays in this process: use workers=1 with it")
     if scheduler is not None:
         return cluster_pool(scheduler)
-    return (None, 1) if workers == 1 else (lambda: pool.processes(workers), 2 * workers)
+    return (None, 1) if workers == 1 else (lambda: processes(workers), 2 * workers)
 
 
 def _folder(out: Path, job: Job, identity: Any, resume: bool) -> Folder:

@@ -6,9 +6,9 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED as FIRST
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,29 +181,3 @@ def _feed(
         for future in finished:
             tally, rows = future.result()
             keeper.add(tally, rows, under_way.pop(future))
-
-
-@contextmanager
-def processes(workers: int) -> Iterator[Executor]:
-    """A pool of processes of this machine that ends with the block, whatever happens."""
-    import multiprocessing
-
-    # not fork: this process may have threads, and the sandbox's workers belong to it
-    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    context = multiprocessing.get_context(method)
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_quiet)
-    try:
-        yield pool
-        pool.shutdown()
-    except BaseException:
-        for process in list((pool._processes or {}).values()):
-            process.terminate()
-        pool.shutdown(wait=True, cancel_futures=True)
-        raise
-
-
-def _quiet() -> None:
-    """Ctrl-C reaches every process of a terminal; the one that started the others ends them."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
