@@ -6,27 +6,22 @@ from svctoolkit.json_types import Json
 from svctoolkit.workspace._code import UserCode
 from svctoolkit.workspace._items import (
     Account,
-    Calls,
     Connection,
-    DataPlaneSettings,
-    Delivery,
     Destination,
     Forward,
     Language,
     Library,
     Person,
-    PlaneLimits,
     Source,
-    Throttle,
     TrackingPlan,
     Transformation,
-    WarehouseSettings,
     config_secrets,
     file_secrets,
 )
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._output import mask_output
 from svctoolkit.workspace._service import configuration_of
+from svctoolkit.workspace._settings import Calls, DataPlaneSettings, Delivery, PlaneLimits, Throttle, WarehouseSettings
 
 __all__ = [
     "Account",

@@ -21,23 +21,18 @@ from svctoolkit.workspace._env_file import load_env
 from svctoolkit.workspace._items import (
     LANGUAGES,
     Account,
-    Calls,
     Connection,
-    DataPlaneSettings,
-    Delivery,
     Destination,
     Forward,
     Language,
     Library,
     Person,
-    PlaneLimits,
     Source,
-    Throttle,
     TrackingPlan,
     Transformation,
-    WarehouseSettings,
 )
 from svctoolkit.workspace._references import has_reference, resolve
+from svctoolkit.workspace._settings import Calls, DataPlaneSettings, Delivery, PlaneLimits, Throttle, WarehouseSettings
 from svctoolkit.workspace._shapes import (
     AccountShape,
     ForwardShape,

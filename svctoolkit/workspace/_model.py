@@ -19,8 +19,6 @@ from svctoolkit.workspace._items import (
     LANGUAGES,
     Account,
     Connection,
-    DataPlaneSettings,
-    Delivery,
     Destination,
     Language,
     Library,
@@ -28,10 +26,10 @@ from svctoolkit.workspace._items import (
     Source,
     TrackingPlan,
     Transformation,
-    WarehouseSettings,
 )
 from svctoolkit.workspace._lookup import by_key, code_of, link_of, lookup
 from svctoolkit.workspace._secrets import KnownSecrets
+from svctoolkit.workspace._settings import DataPlaneSettings, Delivery, WarehouseSettings
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder, Transport

@@ -21,19 +21,9 @@ from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
 from svctoolkit.url_secrets import url_secrets
 from svctoolkit.workspace._env_file import save_env
-from svctoolkit.workspace._items import (
-    Account,
-    DataPlaneSettings,
-    Delivery,
-    Destination,
-    Library,
-    Person,
-    Source,
-    TrackingPlan,
-    Transformation,
-    WarehouseSettings,
-)
+from svctoolkit.workspace._items import Account, Destination, Library, Person, Source, TrackingPlan, Transformation
 from svctoolkit.workspace._references import escape, has_reference
+from svctoolkit.workspace._settings import DataPlaneSettings, Delivery, WarehouseSettings
 from svctoolkit.workspace._shapes import LimitsShape, WarehousesShape
 
 if TYPE_CHECKING:

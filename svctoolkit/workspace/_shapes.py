@@ -14,7 +14,8 @@ from svctoolkit.delivery.modes import MODES
 from svctoolkit.events import MAX_DEPTH
 from svctoolkit.json_types import Json
 from svctoolkit.transformations import Limits
-from svctoolkit.workspace._items import Language, PlaneLimits
+from svctoolkit.workspace._items import Language
+from svctoolkit.workspace._settings import PlaneLimits
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 _File: TypeAlias = Annotated[str, Meta(min_length=1, description="path of the code, from this file's folder")]

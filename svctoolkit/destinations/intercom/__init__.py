@@ -15,9 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.destinations.intercom import _v1
-from svctoolkit.destinations.intercom._judge import judge
-from svctoolkit.destinations.intercom._shared import (
+from svctoolkit.destinations._families.intercom import (
     PERSON,
     amount,
     company,
@@ -28,6 +26,8 @@ from svctoolkit.destinations.intercom._shared import (
     unix_time,
     warehouse_traits,
 )
+from svctoolkit.destinations.intercom import _v1
+from svctoolkit.destinations.intercom._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from svctoolkit.destinations.intercom._shared import PERSON, company, name_of, tag_bodies, warehouse_traits
+from svctoolkit.destinations._families.intercom import PERSON, company, name_of, tag_bodies, warehouse_traits
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.destinations.intercom._shared import metadata, name_of
+from svctoolkit.destinations._families.intercom import metadata, name_of
 from svctoolkit.destinations.intercom_v2._judge import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
-from svctoolkit.destinations.tiktok_ads._judge import judge
+from svctoolkit.destinations._families.tiktok_answers import judge
 from svctoolkit.destinations.tiktok_ads._tables import (
     CALLBACK_1,
     CONTEXT_1,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
-from svctoolkit.destinations.tiktok_ads._judge import judge
+from svctoolkit.destinations._families.tiktok_answers import judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svctoolkit.destinations import Delivery, Outcome
+from svctoolkit.destinations._outcomes import Delivery, Outcome
 
 _THROTTLED = 40100
 
