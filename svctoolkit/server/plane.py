@@ -52,6 +52,11 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def _warehouses(workspace: Workspace, store: Path | str | None, clock: Callable[[], datetime]) -> Warehouses:
+    folder = Path(f"{store}-warehouses") if store else None
+    return Warehouses(workspace, clock=clock, in_batches=True, folder=folder)
+
+
 class DataPlane(View):
     """A data plane in this process: events in over HTTP, deliveries out, everything in between to look at.
 
@@ -121,19 +126,8 @@ class DataPlane(View):
             context=context,
             loopback=self.loopback,
             coverage=coverage,
-            warehouses=Warehouses(
-                self.workspace,
-                clock=clock,
-                in_batches=True,
-                folder=Path(f"{store}-warehouses") if store else None,
-            ),
+            warehouses=_warehouses(self.workspace, store, clock),
         )
-        try:
-            file_store = Store(Path(store) if store else None)
-        except ConfigError:
-            if self._socket:
-                self._socket.close()
-            raise
         knobs = Knobs(
             self.workspace,
             in_file=store is not None,
@@ -143,7 +137,7 @@ class DataPlane(View):
             retention=retention,
             lenient=lenient,
         )
-        engine = Engine(self._pipeline, file_store, clock, knobs=knobs, pass_by=pass_by)
+        engine = Engine(self._pipeline, self._open(store), clock, knobs=knobs, pass_by=pass_by)
         super().__init__(engine)
         self._metrics = Metrics(engine)
         self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
@@ -169,6 +163,14 @@ class DataPlane(View):
         self._loop = Loop(self._main, self._end)
         atexit.register(self.stop)
         self._stopped = False
+
+    def _open(self, store: Path | str | None) -> Store:
+        try:
+            return Store(Path(store) if store else None)
+        except ConfigError:
+            if self._socket:
+                self._socket.close()
+            raise
 
     @property
     def port(self) -> int:
