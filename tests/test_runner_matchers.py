@@ -264,7 +264,7 @@ def test_lists_of_different_length_are_aligned() -> None:
     changed = [*letters[2:4], {"n": "X"}, letters[5]]
 
     assert [str(d) for d in differences(letters, letters[1:])] == [
-        f"(value): expected 6 elements, got 5: {json_text(letters[1:])}"
+        f"(value): expected 6 elements, got 5 (missing: expected element 0): {json_text(letters[1:])}"
     ]
     assert [str(d) for d in differences(letters, changed)][1:] == ['2.n: expected "e", got "X"']
     assert [d.expectation for d in differences(letters, changed)] == [(), (4, "n")]

@@ -20,6 +20,7 @@ from svctoolkit.runner.expect.matchers import MATCHERS, MISSING
 
 Path: TypeAlias = tuple[str | int, ...]
 _LONGEST = 160
+_MOST_NUMBERS = 5  # of elements that are told
 _MOST_ALIGNED = 2500  # pairs of elements: each is a comparison
 
 
@@ -166,29 +167,14 @@ class Comparison:
     def _list(self, expected: list[Any], actual: list[Any]) -> Iterator[Difference]:
         pairs = list(zip(range(len(expected)), range(len(actual)), strict=False))
         if len(expected) != len(actual):
-            yield self.difference(_elements(expected), actual, got=f"{len(actual)}: {json_text(actual)}")
-            pairs = self._alignment(expected, actual)
+            anchors = self._anchors(expected, actual) if len(expected) * len(actual) <= _MOST_ALIGNED else []
+            pairs = _pairs_between(anchors, len(expected), len(actual)) if anchors else pairs
+            odd = _unpaired([*anchors, *pairs], len(expected), len(actual)) if anchors else ""
+            got = f"{len(actual)}{odd}: {json_text(actual)}"
+            yield self.difference(_elements(expected), actual, got=got)
         for index, other in pairs:
             place = replace(self._inner(index), path=(*self.path, other))
             yield from place.differences(expected[index], actual[other])
-
-    def _alignment(self, expected: list[Any], actual: list[Any]) -> list[tuple[int, int]]:
-        """Which elements are compared where the numbers differ: those that match anchor the others between them.
-
-        With one element missing at the front, the rest would all differ from their neighbours and nothing be learnt.
-        """
-        if len(expected) * len(actual) > _MOST_ALIGNED:
-            return list(zip(range(len(expected)), range(len(actual)), strict=False))
-        anchors = self._anchors(expected, actual)
-        pairs: list[tuple[int, int]] = []
-        done = other_done = 0
-        for index, other in [*anchors, (len(expected), len(actual))]:
-            if index - done == other - other_done:  # as many on both sides: they are each other's
-                pairs += zip(range(done, index), range(other_done, other), strict=True)
-            elif not anchors:
-                pairs += zip(range(done, index), range(other_done, other), strict=False)
-            done, other_done = index + 1, other + 1
-        return pairs
 
     def _anchors(self, expected: list[Any], actual: list[Any]) -> list[tuple[int, int]]:
         """The longest sequence of pairs that match, in order."""
@@ -232,6 +218,32 @@ def _cut(text: str) -> str:
 
 def _elements(expected: list[Any]) -> str:
     return f"{len(expected)} element{'' if len(expected) == 1 else 's'}"
+
+
+def _pairs_between(anchors: list[tuple[int, int]], expected: int, actual: int) -> list[tuple[int, int]]:
+    """Which other elements of lists of such lengths are compared, where those that match anchor the rest between them.
+
+    With one element missing at the front, the rest would all differ from their neighbours and nothing be learnt.
+    """
+    pairs: list[tuple[int, int]] = []
+    done = other_done = 0
+    for index, other in [*anchors, (expected, actual)]:
+        if index - done == other - other_done:  # as many on both sides: they are each other's
+            pairs += zip(range(done, index), range(other_done, other), strict=True)
+        done, other_done = index + 1, other + 1
+    return pairs
+
+
+def _unpaired(pairs: list[tuple[int, int]], expected: int, actual: int) -> str:
+    """Which elements have no partner in the other list, each by its number from 0."""
+    fewer = sorted({*range(expected)} - {index for index, _ in pairs})
+    more = sorted({*range(actual)} - {other for _, other in pairs})
+    lists = ((more, "unexpected: element"), (fewer, "missing: expected element"))
+    return f" ({'; '.join(f'{what} {_numbers(those)}' for those, what in lists if those)})"
+
+
+def _numbers(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:_MOST_NUMBERS])) + (", …" if len(numbers) > _MOST_NUMBERS else "")
 
 
 def _same(expected: Any, actual: Any) -> bool:
