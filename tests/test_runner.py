@@ -438,7 +438,7 @@ def test_a_stage_that_failed_says_why(write: Callable[..., Path]) -> None:
     )
     (outcome,) = outcomes(write(scenario))
 
-    assert "dest_transform says: " in runner.explanation(outcome)
+    assert "hook: failed in dest_transform: appendPath: expected a text" in runner.explanation(outcome)
 
 
 def test_secrets_are_masked(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,7 @@ from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.fates import run_results, violation_records
 from svctoolkit.runner.record import writer
-from svctoolkit.runner.suite.checks import ANY
-from svctoolkit.runner.suite.claims import member_problems
+from svctoolkit.runner.suite.claims import ANY, member_problems
 from svctoolkit.server.inspect.views import View
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.json import refuse

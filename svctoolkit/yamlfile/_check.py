@@ -95,8 +95,9 @@ def _explain(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
     elif kind == "required":
         yield Misfit(path, f"{_label(path)} needs {problem.kind.value!r}", missing=problem.kind.value)
     elif kind == "propertyNames":
-        name = problem.kind.value.instance
-        yield Misfit([*path, name], f"the key {name!r} is not allowed here", unknown=True)
+        name, names = problem.kind.value.instance, getattr(problem.kind.value.kind, "options", ())
+        instead = _instead(name, dict.fromkeys(map(str, names)))
+        yield Misfit([*path, name], f"the key {name!r} is not allowed here.{instead}", unknown=True)
     else:
         value = "" if rule.get("writeOnly") else _value_in_words(problem.instance)
         yield Misfit(path, f"{_label(path)} {_demand(problem, rule, value)}")

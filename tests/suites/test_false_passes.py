@@ -57,6 +57,10 @@ def sends(expect: str, source: str = "web", send: str = TRACK, more: str = "") -
     return f"source: {source}, send: {send}, expect: {expect}{more}"
 
 
+def verifies(expect: str, target: str = "destination: bad", more: str = "") -> str:
+    return f"{target}, event: {TRACK}, expect: {expect}{more}"
+
+
 def negates(properties: str, operand: str, at: str = "properties.card") -> str:
     """An event with these properties, of which something must not be what `operand` says."""
     expected = f"{{$not: {operand}}}"
@@ -108,6 +112,39 @@ CRASHED = [
     (sends("{delivered: []}", more=", recorder: {hook: {status: 400}}"), "hook: failed in send_to_destination"),
     (sends("{attempts: 8}", more=", recorder: {hook: {status: 503}}"), "hook: dead after 8 attempts"),
     (sends("{attempts: 8, failed: {status: 503, fate: dead}}", more=", recorder: {hook: {status: 503}}"), ""),
+    (verifies("{status: 200}"), CRASH),
+    (verifies("{error: {$absent: true}}"), CRASH),
+    (verifies("{headers: {X-No: {$absent: true}}}"), "unless the scenario says so: `user_transform: {error: ...}`"),
+    (verifies("{dest_transform: [{}]}"), CRASH),
+    (verifies("{dest_transform: {$each: {body: {$absent: true}}}}"), CRASH),
+    (verifies("{dest_transform: {hook: {method: POST}}}", "source: both"), CRASH),
+    (verifies("{status: 200}", "destination: off"), "off: failed in routing: Destination with id off is disabled"),
+    (verifies("{user_transform: {error: {$contains: broken}}}"), ""),
+    (
+        verifies(
+            "{dest_transform: {hook: {method: POST}}, user_transform: {bad: {error: {$absent: false}}}}", "source: both"
+        ),
+        "",
+    ),
+    (verifies("{dest_transform: {error: {$contains: Aborting}}}", "destination: sieve"), ""),
+    (
+        verifies(
+            "{dest_transform: {method: POST}}",
+            "destination: hook, stages: {send_to_destination: true}",
+            ", recorder: {hook: {status: 503}}",
+        ),
+        "hook: failed in send_to_destination: the destination answered 503",
+    ),
+    (
+        verifies(
+            "{send_to_destination: {status: 503}}",
+            "destination: hook, stages: {send_to_destination: true}",
+            ", recorder: {hook: {status: 503}}",
+        ),
+        "",
+    ),
+    (sends("{failed: any}", "broken"), "`failed: any` allows whatever fails"),
+    (sends("{failed: any, attempts: 1}", "broken"), ""),
 ]
 EMPTY = [
     (sends("{delivered: {$each: {body: {event: A}}}}", "sifted"), "expected at least one that is"),
@@ -126,6 +163,21 @@ EMPTY = [
     (sends("{delivered: [{body: {properties: {$unique: skuu}}}]}"), "expected a list"),
     (sends("{delivered: {$length: {$gte: 0}}}"), "every list is as long: write what must be in it"),
     (sends("{delivered: {$length: {$gte: 1}}}"), ""),
+    (sends("{attempts: {$gte: 0}}"), "every number is like this"),
+    (sends("{attempts: {hook: {$lte: 1000000000}, bad: 0}, failed: any}", "both"), "every number is like this"),
+    (sends("{attempts: {hook: {$gte: 1}, bad: 1}, failed: any}", "both"), ""),
+    (sends("{violations: []}"), "the source 'web' has no tracking plan, and so nothing breaks it"),
+    (sends("{delivered: []}", send="[]"), "'send' must not be empty"),
+    ("source: web, calls: [], expect: {delivered: []}", "'calls' must not be empty"),
+    ("transformation: drop, event: [], expect: {user_transform: []}", "'event' must not be empty"),
+    (
+        sends("{delivered: []}", "sifted", more=", always: {delivered: {status: 201}}"),
+        "always: nothing came of delivered",
+    ),
+    (
+        sends("{delivered: [{}]}", more=", always: {user_transform: {event: B}}"),
+        "always: nothing came of user_transform",
+    ),
     (sends("{delivered: [{body: {event: {$regex: '.*'}}}]}"), "found in every text: write {$type: string}"),
     (sends("{delivered: [{body: {event: {$regex: 'x?'}}}]}"), "found in every text"),
     (sends("{delivered: [{body: {event: {$regex: '^(A|B)?$'}}}]}"), ""),
@@ -144,6 +196,8 @@ DISABLED = [
     (sends("{delivered: []}", "dead"), "the destination 'off' is disabled"),
     (sends("{delivered: {hook: [{}], off: []}}", "half"), "the destination 'off' is disabled"),
     (sends("{delivered: [], dropped: {reason: {$contains: disabled}}}", "dead"), ""),
+    (sends("{attempts: {hook: 1, off: 0}}", "half"), "the destination 'off' is disabled"),
+    (sends("{dest_transform: {off: []}}", "half"), "the destination 'off' is disabled"),
     (sends("{delivered: []}", "none"), "the source 'none' has no destination"),
     (sends("{delivered: [{}]}", more=", recorder: {lake: {status: 200}}"), "no step of this scenario sends to 'lake'"),
     (
@@ -173,6 +227,13 @@ MISSPELT = [
     (sends("{delivered: [{body: {event: A}}]}", more=", ignore: [evnt]"), "'evnt' is nowhere in the results"),
     (sends("{delivered: [{body: {$use: e}}]}", more=", ignore: [messageId]"), ""),
     (sends("{delivered: {hoook: [{}]}}", "two"), "Did you mean 'hook'?"),
+    (sends("{delivered: {hook: [{}], lake: []}}"), "the source is not connected to a destination 'lake'. It has hook."),
+    (sends("{attempts: {lake: 0}}"), "the source is not connected to a destination 'lake'. It has hook."),
+    (
+        sends("{delivered: [{}]}", more=", destination: hook, destinationConfig: {webhokUrl: 'https://x.example'}"),
+        "WEBHOOK has no configuration variable 'webhokUrl'. Did you mean 'webhookUrl'?",
+    ),
+    (sends("{delivered: [{}]}", more=", always: {deliverd: {status: 200}}"), "Did you mean 'delivered'?"),
 ]
 NEGATED = [
     (
@@ -185,6 +246,14 @@ NEGATED = [
     (sends("{delivered: [{body: {$not: {evnt: A}}}]}"), "nothing, and so there is nothing to negate (at evnt)"),
     (sends("{delivered: [{body: {event: {$not: B}}}]}"), ""),
     (sends("{delivered: [{body: {$not: [1]}}]}"), "an object, and a list is negated"),
+    (sends("{delivered: {$not: [{body: {event: B}}]}}", "sifted"), "a list that is negated is another wherever more"),
+    (sends("{delivered: {hook: {$not: [{body: {event: B}}]}}}", "both"), "write {$each: {$not: ...}}"),
+    (sends("{delivered: {$each: {body: {event: {$not: B}}}}}"), ""),
+    (sends("{delivered: {$not: []}}"), ""),
+    (sends("{delivered: [{body: {$not: {$snapshot: true}}}]}"), "$not of a snapshot holds wherever none is written"),
+    (negates("card: []", "['4111']"), "an empty list, and so there is nothing to negate"),
+    (negates("card: [{n: 1}]", "[{m: 1}]"), "nothing, and so there is nothing to negate (at m)"),
+    (negates("card: [{n: 1}]", "[{n: 2}]"), ""),
     (negates("card: '4111'", "'4111'", "properties"), "an object, and a text is negated; $anywhere looks inside"),
     (negates("card: ['4111']", "'4111'"), "a list, and a text is negated; $anywhere looks inside"),
     (negates("card: ['4111']", "{$literal: '4111'}"), "a list, and a text is negated"),
@@ -236,7 +305,10 @@ def test_nothing_passes_by_accident(scenario: str, said: str) -> None:
         ("never: [{key: card}]", 'never: {"key":"card"} is at dest_transform.hook.0'),
         ("never: [{$regex: '^41'}]", 'never: {"$regex":"^41"} is at dest_transform.hook'),
         ("never: ['Bearer abc']", 'never: "Bearer abc'),
-        ("never: ['5555', {key: password}]", ""),
+        ("never: [4111]", "never: 4111 is at dest_transform.hook.0.body.JSON.properties.card"),
+        ("never: [1234567]", "never: 1234567 is at dest_transform.hook.0.body.JSON.properties.note"),
+        ("never: ['5555', {key: password}, 12345]", ""),
+        ("always: {deliverd: {status: 200}}", "the key 'deliverd' is not allowed here. Did you mean 'delivered'?"),
         (
             "always: {delivered: {headers: {X-Key: {$absent: false}}}}",
             "always: delivered.hook.0.headers.X-Key: expected",
@@ -250,7 +322,7 @@ def test_nothing_passes_by_accident(scenario: str, said: str) -> None:
 )
 def test_invariants_of_a_suite(head: str, said: str) -> None:
     """What never leaves, what every request has, and that nothing is there but what is expected."""
-    send = "{type: track, event: A, userId: u1, messageId: m1, properties: {card: '4111'}}"
+    send = "{type: track, event: A, userId: u1, messageId: m1, properties: {card: '4111', note: no 1234567 is 4111}}"
     explained = result(sends("{delivered: [{method: POST, body: {event: A}}]}", send=send), head)
 
     assert bool(explained) == bool(said), explained

@@ -15,8 +15,8 @@ from svctoolkit.errors import StillWaiting, ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.plans import Plan
 from svctoolkit.runner.attempts import verify as _verify
-from svctoolkit.runner.attempts.causes import causes, unexpected_failures
-from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores
+from svctoolkit.runner.attempts.causes import Cause
+from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores, idle_invariants
 from svctoolkit.runner.attempts.invariants import broken_invariants
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.shape import EVERYTHING, exact_part
@@ -28,8 +28,8 @@ from svctoolkit.runner.expect.paths import at
 from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.plane import Answer, Plane
-from svctoolkit.runner.suite.checks import ANY
-from svctoolkit.runner.suite.model import Scenario, Step
+from svctoolkit.runner.suite.claims import ANY
+from svctoolkit.runner.suite.model import Place, Scenario, Step
 
 
 def attempt(
@@ -44,18 +44,20 @@ def attempt(
     run = f"{scenario.id}-{secrets.token_hex(4)}"
     outcomes: list[StepOutcome] = []
     requests: dict[str, int] = {}
+    checked: set[Place] = set()
     reason = ""
     try:
         with planes.open(scenario) as plane, resources.use(_resources(scenario)):
             limit = planes.limit if scenario.limit is None else scenario.limit
-            _Attempt(scenario, plane, run, snapshots or Snapshots(), clock, outcomes, requests, limit).run_all()
+            whole = _Attempt(scenario, plane, run, snapshots or Snapshots(), clock, outcomes, requests, limit, checked)
+            whole.run_all()
     except ToolkitError as error:
         reason = str(error)
     except Exception as error:  # noqa: BLE001 - one scenario that breaks the data plane is no reason to lose the others
         reason = f"the data plane broke: {type(error).__name__}: {error}"
     failed = any(step.differences for step in outcomes)
     status = "error" if reason else "failed" if failed else "passed"
-    return Outcome(scenario, status, tuple(outcomes), reason, (clock() - began) * 1000, run, requests)  # type: ignore[arg-type]
+    return Outcome(scenario, status, tuple(outcomes), reason, (clock() - began) * 1000, run, requests, checked)  # type: ignore[arg-type]
 
 
 def _resources(scenario: Scenario) -> resources.Resources:
@@ -89,6 +91,14 @@ class Result(Protocol):
         """What is expected although nobody wrote it."""
         ...
 
+    def causes(self) -> Sequence[Cause]:
+        """What failed, and what was left out, where that is not one of the results."""
+        ...
+
+    def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
+        """A difference for each failure of which `expected` says nothing."""
+        ...
+
     def request_counts(self) -> Mapping[str, int]:
         """How many requests went to each destination."""
         ...
@@ -97,7 +107,7 @@ class Result(Protocol):
 @dataclass
 class _Attempt:
     """One scenario on a plane. `outcomes` gets what came of its steps, and of setup and teardown where they failed,
-    `requests` how many each destination got.
+    `requests` how many each destination got, `checked` the invariants that there was something for.
     """
 
     scenario: Scenario
@@ -108,6 +118,7 @@ class _Attempt:
     outcomes: list[StepOutcome]
     requests: dict[str, int]
     limit: float
+    checked: set[Place]
     captured: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -128,6 +139,8 @@ class _Attempt:
                         *idle_ignores(self.scenario, self.outcomes),
                     ]
                 )
+                if not any(step.differences for step in self.outcomes):
+                    self._add([*idle_invariants(self.scenario, self.checked)])
         finally:
             if self.scenario.recorder:
                 self.plane.script(self.run, dict.fromkeys(self.scenario.recorder, ()))
@@ -176,12 +189,11 @@ class _Attempt:
         differing = [d.shorten(hide) for d in self._differences(step, result, results, prefix)]
         if "capture" in step.expect:
             differing += self._capture(step, results, result.results(EVERYTHING))
-        ends = causes(result.everywhere) if differing and result.everywhere is not None else ()
+        ends = result.causes() if differing else ()
         return StepOutcome(step, results, differing, result.answer, spent, ends)
 
     def _differences(self, step: Step, result: Result, results: dict[str, Any], prefix: str) -> Iterator[Difference]:
-        if result.everywhere is not None:
-            yield from unexpected_failures(result.everywhere, step.expect)
+        yield from result.unexpected_failures(step.expect)
         suite = self.scenario.suite
         store = ScenarioSnapshots(self.snapshots, suite.snapshot_folder, f"{self.scenario.id}.{prefix}", suite.masker)
         expected = {**result.default_expectation(step.expect), **step.expect}
@@ -196,7 +208,7 @@ class _Attempt:
             value, exact = results.get(name, MISSING), name in self.scenario.exact
             value = exact_part(value, wanted, name) if exact else value
             yield from comparison.member(name, exact=exact).differences(wanted, value)
-        yield from broken_invariants(self.scenario, step, result.everywhere, results)
+        yield from broken_invariants(self.scenario, step, result.everywhere, results, self.checked)
 
     def _remaining(self) -> float:
         """The seconds that may be waited. A limit that the scenario names is one for all of its steps."""
@@ -244,7 +256,7 @@ class _Attempt:
             return
         spent = self.clock() - self._began
         if spent > self.limit:
-            yield self._too_long(f"{spent:.2f} s")
+            yield self._too_long(f"{spent:.3g} s")
 
 
 def _send_or_verify(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> Result:

@@ -9,7 +9,7 @@ from typing import Any
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import is_keyed
 from svctoolkit.runner.expect.compare import Difference
-from svctoolkit.runner.suite.checks import ANY
+from svctoolkit.runner.suite.claims import ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +49,9 @@ def unexpected_failures(results: Mapping[str, Json], expected: Mapping[str, Json
     for key, records in results["failed"].items():
         if expectation is None or key not in expectation:
             for cause in dict.fromkeys(map(_cause, records)):
-                yield Difference(("failed",), ("failed",), "nothing to fail", str(cause), text=str(cause))
+                yield failure(cause)
+
+
+def failure(cause: Cause) -> Difference:
+    """That something failed of which nothing is said."""
+    return Difference(("failed",), ("failed",), "nothing to fail", str(cause), text=str(cause))

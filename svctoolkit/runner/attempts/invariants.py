@@ -10,20 +10,29 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import as_lists
 from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers.values.anywhere import places
-from svctoolkit.runner.suite.model import Invariant, Scenario, Step
+from svctoolkit.runner.suite.model import Invariant, Place, Scenario, Step
 
 #: The results in which forbidden values are looked for: all that a stage makes, and all that is sent.
 _LEAVES = ("user_transform", "dest_transform", "tries", "send_to_destination", "delivered")
 
 
 def broken_invariants(
-    scenario: Scenario, step: Step, everywhere: Mapping[str, Json] | None, results: Mapping[str, Json]
+    scenario: Scenario,
+    step: Step,
+    everywhere: Mapping[str, Json] | None,
+    results: Mapping[str, Json],
+    checked: set[Place],
 ) -> Iterator[Difference]:
-    """A difference for each stage and destination in which something is that never may, or is not what always is."""
+    """A difference for each stage and destination in which something is that never may, or is not what always is.
+
+    `checked` gets the places of those that there was something for.
+    """
     if not scenario.invariants:
         return
     values = dict(_values(scenario, step, everywhere, results))
     for invariant in scenario.invariants:
+        if any(made and invariant.stage in ("", name) for (name, _), made in values.items()):
+            checked.add(invariant.place)
         check = _forbidden if invariant.kind == "never" else _not_so
         yield from check(invariant, values)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -48,7 +48,7 @@ class Outcome:
     - `skipped`, `xfailed`: as the scenario says
 
     `reason` is the text of skip or xfail, or what the error was. `run` is the id under which a data plane knows it.
-    `requests` says how many each destination got.
+    `requests` says how many each destination got, `checked` of which invariants there was something to check.
     """
 
     scenario: Scenario
@@ -58,6 +58,7 @@ class Outcome:
     milliseconds: float = 0.0
     run: str = ""
     requests: Mapping[str, int] = field(default_factory=dict, repr=False)
+    checked: Set[Place] = field(default_factory=frozenset, repr=False)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display

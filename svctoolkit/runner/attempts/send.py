@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,10 @@ from msgspec import UNSET
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
+from svctoolkit.runner.attempts.causes import Cause, causes, unexpected_failures
 from svctoolkit.runner.attempts.shape import shape_results
 from svctoolkit.runner.attempts.violations import is_forbidden
+from svctoolkit.runner.expect.compare import Difference
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.calls import spelt_in_python
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
@@ -46,6 +48,14 @@ class SendResult:
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """That the data plane takes what is sent. That nothing fails is said by `unexpected_failures`."""
         return {} if self.answer is None or "response" in expected else {"response": {"status": 200}}
+
+    def causes(self) -> list[Cause]:
+        """What failed, and what was left out."""
+        return causes(self.everywhere)
+
+    def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
+        """A difference for each failure of which nothing is said."""
+        return unexpected_failures(self.everywhere, expected)
 
 
 def perform(scenario: Scenario, step: Step, plane: Plane, run: str, limit: float) -> SendResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -12,7 +12,9 @@ import msgspec
 from msgspec import UNSET
 
 from svctoolkit.json_types import Json
+from svctoolkit.runner.attempts.causes import Cause, causes, failure, unexpected_failures
 from svctoolkit.runner.attempts.shape import ANY_LIST, shape_results, unwrap_single
+from svctoolkit.runner.expect.compare import Comparison, Difference
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.embedded import transformation_id
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
@@ -21,6 +23,9 @@ from svctoolkit.runner.suite.model import Scenario, Step, as_list
 
 _NO_TRANSFORMATION = "Transformation VersionID not found"
 _DROPPED = "event dropped by user_transformation"
+_ABORTED = "error encountered in user_transformation stage. Aborting."
+#: What an expectation names that is about a failure, or about all that there is.
+_ABOUT_FAILURES = {"error", "$anywhere", "$exact", "$keys", "$literal", "$query", "$schema", "$snapshot"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ class VerifyResult:
     answer: Answer
     everywhere: Mapping[str, Any] | None = None  # of a request to the data plane: what became of what it sent
     target: str = ""  # the key of the destination that was asked for
+    verifies: bool = False  # whether it is the answer to an event, and not to a request as it is
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         values = _results(self.scenario, self.answer, expected)
@@ -47,6 +53,33 @@ class VerifyResult:
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """No refusal."""
         return {} if "status" in expected or "error" in expected else {"status": 200}
+
+    def causes(self) -> list[Cause]:
+        """What failed, and what was left out."""
+        return list(self._failures()) if self.everywhere is None else causes(self.everywhere)
+
+    def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
+        """A difference for each failure in an answer that says 200, where nothing that is expected is about it."""
+        if self.everywhere is not None:
+            yield from unexpected_failures(self.everywhere, expected)
+        elif self.answer.status == 200 and "body" not in expected and _allows_none(expected.get("error")):
+            for cause in self._failures():
+                if not _is_about(cause, expected):
+                    yield failure(cause)
+
+    def _failures(self) -> Iterator[Cause]:
+        """The first failure at each destination, in the answer to an event."""
+        body = self.answer.body
+        results = body if isinstance(body, list) else [body]
+        keys = {d.id: d.key for d in self.scenario.suite.workspace.destinations.values()}
+        for result in [r for r in results if isinstance(r, Mapping)] if self.verifies else ():
+            key = keys.get(str(result.get("destinationId")), self.target)
+            if isinstance(result.get("error"), str):
+                yield Cause(key, "failed", "routing", result["error"])
+                continue
+            errors = (error for entry in result.get("data") or () for error in _stage_errors(entry))
+            if first := next(errors, None):
+                yield Cause(key, "failed", *first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +103,14 @@ class TransformationResult:
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """No error."""
         return {} if "error" in expected else {"error": {"$absent": True}}
+
+    def causes(self) -> list[Cause]:
+        """None: its errors are a result."""
+        return []
+
+    def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:  # noqa: ARG002 - see above
+        """None, by the same token."""
+        return iter(())
 
 
 def perform(
@@ -96,7 +137,7 @@ def perform(
         body["destinationConfig"] = spec.destinationConfig
     answer = plane.test(f"{path}?force=true" if spec.force else path, json.dumps(body).encode(), run)
     key = workspace.destination(spec.destination).key if spec.destination is not UNSET else ""
-    return VerifyResult(scenario, answer, target=key)
+    return VerifyResult(scenario, answer, target=key, verifies=True)
 
 
 def _reachable_keys(scenario: Scenario, step: Step) -> list[str]:
@@ -214,3 +255,40 @@ def trouble(answer: Answer) -> str:
                 if isinstance(error, str) and error != _NO_TRANSFORMATION:
                     return f"{stage} says: {error}"
     return ""
+
+
+def _stage_errors(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What failed in one entry of `data`, each as stage and reason; an event that is dropped does not fail."""
+    for stage in STAGES:
+        for value in _values(entry, stage) or ():
+            error = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
+            if isinstance(error, str) and error not in (_NO_TRANSFORMATION, _DROPPED, _ABORTED):
+                yield stage, error
+            elif stage == "send_to_destination" and not 200 <= value["status"] < 300:
+                yield stage, f"the destination answered {value['status']}"
+
+
+def _allows_none(expected: Json) -> bool:
+    """Whether there may be no error."""
+    return expected is None or Comparison().matches(expected, MISSING)
+
+
+def _is_about(cause: Cause, expected: Mapping[str, Any]) -> bool:
+    """Whether an expectation says something of a failure; one that any value fulfils does not."""
+    for stage in STAGES:
+        wanted = expected.get(stage)
+        wanted = wanted.get(cause.destination, wanted) if isinstance(wanted, Mapping) else wanted
+        names = set(_names(wanted))
+        if names & _ABOUT_FAILURES or (
+            stage == cause.stage == "send_to_destination" and names & {"status", "response"}
+        ):
+            return True
+    return False
+
+
+def _names(expected: Any) -> Iterator[str]:
+    """All keys in an expectation, at any depth."""
+    for value in expected.values() if isinstance(expected, Mapping) else expected if isinstance(expected, list) else ():
+        yield from _names(value)
+    if isinstance(expected, Mapping):
+        yield from expected

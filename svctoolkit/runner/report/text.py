@@ -11,6 +11,7 @@ from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Place
 
 MOST = 20
+_FAILED = "`failed: any`, or `failed: [{error: ...}]`"
 _ENDS = ("user_transform", "dest_transform", "delivered", "attempts", "dropped")
 _ORDER = ("status", "response", *STAGES, "dropped", "failed", "attempts", "delivered")
 
@@ -75,7 +76,8 @@ def hints(step: StepOutcome) -> Iterator[str]:
         yield f"the smallest of {step.generated} made-up events for which it is so: {json_text(step.step.spec.send)}"
     failures = [d for d in step.differences if d.path == ("failed",) and d.text]
     if failures and len(failures) == len(step.differences):
-        yield "nothing may fail unless the scenario says so: `failed: any`, or `failed: [{error: ...}]`"
+        how = f"`{step.causes[0].stage}: {{error: ...}}`" if step.step.kind == "verify" else _FAILED
+        yield f"nothing may fail unless the scenario says so: {how}"
     first = {d.path[0] for d in step.differences if d.path} - {"failed"}
     if first_wrong_stage(step) in STAGES and len(first) > 1:
         yield f"the first stage that differs is {first_wrong_stage(step)}"

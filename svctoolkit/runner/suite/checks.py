@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from msgspec import UNSET
 
+from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem, UnknownName, did_you_mean
 from svctoolkit.events import sample
+from svctoolkit.json_types import Json
 from svctoolkit.runner.expect import compare
 from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.calls import call_problems
 from svctoolkit.runner.suite.claims import (
+    ANY,
+    claims_nothing,
     hollow_claims,
     ignored_expectations,
     invariant_problems,
-    only_captures,
     unreachable_scripts,
 )
 from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
+from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document
 
 STAGES = ("user_transform", "dest_transform", "send_to_destination")
-ANY = "any"  # `failed: any`: whatever fails
 ENDS = ("dropped", "failed", "attempts")
 #: What an expectation may name, by what the step does.
 _EXPECTED: Mapping[str, tuple[str, ...]] = {
@@ -107,9 +110,8 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
 def _claim_problems(scenario: Scenario) -> Iterator[Problem]:
     """What a scenario expects and would not show."""
     document = scenario.suite.document
-    if only_captures(scenario) and any(step.expect for step in scenario.steps):
-        text = "a scenario that only captures cannot fail: expect something, too"
-        yield document.problem([*scenario.steps[-1].place, "expect", "capture"], text, key=True)
+    if any(step.expect for step in scenario.steps) and (text := claims_nothing(scenario)):
+        yield document.problem([*scenario.steps[-1].place, "expect"], text, key=True)
     for step in scenario.steps:
         written = _raw_expectation(step, document)
         for path, message in [*hollow_claims(scenario, step), *ignored_expectations(scenario, written)]:
@@ -159,6 +161,8 @@ def _shape(step: Step) -> Places:
 def _event(step: Step, target: str) -> Places:
     spec = step.spec
     events = spec.event if target == "transformation" and isinstance(spec.event, list) else [spec.event]
+    if not events:
+        yield ("event",), "'event' must not be empty: nothing would go in"
     if not all(isinstance(event, dict) for event in events):
         yield ("event",), "must be an object" + (", or a list of them" if target == "transformation" else "")
     if target != "destination" and spec.destinationConfig is not UNSET:
@@ -185,6 +189,8 @@ def _send(spec: _format.Step) -> Places:
     for other in ("stages", "force"):
         if getattr(spec, other) not in (UNSET, False):
             yield (other,), f"{other!r} belongs to the Test API; what is sent goes through all stages"
+    if getattr(spec, key) == []:
+        yield (key,), f"{key!r} must not be empty: nothing would be sent"
     if key == "send":
         events = spec.send if isinstance(spec.send, list) else [spec.send]
         if not all(isinstance(event, dict) for event in events):
@@ -230,16 +236,28 @@ def _names(scenario: Scenario, step: Step) -> Places:
             if spec.destination is not UNSET and workspace.destination(spec.destination).key not in connected:
                 hint = f" It has {', '.join(connected)}." if connected else ""
                 yield ("destination",), f"the source is not connected to {spec.destination!r}.{hint}"
-            elif spec.destination is UNSET:
-                yield from _key_problems(step, connected)
+            elif spec.destination is not UNSET:
+                yield from _setting_problems(spec, workspace.destination(spec.destination).type)
+            else:
+                yield from _key_problems(step, connected, workspace)
     except UnknownName as error:
         yield (error.kind,), f"{error} For an id that nobody has, use `request`."
 
 
-def _key_problems(step: Step, connected: list[str]) -> Places:
+def _setting_problems(spec: _format.Step, kind: str) -> Places:
+    """Settings that the type does not have; where an event is verified the Test API refuses them."""
+    config = {} if spec.destinationConfig is UNSET else spec.destinationConfig
+    for key in definitions.unknown_variables(kind, config) if config and kind in definitions.names() else ():
+        near = did_you_mean(key, definitions.variables(kind))
+        yield ("destinationConfig", key), f"{kind} has no configuration variable {key!r}.{near}"
+
+
+def _key_problems(step: Step, connected: list[str], workspace: Workspace) -> Places:
     """What is expected of a source's stages stands by destination, where it has more than one."""
     for name in BY_DESTINATION:
         expected = step.expect.get(name)
+        if len(connected) == 1 and isinstance(expected, dict) and _is_keyed(expected, workspace.destinations):
+            yield from _unconnected(name, expected, connected)
         if len(connected) < 2 or expected is None or (isinstance(expected, dict) and compare.is_matchers(expected)):
             continue
         if (isinstance(expected, list) and step.kind == "send") or (name == "failed" and expected == ANY):
@@ -249,10 +267,18 @@ def _key_problems(step: Step, connected: list[str]) -> Places:
             continue
         if name in ("dropped", "failed") and not any(key in connected for key in expected):
             continue  # the only one, whoever it was for
-        for key in expected:
-            if key not in connected:
-                hint = did_you_mean(key, connected) or f" It has {', '.join(connected)}."
-                yield ("expect", name, key), f"the source is not connected to a destination {key!r}.{hint}"
+        yield from _unconnected(name, expected, connected)
+
+
+def _is_keyed(expected: Mapping[str, Json], keys: Collection[str]) -> bool:
+    return bool(expected) and all(key in keys for key in expected)
+
+
+def _unconnected(name: str, expected: Mapping[str, Any], connected: list[str]) -> Places:
+    for key in expected:
+        if key not in connected:
+            hint = did_you_mean(key, connected) or f" It has {', '.join(connected)}."
+            yield ("expect", name, key), f"the source is not connected to a destination {key!r}.{hint}"
 
 
 def _expectation(scenario: Scenario, step: Step) -> Places:

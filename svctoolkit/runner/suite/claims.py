@@ -15,6 +15,8 @@ from svctoolkit.runner.suite.model import Place, Scenario, Step
 
 Places: TypeAlias = Iterator[tuple[Place, str]]
 
+ANY = "any"  # `failed: any`: whatever fails
+
 #: The members that results have, by what they are; of what is not here any member may be expected.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "response": ("status", "headers", "body"),
@@ -52,8 +54,12 @@ def hollow_claims(scenario: Scenario, step: Step) -> Places:
             yield from _untransformed(scenario, step, expected)
         if name in _LISTS:
             yield from (((name, *path), text) for path, text in _empty(expected, keys))
+            yield from (((name, *path), text) for path, text in _negated_lists(expected, keys))
+        if name == "attempts":
+            yield from (((name, *path), text) for path, text in _any_number(expected, keys))
     if step.kind == "send":
         yield from _dead_ends(scenario, step)
+        yield from _unplanned(scenario, step)
 
 
 def member_problems(name: str, expected: Json, keys: Collection[str] = ()) -> Places:
@@ -99,6 +105,34 @@ def _empty(expected: Any, keys: Collection[str]) -> Places:
                 yield (key,), advice
 
 
+def _negated_lists(expected: Any, keys: Collection[str], path: Place = ()) -> Places:
+    """`$not: [A]` holds wherever more or fewer than one came, A or not."""
+    if not isinstance(expected, Mapping):
+        return
+    if isinstance(expected.get("$not"), list) and expected["$not"]:
+        advice = "write {$each: {$not: ...}}, or {$not: {$contains: ...}}"
+        yield (*path, "$not"), f"a list that is negated is another wherever more or fewer come: {advice}"
+    elif not path and all(key in keys for key in expected):
+        for key, inner in expected.items():
+            yield from _negated_lists(inner, (), (key,))
+
+
+#: No number of attempts is more than the last of these, in any suite.
+_NUMBERS = (*range(20), 10**9)
+
+
+def _any_number(expected: Any, keys: Collection[str], path: Place = ()) -> Places:
+    """`attempts: {$gte: 0}` says nothing."""
+    if not isinstance(expected, Mapping):
+        return
+    if is_matchers(expected):
+        if not any(differences(expected, number) for number in _NUMBERS):
+            yield path, "every number is like this: write how many there are"
+    elif not path and all(key in keys for key in expected):
+        for key, inner in expected.items():
+            yield from _any_number(inner, (), (key,))
+
+
 def _any_length(expected: Any, path: Place = ()) -> Places:
     """`$length: {$gte: 0}` says nothing, but beside `$each` and others that want one at least."""
     if type(expected) in LEAVES:
@@ -140,13 +174,22 @@ def _dead_ends(scenario: Scenario, step: Step) -> Places:
     if "dropped" in step.expect:  # which says why nothing came
         return
     disabled = {d.key for d in reached if not d.enabled}
-    delivered = step.expect.get("delivered")
     text = "is disabled: that nothing comes there shows nothing. Enable it, or expect it in `dropped`"
     if disabled and len(disabled) == len(reached):
         yield ("expect", "delivered") if "delivered" in step.expect else (), f"the destination {min(disabled)!r} {text}"
-    elif isinstance(delivered, Mapping):
-        for key in disabled & delivered.keys():
-            yield ("expect", "delivered", key), f"the destination {key!r} {text}"
+    for name in _LISTS if len(disabled) < len(reached) else ():
+        expected = step.expect.get(name)
+        for key in sorted(disabled & expected.keys()) if isinstance(expected, Mapping) else ():
+            yield ("expect", name, key), f"the destination {key!r} {text}"
+
+
+def _unplanned(scenario: Scenario, step: Step) -> Places:
+    """Without a tracking plan nothing breaks one."""
+    workspace, source = scenario.suite.workspace, step.spec.source
+    if "violations" not in step.expect or source is UNSET or workspace.plan_link(workspace.source(source)):
+        return
+    text = f"the source {source!r} has no tracking plan, and so nothing breaks it: connect one in `trackingPlans`"
+    yield ("expect", "violations"), text
 
 
 def invariant_problems(written: Mapping[str, Json]) -> Places:
@@ -164,12 +207,19 @@ def invariant_problems(written: Mapping[str, Json]) -> Places:
             yield from ((("always", stage, *path), text) for path, text in _members(stage, operand, ()))
 
 
-def only_captures(scenario: Scenario) -> bool:
-    """Whether nothing is expected in any step: a scenario that only captures cannot fail."""
-    live = scenario.live is not None and scenario.live.verify is not None
-    return not live and all(
-        not (step.expect.keys() - {"capture"}) and step.spec.generate is UNSET for step in scenario.steps
-    )
+def claims_nothing(scenario: Scenario) -> str:
+    """Why a scenario cannot fail, if nothing is expected in any of its steps; or an empty text."""
+    if scenario.live is not None and scenario.live.verify is not None:
+        return ""
+    if any(_claims(step) or step.spec.generate is not UNSET for step in scenario.steps):
+        return ""
+    if any("failed" in step.expect for step in scenario.steps):
+        return "`failed: any` allows whatever fails, and alone it cannot fail: expect something, too"
+    return "a scenario that only captures cannot fail: expect something, too"
+
+
+def _claims(step: Step) -> bool:
+    return any(name != "capture" and (name, value) != ("failed", ANY) for name, value in step.expect.items())
 
 
 def ignored_expectations(scenario: Scenario, written: Json) -> Places:

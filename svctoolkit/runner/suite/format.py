@@ -171,8 +171,11 @@ Never: TypeAlias = Annotated[
     ),
 ]
 Always: TypeAlias = Annotated[
-    dict[Literal["user_transform", "dest_transform", "delivered"], Any],
-    Meta(description="what each event, payload or request matches: {delivered: {headers: {x-key: {$absent: false}}}}"),
+    dict[str, Any],
+    Meta(
+        description="what each event, payload or request matches: {delivered: {headers: {x-key: {$absent: false}}}}",
+        extra_json_schema={"propertyNames": {"enum": ["user_transform", "dest_transform", "delivered"]}},
+    ),
 ]
 
 

@@ -43,6 +43,12 @@ def _empty_reason(operand: Any, actual: Any, comparison: Comparison) -> str:
             return f"{_kind(actual)}, and {name} is negated"
     if operand is not None and not isinstance(operand, (Mapping, list)) and isinstance(actual, (Mapping, list)):
         return f"{_kind(actual)}, and {_kind(operand)} is negated; $anywhere looks inside"
+    if isinstance(operand, list) and operand:
+        if not actual:
+            return "an empty list, and so there is nothing to negate"
+        for inner, value in zip(operand, actual, strict=False):
+            if reason := _empty_reason(inner, value, comparison):
+                return reason
     if isinstance(operand, Mapping):
         for key, inner in operand.items():
             value = actual.get(key, MISSING)
@@ -70,4 +76,10 @@ def _kind(value: Any) -> str:
     return next((words for kind, words in _KINDS if isinstance(value, kind)), "an object")
 
 
-matcher = Matcher(_differences, nested=True)
+def _problem(operand: Any) -> str:
+    if isinstance(operand, Mapping) and "$snapshot" in operand:
+        return "of a snapshot holds wherever none is written: write what must not be there"
+    return ""
+
+
+matcher = Matcher(_differences, _problem, nested=True)

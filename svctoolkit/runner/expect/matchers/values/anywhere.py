@@ -1,5 +1,7 @@
 """`$anywhere: VALUE`: a value that matches, at any depth. A text is also looked for inside of texts, and as a key.
 
+So is a number of six digits or more; a shorter one is found as a whole text, too.
+
 >>> from svctoolkit.runner import differences
 >>> event = {"properties": {"cards": [{"number": "4111 1111"}]}}
 >>> for found in differences({"$not": {"$anywhere": "4111"}}, event): print(found)
@@ -14,6 +16,8 @@ from typing import Any
 from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.compare import Comparison, Difference, json_text
 from svctoolkit.runner.expect.matchers import MISSING, Matcher
+
+_TELLING = 6  # digits: shorter numbers stand in dates and ids by chance
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
@@ -39,11 +43,17 @@ def places(operand: Json, actual: Json, comparison: Comparison) -> Iterator[Comp
 
 
 def _holds(operand: Any, actual: Any) -> bool:
-    """Whether a text is in a text, or is how a number is written: card numbers come as either."""
-    if not isinstance(operand, str):
+    """Whether a text is in a text, or is how a number is written: card numbers come as either, and are written so."""
+    if isinstance(operand, str):
+        return operand in actual if isinstance(actual, str) else _is_number(actual) and operand == str(actual)
+    if not (_is_number(operand) and isinstance(actual, str)):
         return False
-    number = isinstance(actual, (int, float)) and not isinstance(actual, bool)
-    return operand in actual if isinstance(actual, str) else number and operand == str(actual)
+    digits = str(operand)
+    return actual == digits or (len(digits) >= _TELLING and digits in actual)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _problem(operand: Any) -> str:
