@@ -18,8 +18,9 @@ from svctoolkit.results._types import (
     StageError,
     error_of,
 )
+from svctoolkit.results.columns import Column, spread
 from svctoolkit.results.failures import Failure, Failures, failures
-from svctoolkit.results.frames import flat, flatten, frame
+from svctoolkit.results.frames import flatten, frame
 
 __all__ = [
     "ABSENT",
@@ -27,6 +28,7 @@ __all__ = [
     "NO_TRANSFORMATION",
     "Absent",
     "Body",
+    "Column",
     "DestinationResult",
     "EventResult",
     "Failure",
@@ -40,9 +42,9 @@ __all__ = [
     "Step",
     "error_of",
     "failures",
-    "flat",
     "flatten",
     "frame",
     "rows",
+    "spread",
     "steps",
 ]

@@ -66,9 +66,10 @@ def arrow_table(frame: pd.DataFrame) -> Any:
 
 
 def _text(value: Json) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "replace").decode()  # half a surrogate pair is none
 
 
 def _is_missing(value: Any) -> bool:

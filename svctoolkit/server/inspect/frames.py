@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.json_types import Json
-from svctoolkit.results import flat
+from svctoolkit.results import spread
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http
 
@@ -32,9 +32,8 @@ def frame(records: Iterable[Json], masker: Masker) -> pd.DataFrame:
         if field.name.startswith("_"):
             continue
         if any(isinstance(value, dict) for value in values):
-            spread = flat(values, field.name)
-            for name, (places, leaves) in spread.items():
-                columns[name] = _column(len(rows), places, leaves)
+            for name, column in spread(values, field.name).items():
+                columns[name] = _column(len(rows), column.rows, column.values)
         else:
             columns[field.name] = _series(field.name, values)
     return pd.DataFrame(columns)
