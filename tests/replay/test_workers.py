@@ -1,4 +1,4 @@
-"""Worker processes that end while they write their result, which is longer than a pipe holds."""
+"""Worker processes that end in the wrong moment, cannot start, or do not end."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from svctoolkit.replay import replay
+from svctoolkit.replay.engine.processes import processes
 from tests.replay.shops import ndjson, order, shop
 
 pytestmark = pytest.mark.slow
 
 LONG = "x" * 20_000
-EVENTS = 4_000  # several chunks, each with a result of many megabytes
+EVENTS = 4_000  # several chunks, each with a result of many megabytes: longer than a pipe holds
 
 
 def signalling(event: dict[str, Any]) -> dict[str, Any]:
@@ -49,6 +50,19 @@ def run(folder: Path, number: int) -> None:
     print(json.dumps({"complete": result.complete, "events": result.events, "delivered": delivered}))
 
 
+def run_program(*arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """A Python program that ended; it finds what these tests import, and before it what is in `path`."""
+    root = Path(__file__).parents[2]
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, filter(None, (path, root))))},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+
+
 @pytest.mark.parametrize(
     ("number", "complete"),
     [
@@ -65,9 +79,7 @@ def test_a_replay_ends_although_a_worker_ended_in_the_middle_of_its_result(
     marker.touch()
     program = f"from tests.replay.test_workers import *; run(Path({str(tmp_path)!r}), {int(number)})"
 
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=90
-    )
+    done = run_program("-c", program)
 
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -75,3 +87,85 @@ def test_a_replay_ends_although_a_worker_ended_in_the_middle_of_its_result(
     assert result["complete"] == complete
     assert result["delivered"] == result["events"]
     assert (result["events"] == EVENTS) == complete
+
+
+SCRIPT = """
+import os, signal, sys, threading
+from svctoolkit.replay import replay
+from tests.replay.shops import orders, shop
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_ends_no_worker_that_is_starting(tmp_path: Path) -> None:
+    """It reaches every process of the terminal, whatever it is at; here it comes as early as Python runs anything."""
+    (tmp_path / "sitecustomize.py").write_text("""
+import os, signal, sys
+if any("spawn_main" in argument or "forkserver" in argument for argument in sys.orig_argv):
+    os.kill(os.getpid(), signal.SIGINT)
+""")
+    script = tmp_path / "script.py"
+    script.write_text(f"""{SCRIPT}
+if __name__ == "__mp_main__":  # a worker reads the script, too
+    os.kill(os.getpid(), signal.SIGINT)
+if __name__ == "__main__":
+    result = replay(orders(10), shop(), workers=2, progress=False)
+    print(result.complete, result.events)
+""")
+
+    done = run_program(str(script), path=tmp_path)
+
+    assert (done.stdout, done.stderr, done.returncode) == ("True 10\n", "", 0)
+
+
+def test_a_script_without_a_main_guard_hears_what_it_needs(tmp_path: Path) -> None:
+    """It would start itself in each of its workers; that is refused, and not taken for workers that were killed."""
+    script = tmp_path / "script.py"
+    script.write_text(f"{SCRIPT}\nreplay(orders(10), shop(), workers=2, progress=False)\n")
+
+    done = run_program(str(script))
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("svctoolkit.errors.ToolkitError: a worker process could not start")
+    assert '`if __name__ == "__main__":`' in done.stderr.splitlines()[-1]
+
+
+def lingering(event: dict[str, Any]) -> dict[str, Any]:
+    """Leaves a thread behind that never ends, and with it a process."""
+    if event["messageId"] == "m0":
+        threading.Thread(target=threading.Event().wait).start()
+    return event
+
+
+def test_a_replay_ends_although_users_code_has_left_a_thread_running_in_a_worker(tmp_path: Path) -> None:
+    """What the thread is at is not the replay's."""
+    program = (
+        "from tests.replay.test_workers import *; from tests.replay.shops import *; "
+        "print(replay(orders(10), shop(lingering), workers=2, progress=False).complete)"
+    )
+
+    done = run_program("-c", program)
+
+    assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
+
+
+class Odd(Exception):
+    """Can be sent to another process, and not be received."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(f"{first} {second}")
+
+
+def fail(error: type[BaseException], *arguments: str) -> None:
+    raise error(*arguments)
+
+
+def test_a_worker_goes_on_after_whatever_was_raised() -> None:
+    """Whoever called gets it, or what it says; the next call has its result."""
+    with processes(1) as pool:
+        odd = pool.submit(fail, Odd, "one", "two").exception()
+        interrupt = pool.submit(fail, KeyboardInterrupt).exception()
+        assert pool.submit(max, 1, 2).result() == 2
+
+    assert (type(odd), str(odd)) == (RuntimeError, "Odd: one two")
+    assert type(interrupt) is KeyboardInterrupt

@@ -13,15 +13,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
+from svctoolkit.errors import ToolkitError
 from svctoolkit.interrupts import uninterrupted
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_PATIENCE = 5.0  # seconds for a process that has nothing to do any more to end
 
 
 @contextmanager
@@ -31,17 +35,18 @@ def processes(workers: int) -> Iterator[Executor]:
         pool = Processes(workers)
     try:
         yield pool
+        pool.shutdown()
     except BaseException:
         with uninterrupted():
             pool.terminate()
         raise
-    pool.shutdown()
 
 
 class Processes(Executor):
     """Runs functions in processes that it starts when they are needed.
 
-    The call whose process is killed raises `BrokenProcessPool`; others go on.
+    The call whose process is killed raises `BrokenProcessPool`, as do those that come to it later; others go on. One
+    whose process cannot start raises `ToolkitError`.
     """
 
     def __init__(self, workers: int) -> None:
@@ -81,8 +86,8 @@ class _Worker:
 
     def __init__(self) -> None:
         self._lock = Lock()  # it is started in the thread of its first call and ended by the pool's
-        self._ended = False
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._ended = self._has_answered = False
+        self._process: BaseProcess | None = None
         self._pipe: Connection[Any, Any] | None = None
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -92,7 +97,8 @@ class _Worker:
             pipe.send((function, args, kwargs))
             result, error = pipe.recv()
         except (EOFError, OSError):
-            raise BrokenProcessPool("a worker process was killed") from None
+            raise self._loss() from None
+        self._has_answered = True
         if error is not None:
             raise error
         return result
@@ -102,14 +108,26 @@ class _Worker:
             if self._ended:
                 raise EOFError
             if self._pipe is None:
-                # not fork: this process may have threads, and the sandbox's workers belong to it
-                method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-                context: Any = multiprocessing.get_context(method)  # the type of it does not say `Process`
-                self._pipe, there = context.Pipe()
-                self._process = context.Process(target=_serve, args=(there,), daemon=False)
-                self._process.start()
-                there.close()  # else its end would not be the end of the pipe
+                # not fork: this process may have threads, and the sandbox's workers belong to it. Nor a server that
+                # forks: others use it, too, and it ends where Ctrl-C comes before it is ready
+                context = multiprocessing.get_context("spawn")
+                pipe, there = context.Pipe()
+                process = context.Process(target=_serve, args=(there,), daemon=False)
+                with there, _interrupts_blocked():  # open here, its end would not be the end of the pipe
+                    process.start()
+                self._process, self._pipe = process, pipe
             return self._pipe
+
+    def _loss(self) -> Exception:
+        """Why there is no answer."""
+        if self._process is not None and not self._has_answered:
+            self._process.join(_PATIENCE)
+            if self._process.exitcode is not None and self._process.exitcode > 0:
+                return ToolkitError(
+                    "a worker process could not start, for what it has written above. A script that runs with workers "
+                    'does so under `if __name__ == "__main__":`, since each of them reads the script, too'
+                )
+        return BrokenProcessPool("a worker process was killed")
 
     def kill(self) -> None:
         """End it now, also while it is starting or writing."""
@@ -119,20 +137,36 @@ class _Worker:
                 self._process.kill()
 
     def close(self) -> None:
-        """End it when it is idle, and wait until it has ended."""
+        """End it when it is idle, and wait until it has ended; what user code has left running there does not count."""
         with self._lock:
             self._ended = True
             if self._process is None or self._pipe is None:
                 return
             with suppress(OSError):  # it was killed
                 self._pipe.send(None)
+            self._process.join(_PATIENCE)
+            self._process.kill()
             self._process.join()
             self._pipe.close()
 
 
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """What is started here never hears of Ctrl-C, which reaches all processes of a terminal: who started it ends it."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # lest it starts below, which would let Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(pipe: Connection[Any, Any]) -> None:
     """Do what is sent, until nothing is."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; who started this one ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be blocked
     with suppress(EOFError, OSError):  # who started it is gone
         while (call := pipe.recv()) is not None:
             pipe.send_bytes(_answer(*call))
@@ -141,12 +175,14 @@ def _serve(pipe: Connection[Any, Any]) -> None:
 def _answer(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
     try:
         return pickle.dumps((function(*args, **kwargs), None))
-    except Exception as error:  # noqa: BLE001 - raised again where it was called
+    except BaseException as error:  # noqa: BLE001 - raised again where it was called
         return _of_error(error)
 
 
-def _of_error(error: Exception) -> bytes:
+def _of_error(error: BaseException) -> bytes:
     try:
-        return pickle.dumps((None, error))
+        content = pickle.dumps((None, error))
+        pickle.loads(content)  # some can be sent, and not be received
+        return content
     except Exception:  # noqa: BLE001 - not all that is raised can be sent
         return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
