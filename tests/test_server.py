@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import subprocess
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 from svctoolkit import DataPlane, Workspace, events
 from svctoolkit.client import TestApiClient
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server import Running, ask, banner, demo, running
+from svctoolkit.server import Running, app, ask, banner, call, demo, running
 from svctoolkit.workspace import Person
 
 LOGIN = ("dev@example.com", "pass:word")
@@ -277,6 +279,23 @@ def test_a_service_access_token_logs_in_with_an_empty_user_name() -> None:
     assert [login for login, status in statuses.items() if status == 200] == [":serv1ce", "dev@example.com:pers0nal"]
     assert set(statuses.values()) == {200, 401}
     assert Workspace.loads(served.dumps(), environ={}).people == served.people
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("POST", "/v0/testDestination/dst1", 401), ("GET", "/nothing", 404), ("GET", "/v0/testDestination/dst1", 405)],
+)
+def test_a_refusal_takes_no_thread(method: str, path: str, status: int) -> None:
+    """A process waits for its threads when it ends: after Ctrl-C in the middle of a refusal it would for ever."""
+    application, threads = app(Workspace("shop")), set[str]()
+
+    threading.setprofile(lambda *_: threads.add(threading.current_thread().name))
+    try:
+        answer = asyncio.run(call(application, method, path, {}, b""))
+    finally:
+        threading.setprofile(None)  # type: ignore[arg-type]  # typeshed has no None
+
+    assert (answer.status, threads) == (status, set())
 
 
 def test_two_authorization_headers_are_a_401(server: Running) -> None:

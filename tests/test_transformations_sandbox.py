@@ -441,6 +441,38 @@ def test_workers_end_with_their_parent(how: signal.Signals) -> None:
 
 
 @linux
+def test_an_interrupt_leaves_no_worker_that_was_starting() -> None:
+    """Ctrl-C while one starts: it ends as soon as it has, since nobody else will know of it."""
+    code = """
+import os, signal, threading, time
+from svctoolkit import transformations as t
+
+def children():
+    lists = [open(f"/proc/self/task/{task}/children") for task in os.listdir("/proc/self/task")]
+    return [child for each in lists for child in each.read().split()]
+
+def interrupt():
+    while not children():
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Thread(target=interrupt).start()
+try:
+    t.load("def transformEvent(e, m): return e", "python")
+    threading.Event().wait()  # it comes at last
+except KeyboardInterrupt:
+    while len(children()) > t._pool.pool("python").workers:
+        time.sleep(0.01)
+    print("no more than are known")
+"""
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+    assert done.stdout == "no more than are known\n", done.stderr
+
+
+@linux
 def test_a_worker_outlives_the_thread_that_asked_for_it(pools: dict[str, Pool]) -> None:
     """A server's threads come and go; the workers that their requests started stay."""
     asked = threading.Thread(target=run, args=(SAME["python"], "python", [{}]), kwargs={"workers": pools["python"]})

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from svctoolkit.errors import TransformationError
 from svctoolkit.transformations._forking import ForkingWorker
@@ -124,15 +124,29 @@ class Pool:
                 self._count -= 1
 
     def _start(self, program: Program) -> Worker:
-        # A worker ends with the thread that started it, so one thread that stays starts them all.
-        with self._changed:
-            if self._starter is None:
-                self._starter = ThreadPoolExecutor(1, thread_name_prefix="svctoolkit-worker")
-        worker = self._starter.submit(self._new_worker, program.limits.memory).result()
+        starting: Future[Worker] = Future()
+        try:
+            # A worker ends with the thread that started it, so one thread that stays starts them all.
+            with self._changed:
+                if self._starter is None:
+                    self._starter = ThreadPoolExecutor(1, thread_name_prefix="svctoolkit-worker")
+                self._starter.submit(self._run_start, starting, program.limits.memory)
+            worker = starting.result()
+        except BaseException:
+            if not starting.cancel():
+                starting.add_done_callback(_end)  # after an interrupt nobody else knows of it
+            raise
         worker.scope = program.scope
         with self._changed:
             self._busy[id(worker)] = program.digest
         return worker
+
+    def _run_start(self, starting: Future[Worker], memory: int) -> None:
+        if starting.set_running_or_notify_cancel():
+            try:
+                starting.set_result(self._new_worker(memory))
+            except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+                starting.set_exception(error)
 
     def _new_worker(self, memory: int) -> Worker:
         kind = ForkingWorker if can_fork(self.language, self._without) else Worker
@@ -163,6 +177,11 @@ class Pool:
             if self._starter is not None:
                 self._starter.shutdown(wait=False)
                 self._starter = None
+
+
+def _end(started: Future[Worker]) -> None:
+    if started.exception() is None:
+        started.result().end()
 
 
 _pools: dict[str, Pool] = {}

@@ -14,7 +14,7 @@ from svctoolkit.server.ingest.routes import Ingest
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Count, note
 from svctoolkit.server.web.in_process import WHOLE_BODY, header_texts, scope_of
-from svctoolkit.server.web.responses import on_refusal
+from svctoolkit.server.web.responses import refuse
 from svctoolkit.server.worker import Engine
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class Direct:
             try:
                 response = _complete(endpoint(request))
             except ToolkitError as error:
-                response = on_refusal(request, error)
+                response = refuse(error)
         note(scope, response.status_code, perf_counter() - started, self._count)
         return Answer(response.status_code, header_texts(response.raw_headers), bytes(response.body))
 

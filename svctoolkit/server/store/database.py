@@ -156,8 +156,8 @@ class Store:
 
     def _do(self, works: Sequence[Write]) -> None:
         connection = self._connection
-        connection.execute("begin immediate")
         try:
+            connection.execute("begin immediate")
             for work in works:
                 work(connection)
             connection.execute("commit")

@@ -25,11 +25,19 @@ def json_response(value: Json, status: int = 200, headers: Mapping[str, str] | N
     return Response(encode(value), status, headers, "application/json")
 
 
-def on_refusal(_request: Request, error: ToolkitError) -> Response:
+def refuse(error: ToolkitError) -> Response:
+    """The answer to what was wrong with a request."""
     return json_response(*refusal(error))
 
 
-def on_http_exception(request: Request, error: HTTPException) -> Response:
+# Coroutines, all of them: a function would get a thread from Starlette, for which the process waits at its end.
+
+
+async def on_refusal(_request: Request, error: ToolkitError) -> Response:
+    return refuse(error)
+
+
+async def on_http_exception(request: Request, error: HTTPException) -> Response:
     """Unknown paths and methods, as Starlette finds them."""
     message = error.detail
     if error.status_code == 404:
@@ -39,12 +47,12 @@ def on_http_exception(request: Request, error: HTTPException) -> Response:
     return json_response({"message": message}, error.status_code, error.headers)
 
 
-def on_disconnect(_request: Request, _error: Exception) -> Response:
+async def on_disconnect(_request: Request, _error: Exception) -> Response:
     """The client went away while it sent its request: nobody reads this answer."""
     return Response(status_code=400)
 
 
-def on_bug(_request: Request, _error: Exception) -> Response:
+async def on_bug(_request: Request, _error: Exception) -> Response:
     """The traceback goes to the log; the client learns nothing of it."""
     return json_response({"message": "svctoolkit failed on this request, and this is a bug in svctoolkit"}, 500)
 
