@@ -213,6 +213,33 @@ def test_an_event_goes_on_to_editors_and_suites(
     assert control(without, "Open in editor").disabled
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_with_mask_personal_nobody_goes_on_to_editors_and_suites(
+    hidden: bool, tmp_path: Path, opened: list[Any]
+) -> None:
+    """Made-up values go the same way as the person's, and that is said; without it the event goes on as it is."""
+    person = {"ann@example.com", "Annabel", "10.9.8.7", "user-77"}
+    traits = {"email": "ann@example.com", "firstName": "Annabel"}
+    event = {"type": "track", "event": "Paid", "userId": "user-77", "context": {"ip": "10.9.8.7", "traits": traits}}
+    code = "def transformEvent(event, metadata):\n    return None if '@' in str(event['context']) else event\n"
+    workspace = Workspace("shop")
+    workspace.transformation("leave", code=code)
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/"}, transformation="leave")
+    explorer = ReplayExplorer([event], workspace, mask_personal=hidden)
+    opened.append(explorer)
+    suite = tmp_path / "paid.suite.yaml"
+    control(explorer, "Suite file").value = str(suite)
+
+    for button in ("Open in editor", "Open in destination explorer", "Save as scenario"):
+        click(explorer, button)
+        sight = f"{saved(explorer)} {shown(explorer)} {suite.read_text('utf-8') if suite.exists() else ''}"
+        assert {word for word in person if word in sight} == (set() if hidden else person)
+        assert ("made-up values" in sight) is hidden
+    (scenario,) = yaml.safe_load(suite.read_text(encoding="utf-8"))["scenarios"]
+    assert scenario["event"]["event"] == "Paid"
+    assert "dropped" in str(scenario)
+
+
 def test_what_has_no_rows_has_its_examples(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
     """Where rows were not kept the group's examples are its events; where all arrived there is nothing to choose."""
     events, workspace = [order(4 * n) for n in range(9)], shop("1")

@@ -42,6 +42,13 @@ def group_note(state: ReplayState) -> Html:
     return display.message(f"{state.group.destination}: {describe(state.group)}{more}", "info")
 
 
+def stand_ins(state: ReplayState) -> Html:
+    """What goes on to editors and suites in place of personal data, where that is hidden."""
+    if not state.hides_persons:
+        return Html("")
+    return display.message("mask_personal: names, addresses and the like are made-up values here", "info")
+
+
 def details(trials: Sequence[Trial], *, saved: bool = False) -> Html:
     """One event: its stages, its payloads with where each field comes from; of two sides what differs, before that.
 

@@ -29,8 +29,8 @@ class ReplayExplorer(controls.Explorer):
 
     `events` and the options are those of `svctoolkit.replay.replay`, which runs before this returns; with `result`,
     what it has given for them already. From an event it goes on to the transformation editor, to the destination
-    explorer, or into a suite file. Nothing is sent. `state` is what is chosen. Raises what `replay` raises, and
-    `ConfigError` for events that can be read only once.
+    explorer, or into a suite file; with `mask_personal` made-up values stand there for personal data. Nothing is sent.
+    `state` is what is chosen. Raises what `replay` raises, and `ConfigError` for events that can be read only once.
     """
 
     def __init__(
@@ -118,6 +118,7 @@ class ReplayExplorer(controls.Explorer):
             return
         self._close_opened()
         self._opened = [opened]
+        self._said.value = display.page(_display.stand_ins(self.state))
         self._below.children = (opened.root,)
 
     def _edited(self) -> controls.Explorer:
@@ -132,7 +133,7 @@ class ReplayExplorer(controls.Explorer):
             said = display.message(self.state.save(self._file.value), "ok")
         except ToolkitError as error:
             said = controls.failure(error)
-        self._said.value = display.page(said)
+        self._said.value = display.page(said, _display.stand_ins(self.state))
 
     def _close_opened(self) -> None:
         for explorer in self._opened:

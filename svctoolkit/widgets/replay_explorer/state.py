@@ -8,9 +8,10 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.replay import Comparison, Events, Group, Replayed
-from svctoolkit.replay.options import Options
+from svctoolkit.replay.options import Options, complete
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.results.members import Member, Reader, members
+from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.widgets.destination_explorer.request import TestRequest
 from svctoolkit.widgets.replay_explorer.trials import Trial, Trials
 from svctoolkit.workspace import Workspace
@@ -56,6 +57,7 @@ class ReplayState:
         self.result, self.sides, self.groups = result, dict(sides), list(result.groups)
         self._reader = Reader(events, options.get("columns"))
         self._trials = [Trials(title, side, options) for title, side in self.sides.items()]
+        self.hides_persons = complete(options)["mask_personal"]
         self.group: Group | None = None
         self.members: Sequence[Member] = ()
         self.more = False
@@ -95,8 +97,12 @@ class ReplayState:
         self.member = self.members[number]
 
     def event(self) -> dict[str, Json]:
-        """The chosen event, read once more. Raises `ConfigError` where it is not there any more."""
-        return dict(self._record().event)
+        """The chosen event, read once more, for editors and suites. With `mask_personal` it has made-up values where it
+        has personal data: a mask would go another way than an address. Raises `ConfigError` where it is not there any
+        more.
+        """
+        event: dict[str, Json] = dict(self._record().event)
+        return Pseudonyms().replace(event) if self.hides_persons else event
 
     def _record(self) -> Record:
         if self.member is None:
