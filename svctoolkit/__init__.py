@@ -69,7 +69,7 @@ def __dir__() -> list[str]:
 
 # Any: IPython's shell
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext svctoolkit` calls: the magics `%%transform`, `%%suite` and `%svc`."""
+    """What `%load_ext svctoolkit` calls: the magics `%%transform`, `%%suite` and `%svc`; events show as trees."""
     from svctoolkit.magics import load
 
     load(shell)

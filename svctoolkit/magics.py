@@ -28,6 +28,7 @@ from svctoolkit.destinations import CATALOGUE
 from svctoolkit.display import message, page
 from svctoolkit.errors import ConfigError, ToolkitError, UnknownName, UsageError, did_you_mean
 from svctoolkit.events import EVENT_TYPES, samples
+from svctoolkit.events._display import register, unregister
 from svctoolkit.json_types import Json
 from svctoolkit.widgets.suite_explorer.results import Results
 from svctoolkit.widgets.transformation_editor.aggregate import Aggregate, Many, aggregate
@@ -369,7 +370,7 @@ def _told(magic: Callable[..., Any]) -> Callable[..., Any]:
 
 # Any: IPython's shell
 def load(shell: Any) -> None:
-    """Register the magics and their completion with an IPython shell; DataFrames get `df.svc`."""
+    """Register the magics and their completion with an IPython shell; DataFrames get `df.svc`, events show as trees."""
     import svctoolkit.accessor  # noqa: F401 - importing it is what registers it
 
     unload(shell)
@@ -378,11 +379,13 @@ def load(shell: Any) -> None:
     shell.register_magic_function(_told(magics.suite), "cell", "suite")
     shell.register_magic_function(_told(magics.svc), "line", "svc")
     shell.Completer.custom_matchers.append(_matcher(magics))
+    register(shell.display_formatter.formatters["text/html"])
 
 
 # Any: IPython's shell
 def unload(shell: Any) -> None:
-    """Take the magics and their completion away."""
+    """Take all of it away, but `df.svc`."""
+    unregister(shell.display_formatter.formatters["text/html"])
     for kind, name in (("cell", "transform"), ("cell", "suite"), ("line", "svc")):
         shell.magics_manager.magics[kind].pop(name, None)
     matchers = shell.Completer.custom_matchers

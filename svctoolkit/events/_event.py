@@ -56,9 +56,10 @@ class Event:
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from svctoolkit import display
+        from svctoolkit.events._display import page
 
         title = " ".join(word for word in (self.type or "event", self.name) if word)
-        return display.bundle(display.page(display.tree(self.raw, title)), repr(self))
+        return display.bundle(page(self.raw, title), repr(self))
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -301,6 +301,26 @@ def test_a_secret_never_shows(shell: InteractiveShell, shop: Workspace) -> None:
     assert "••••" in html(trials)
 
 
+def test_dicts_that_are_events_show_themselves_as_trees(shell: InteractiveShell) -> None:
+    """Samples, built events and those of a file stay dicts; other dicts, and after %unload_ext all, look as ever."""
+    shown = shell.display_formatter.format
+    lines = [
+        events.sample("order completed"),
+        events.track("<b>Paid</b>", user_id="u1"),
+        {"type": "page", "userId": "u"},
+    ]
+    others = [{}, {"type": "page"}, {"type": ["page"], "userId": "u"}, {"userId": "u", "type": "bot"}, {"messageId": 1}]
+
+    trees = [shown(line)[0] for line in lines]
+    titles = ["track Order Completed", "track <b>Paid</b>", "page"]
+    assert [words(tree["text/html"]).startswith(title) for tree, title in zip(trees, titles, strict=True)] == [True] * 3
+    assert "<b>Paid" not in trees[1]["text/html"]
+    assert [tree["text/plain"][:8] for tree in trees] == ["{'type':"] * 3
+    assert all("text/html" not in shown(other)[0] for other in others)
+    shell.run_line_magic("unload_ext", "svctoolkit")
+    assert "text/html" not in shown(lines[0])[0]
+
+
 def test_loading_gives_frames_their_accessor(shell: InteractiveShell) -> None:
     """After %load_ext a DataFrame of events has `df.svc`."""
     frame = ran(shell, "import pandas\npandas.DataFrame([{'type': 'track', 'event': 'A'}]).svc.flatten()")
