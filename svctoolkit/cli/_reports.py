@@ -32,9 +32,9 @@ def open_reporters(names: Sequence[str], environ: Mapping[str, str] = os.environ
 
 
 def _check(named: Sequence[tuple[str, str]]) -> None:
-    names = REPORTERS.names()
     for name, _ in named:
-        if name not in names:
+        if name not in REPORTERS:
+            names = REPORTERS.names()
             near = did_you_mean(name, names) or f" There are {', '.join(names)}."
             raise UsageError(f"--report: no reporter is called {name!r}.{near}")
     places = [os.path.abspath(file) for _, file in named if file]
