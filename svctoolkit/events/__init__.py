@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.errors import InvalidMessageType
-from svctoolkit.events._depth import MAX_DEPTH, too_deep
+from svctoolkit.events._depth import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.events._event import EVENT_TYPES, ROOTS, Event, EventType
 from svctoolkit.events.builders import alias, group, identify, page, screen, track
 from svctoolkit.events.samples import sample, samples
@@ -26,6 +26,7 @@ __all__ = [
     "check",
     "group",
     "identify",
+    "may_be_deeper",
     "page",
     "sample",
     "samples",

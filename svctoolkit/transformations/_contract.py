@@ -11,7 +11,7 @@ from uuid import uuid4
 import msgspec
 
 from svctoolkit.errors import TransformationError
-from svctoolkit.events import MAX_DEPTH, too_deep
+from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
 
 #: What `metadata(event)` gives: sourceId, destinationId, messageId and the like.
@@ -173,7 +173,7 @@ def _json_copy(event: dict[str, Any]) -> dict[str, Any]:
         text, copy = json_copy(event)
     except NotPlain:
         return _careful_copy(event)
-    if text.count(b"{") + text.count(b"[") > MAX_DEPTH:  # so many that it may be too deep
+    if may_be_deeper(text):  # so many that it may be too deep
         return _careful_copy(event)
     return copy
 

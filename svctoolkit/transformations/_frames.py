@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.events import may_be_deeper
 from svctoolkit.json_types import Json
 from svctoolkit.transformations._channel import unreadable
 from svctoolkit.transformations._contract import Limits
@@ -132,7 +133,7 @@ def event(text: msgspec.Raw, limits: Limits) -> dict[str, Json] | str:
     value = _value(raw, limits)
     if not isinstance(value, (dict, str)):
         raise unreadable()
-    if raw.count(b"[") + raw.count(b"{") > limits.output_depth:  # only then it can be that deep
+    if may_be_deeper(raw, limits.output_depth):  # only then it can be that deep
         _check_depth(value, limits)
     return value
 

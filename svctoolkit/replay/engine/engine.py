@@ -108,10 +108,9 @@ class Engine:
         kinds = REPLAY if len(self.sides) == 1 else COMPARISON
         self.sum, self.rows = Sum(_MOST_REJECTS), empty(kinds)
         batches = self._batches(self._sample(chunk))
-        while (batch := self._next(batches)) is not None:  # one at a time: what was just read is still in the cache
-            self.sum.tally.events += len(batch.records)
-            for destination in self.job.destinations:
-                self._run_batch(destination, batch)
+        while self._run_next(batches):  # one at a time: what was just read is still in the cache
+            for side in self.sides:
+                side.release()
         rows: Any = self.rows if self.job.rows == "columns" else None
         if self.job.rows == "parquet":
             with self.timer("write"):
@@ -121,11 +120,18 @@ class Engine:
         tally.records += tally.rejected
         return tally, rows
 
-    def _next(self, batches: Iterator[Batch]) -> Batch | None:
+    def _run_next(self, batches: Iterator[Batch]) -> bool:
+        """Run a batch, if there is one more. Nothing of it is left in memory: the next one takes its place."""
         self._heads.clear()
         self._maskers = [side.workspace.masker for side in self.sides]
         with self.timer("read"):
-            return next(batches, None)
+            batch = next(batches, None)
+        if batch is None:
+            return False
+        self.sum.tally.events += len(batch.records)
+        for destination in self.job.destinations:
+            self._run_batch(destination, batch)
+        return True
 
     def _sample(self, chunk: Chunk) -> Iterator[Record]:
         whole = self._records(chunk)
@@ -160,12 +166,11 @@ class Engine:
         waiting: dict[str, list[Record]] = {}
         for record in records:
             source = self.job.source or record.source
-            of_source = waiting.setdefault(source, [])
-            of_source.append(record)
-            if len(of_source) == self.job.batch:
+            waiting.setdefault(source, []).append(record)
+            if len(waiting[source]) == self.job.batch:
                 yield Batch(waiting.pop(source), source)
-        for source, of_source in waiting.items():
-            yield Batch(of_source, source)
+        for source in list(waiting):
+            yield Batch(waiting.pop(source), source)
 
     def run_side(
         self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Json]], *, again: bool = False

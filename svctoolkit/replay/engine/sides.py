@@ -187,6 +187,12 @@ class Side:
         origin = self.source(source)
         return pass_many(events, to, stages, sender, contexts, origin, self._verdicts(events, origin), repeats)
 
+    def release(self) -> None:
+        """Let go of the events that were run last, and of all that came of them."""
+        self._checked = (), []
+        for memo in (*self._memos.values(), *self._shared.values()):
+            memo.release()
+
     def _verdicts(self, events: Sequence[Mapping[str, Json]], source: Source | None) -> Sequence[Verdict | None]:
         """What the source's tracking plan says of each event: asked once for all destinations."""
         if source is None or not self.workspace.tracking_plans:

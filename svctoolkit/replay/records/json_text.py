@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from svctoolkit.events import MAX_DEPTH, too_deep
+from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
 
 _decode = msgspec.json.Decoder().decode
@@ -21,7 +21,7 @@ def decode(text: bytes) -> Json:
         value = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         value = _decode_slowly(text)
-    if text.count(b"{") + text.count(b"[") > MAX_DEPTH and too_deep(value):
+    if may_be_deeper(text) and too_deep(value):
         _refuse_depth()
     return value
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from svctoolkit.errors import ConfigError, RequestError, ToolkitError
-from svctoolkit.events import MAX_DEPTH, too_deep
+from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
 
 _MAX_PROBLEMS = 20
@@ -34,7 +34,7 @@ def decode(body: bytes) -> Json:
         value = _carefully(body) if _LONG_NUMBER.search(body) else _DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         value = _carefully(body)
-    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and too_deep(value):
+    if may_be_deeper(body) and too_deep(value):
         _refuse_depth()
     return value
 
