@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +47,35 @@ def client(cluster: Any) -> Iterator[Any]:
 def killing(event: dict[str, Any]) -> dict[str, Any]:
     os.kill(os.getpid(), signal.SIGKILL)
     return event
+
+
+def slow_shop() -> Workspace:
+    """Its code takes a third of a second for each event."""
+    slow = "import time\ndef transformEvent(event, metadata):\n  time.sleep(0.3)\n  return event"
+    workspace = Workspace("shop", limits=Limits(time=60))
+    workspace.transformation("clean", code=slow, language="python")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://x.example"}, transformation="clean")
+    return workspace
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[tuple[str, int]]:
+    """A scheduler with a worker that nobody would miss: its address, and the id of its process."""
+    file, module = tmp_path / "scheduler.json", [sys.executable, "-m"]
+    common = ["--scheduler-file", str(file), "--no-dashboard"]
+    processes = [
+        subprocess.Popen([*module, "distributed.cli.dask_scheduler", "--port", "0", "--host", "127.0.0.1", *common]),
+        subprocess.Popen([*module, "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", *common]),
+    ]
+    try:
+        with distributed.Client(scheduler_file=str(file), set_as_default=False, timeout=60) as client:
+            client.wait_for_workers(1, timeout=60)
+            address = client.scheduler.address
+        yield address, processes[0].pid
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.wait()
 
 
 def files(folder: Path, kill: str = "") -> list[Path]:
@@ -128,11 +159,7 @@ def test_a_dask_frame_tells_how_far_it_is_and_can_be_interrupted(client: Any) ->
         if not progress.done:
             raise KeyboardInterrupt
 
-    slow = "import time\ndef transformEvent(event, metadata):\n  time.sleep(0.3)\n  return event"
-    workspace = Workspace("shop", limits=Limits(time=60))
-    workspace.transformation("clean", code=slow, language="python")
-    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://x.example"}, transformation="clean")
-    result = replay(given, workspace, scheduler=client, progress=interrupt)
+    result = replay(given, slow_shop(), scheduler=client, progress=interrupt)
 
     assert not result.complete
     assert 0 < result.events < 12
@@ -158,3 +185,43 @@ def test_a_scheduler_that_is_not_there_is_told() -> None:
     """A wrong address is an error that names it."""
     with pytest.raises(ConfigError, match=r"tcp://127\.0\.0\.1:9: there is no Dask scheduler"):
         replay(orders(1), shop(), scheduler="tcp://127.0.0.1:9")
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("kind", ["files", "bag", "frame"])
+def test_a_cluster_that_is_lost_is_told(
+    kind: str, scheduler: tuple[str, int], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the scheduler is killed in the middle the replay ends, with an error in words and what to do instead."""
+    address, process = scheduler
+    given, seen = files(tmp_path), list[int]()
+
+    def kill(progress: Progress) -> None:
+        if not seen and progress.events:
+            seen.append(progress.events)
+            os.kill(process, signal.SIGKILL)
+
+    def run() -> None:
+        if kind == "files":
+            replay(given, slow_shop(), scheduler=address, progress=kill, out=tmp_path / "out")
+            return
+        with distributed.Client(address, set_as_default=False) as client:
+            replay(collection(kind), slow_shop(), scheduler=client, progress=kill)
+
+    advice = "A run with `out` goes on with resume" if kind == "files" else "Run it again"
+    with pytest.raises(ToolkitError, match=f"the cluster was lost: its scheduler has ended.* {advice}"):
+        run()
+    assert 0 < seen[0] < 20
+    if kind == "files":
+        assert not [record for record in caplog.records if record.exc_info and record.levelname in ("WARNING", "ERROR")]
+        result = replay(given, slow_shop(), out=tmp_path / "out", resume=True)
+        assert dict(result.counts["hook"]) == {"delivered": 20}
+
+
+def collection(kind: str) -> Any:
+    """Twenty events in ten partitions."""
+    import dask.bag
+
+    if kind == "bag":
+        return dask.bag.from_sequence(orders(20), npartitions=10)
+    return dd.from_pandas(pd.DataFrame({"payload": [json.dumps(event) for event in orders(20)]}), npartitions=10)

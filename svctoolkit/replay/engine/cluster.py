@@ -5,6 +5,7 @@ Which worker does what, and what happens when one is lost, is Dask's: work that 
 
 from __future__ import annotations
 
+import logging
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -59,8 +60,11 @@ def _threads(client: Any) -> int:
     return int(threads)
 
 
+_WITH_OUT = "A run with `out` goes on with resume"
+
+
 @contextmanager
-def _losses_told() -> Iterator[None]:
+def _losses_told(advice: str = _WITH_OUT) -> Iterator[None]:
     """What Dask cannot do again elsewhere is a `ToolkitError`."""
     from distributed import KilledWorker
 
@@ -69,10 +73,10 @@ def _losses_told() -> Iterator[None]:
     except KilledWorker as error:
         raise ToolkitError(
             f"the same work has killed {error.allowed_failures + 1} workers (out of memory?). Those with more memory, "
-            "or fewer threads, may do it; a run with `out` goes on with resume"
+            f"or fewer threads, may do it. {advice}"
         ) from None
-    except CancelledError as error:
-        raise ToolkitError(f"the cluster was lost: {error}. A run with `out` goes on with resume") from None
+    except CancelledError:
+        raise ToolkitError(f"the cluster was lost: its scheduler has ended, or cannot be reached. {advice}") from None
 
 
 @contextmanager
@@ -85,14 +89,30 @@ def _client(scheduler: Any) -> Iterator[Any]:
     if isinstance(scheduler, Client):
         yield scheduler
         return
+    with _without_tracebacks():
+        try:
+            client = Client(scheduler, set_as_default=False, timeout=5)
+        except (OSError, ValueError, TypeError) as error:
+            raise ConfigError(f"there is no Dask scheduler: {error}", where=str(scheduler)) from error
+        try:
+            yield client
+        finally:
+            client.close()
+
+
+@contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Dask logs how it tries in vain to reach a scheduler that is gone, with where in its code; we tell that it is."""
+    log = logging.getLogger("distributed.client")
+    log.addFilter(_has_no_traceback)
     try:
-        client = Client(scheduler, set_as_default=False, timeout=5)
-    except (OSError, ValueError, TypeError) as error:
-        raise ConfigError(f"there is no Dask scheduler: {error}", where=str(scheduler)) from error
-    try:
-        yield client
+        yield
     finally:
-        client.close()
+        log.removeFilter(_has_no_traceback)
+
+
+def _has_no_traceback(record: logging.LogRecord) -> bool:
+    return not record.exc_info
 
 
 def is_collection(events: Json) -> bool:
@@ -116,7 +136,8 @@ def run(job: Job, collection: Any, scheduler: Any, listener: Listener | None) ->
         _check_cluster()
         partitions = collection.to_delayed()
         pairs = dask.persist(*(partition(token, payload, events, number) for number, events in enumerate(partitions)))
-        with _losses_told() if "distributed" in sys.modules else nullcontext():
+        told = _losses_told("Run it again") if "distributed" in sys.modules else nullcontext()
+        with told:
             tallies = _gather(pairs, Meter(listener, len(pairs)))
         parts = [pairs[number][1] for number in sorted(tallies)] or [dask.delayed(frame)([], kinds)]
         rows = dd.from_delayed(parts, meta=frame([], kinds), verify_meta=False)
