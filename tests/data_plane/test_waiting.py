@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Condition, Event
+from threading import Condition, Event, Thread
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer, HttpRequest, HttpResponse
+from svctoolkit.errors import StillWaiting
 from svctoolkit.server import Backoff
 from svctoolkit.server.store import database
 from svctoolkit.server.store.work import Work
@@ -492,3 +493,35 @@ def test_who_waits_is_known_until_they_go() -> None:
         pending.route(1, {})
         assert pending.hurried() == {"r", None}
     assert pending.hurried() == set()
+
+
+def test_pauses_are_skipped_one_after_the_other_where_time_stands_still(workspace: Workspace) -> None:
+    """`pass_by` hears of each pause once, as long as it would have been; what is due is tried then, and no earlier."""
+    passed: list[float] = []
+    backoff = Backoff(jitter=0, first=10)
+    with DataPlane(workspace, listen=False, backoff=backoff, pass_by=passed.append) as plane:
+        plane.script("crm", Answer(503), Answer(503), Answer(200))
+        plane.send(EVENT, source="web")
+        plane.drain(60)
+
+        assert passed == [backoff.pause(1, None), backoff.pause(2, None)]
+        assert [fate.status for fate in plane.fates] == ["delivered", "delivered"]
+
+
+def test_who_waits_for_something_is_let_go_at_the_end(workspace: Workspace) -> None:
+    """A data plane that stops has no more changes: nobody waits for them until the timeout."""
+    waits, errors = Event(), list[StillWaiting]()
+
+    def wait() -> None:
+        try:
+            plane.wait(waits.set, 3600)
+        except StillWaiting as error:
+            errors.append(error)
+
+    with DataPlane(workspace, listen=False) as plane:
+        waiting = Thread(target=wait, daemon=True)
+        waiting.start()
+        assert waits.wait(60)
+    waiting.join(60)
+
+    assert len(errors) == 1

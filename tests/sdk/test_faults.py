@@ -235,12 +235,20 @@ def test_what_waited_before_is_carried(make, gateway: Gateway):
 
 @pytest.mark.slow
 def test_a_call_takes_under_two_milliseconds(make, gateway: Gateway):
-    """On a disk that works, 99 of 100 calls are over after 2 ms, while the client sends."""
+    """On a disk that works, 99 of 100 calls are over after 2 ms, while the client sends.
+
+    Others on this machine stop this thread for longer: as long as they stop a loop beside it that calls nobody.
+    """
     client = make(flush_queue_size=30, db_threshold_count=1_000_000)
-    seconds = []
+    seconds, beside = [], []
     for number in range(5000):
         began = time.perf_counter()
         client.track(f"{number}", {"revenue": 12.5})
-        seconds.append(time.perf_counter() - began)
+        ended = time.perf_counter()
+        while time.perf_counter() - ended < 0.001:
+            pass
+        seconds.append(ended - began)
+        beside.append(time.perf_counter() - ended - 0.001)
 
-    assert sorted(seconds)[len(seconds) * 99 // 100] < 0.002 * slowness()
+    late = len(seconds) * 99 // 100
+    assert sorted(seconds)[late] < 0.002 * slowness() + sorted(beside)[late]

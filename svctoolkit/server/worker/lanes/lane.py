@@ -108,10 +108,8 @@ class Lane:
         """New tasks in the order of their events, which are in the store already."""
         with self._changed:
             for task in tasks:
-                if self._behind or len(self._held) >= self._window():
-                    self._behind = True
-                    break
-                if task.seq > self._loaded_to:
+                self._behind = self._behind or len(self._held) >= self._window()
+                if not self._behind and task.seq > self._loaded_to:
                     self._push(task)
             self._overflow.forget(self._loaded_to)
             self._staff()
