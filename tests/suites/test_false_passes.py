@@ -22,6 +22,7 @@ destinations:
     type: WEBHOOK
     config: {webhookUrl: https://hook.example/in, headers: [{from: Authorization, to: Bearer abc12345}]}
   lake: {type: WEBHOOK, config: {webhookUrl: https://lake.example/in}}
+  asks: {type: WEBHOOK, config: {webhookUrl: "https://asks.example/in?a=1&a=2&b="}}
   off: {type: WEBHOOK, enabled: false, config: {webhookUrl: https://off.example/in}}
   bad: {type: WEBHOOK, transformation: boom, config: {webhookUrl: https://bad.example/in}}
   sieve: {type: WEBHOOK, transformation: drop, config: {webhookUrl: https://sieve.example/in}}
@@ -34,6 +35,7 @@ sources:
   dead: {destinations: [off]}
   half: {destinations: [hook, off]}
   none: {destinations: []}
+  asking: {destinations: [asks]}
   sifted: {destinations: [sieve]}
   analytics: {destinations: [ga]}
 """
@@ -163,6 +165,8 @@ EMPTY = [
     (sends("{delivered: [{body: {properties: {$unique: skuu}}}]}"), "expected a list"),
     (sends("{delivered: {$length: {$gte: 0}}}"), "every list is as long: write what must be in it"),
     (sends("{delivered: {$length: {$gte: 1}}}"), ""),
+    (sends("{delivered: [{query: {a: '2'}}]}", "asking"), 'delivered.0.query.a: expected "2", got ["1","2"]'),
+    (sends("{delivered: [{query: {a: ['1', '2'], b: ''}}]}", "asking"), ""),
     (sends("{attempts: {$gte: 0}}"), "every number is like this"),
     (sends("{attempts: {hook: {$lte: 1000000000}, bad: 0}, failed: any}", "both"), "every number is like this"),
     (sends("{attempts: {hook: {$gte: 1}, bad: 1}, failed: any}", "both"), ""),

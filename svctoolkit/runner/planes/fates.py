@@ -168,7 +168,7 @@ def _request_record(delivery: Mapping[str, Any], places: Mapping[Any, int]) -> d
         "method": request["method"],
         "url": request["url"],
         "path": url.path,
-        "query": dict(parse_qsl(url.query, keep_blank_values=True)),
+        "query": _fields(url.query),
         "headers": headers,
         "body": _body(request["body"], headers.get("content-type", "")),
         "status": delivery["status"],
@@ -177,10 +177,18 @@ def _request_record(delivery: Mapping[str, Any], places: Mapping[Any, int]) -> d
     return RequestRecord(members, [EventPlace(places[id], id) if id in places else id for id in _event_ids(delivery)])
 
 
+def _fields(text: str) -> dict[str, Any]:
+    """The fields of a query or a form: a text each, and a list of them where a name comes more than once."""
+    values: dict[str, list[str]] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True):
+        values.setdefault(name, []).append(value)
+    return {name: several if len(several) > 1 else several[0] for name, several in values.items()}
+
+
 def _body(body: bytes | str, kind: str) -> Any:
     """A JSON body parsed, a form as an object, anything else as text."""
     if isinstance(body, str):
         body = base64.b64decode(body[7:]) if body.startswith("base64:") else body.encode("utf-8", "surrogatepass")
     if "x-www-form-urlencoded" in kind:
-        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+        return _fields(body.decode("utf-8", "replace"))
     return parse_body(body)
