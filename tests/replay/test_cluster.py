@@ -187,6 +187,16 @@ def test_a_scheduler_that_is_not_there_is_told() -> None:
         replay(orders(1), shop(), scheduler="tcp://127.0.0.1:9")
 
 
+def test_what_is_no_address_of_a_scheduler_is_one_line(tmp_path: Path) -> None:
+    """On the command line: no client is left half made, whose end Dask would tell with a traceback."""
+    shop().save(tmp_path / "shop.yaml")
+    given = [str(files(tmp_path)[0]), "--workspace", str(tmp_path / "shop.yaml"), "--scheduler", "nonsense"]
+    done = subprocess.run([sys.executable, "-m", "svctoolkit", "replay", *given], capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr.count("\n")) == (4, 1), done.stderr
+    assert done.stderr.startswith("svctoolkit: nonsense: there is no Dask scheduler")
+
+
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("kind", ["files", "bag", "frame"])
 def test_a_cluster_that_is_lost_is_told(

@@ -84,6 +84,7 @@ def _client(scheduler: Any) -> Iterator[Any]:
     """A client of a cluster, by address or of a `LocalCluster` and the like; one that the caller has stays open."""
     try:
         from distributed import Client
+        from distributed.comm import resolve_address
     except ImportError:
         raise needs("distributed", "a scheduler", "dask") from None
     if isinstance(scheduler, Client):
@@ -91,6 +92,8 @@ def _client(scheduler: Any) -> Iterator[Any]:
         return
     with _without_tracebacks():
         try:
+            if isinstance(scheduler, str):
+                resolve_address(scheduler)  # a client that finds it wrong is half made, and complains when it goes
             client = Client(scheduler, set_as_default=False, timeout=5)
         except (OSError, ValueError, TypeError) as error:
             raise ConfigError(f"there is no Dask scheduler: {error}", where=str(scheduler)) from error
