@@ -48,7 +48,9 @@ def test_a_forecast_of_what_is_compressed_or_has_no_end(tmp_path: Path) -> None:
 
 
 def test_the_command_line_tells_it_without_a_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 0, and nothing is written."""
+    """Exit code 0, a line for each destination behind that of all, and nothing is written."""
     assert main(["replay", "events.ndjson", "--trust-code", "--forecast", "--out", "out"]) == 0
-    assert "about 5 events: " in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("about 5 events: ")
+    assert any(line.endswith(" requests") and "about" in line for line in lines[1:])
     assert not (project / "out").exists()

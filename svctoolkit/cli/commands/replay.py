@@ -109,7 +109,7 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError("--after is the second side of a comparison: give --before too")
     _check(args)
     if args.forecast:
-        _terminal.out(_terminal.plain(repr(_forecast(args))))
+        _terminal.out(_plain_lines(_forecast(args)))
         return Exit.OK
     result = _result(args)
     breaches = result.breaches(args.fail_on)
@@ -120,7 +120,7 @@ def _run(args: argparse.Namespace) -> int:
     counts = result.requests(_sizes(args.requests)) if args.requests and not isinstance(result, Comparison) else ()
     _terminal.out(_json_report(result, counts) if args.json else _report(result))
     if counts and not args.json:
-        _terminal.out(_terminal.plain(repr(counts)))
+        _terminal.out(_plain_lines(counts))
     _write_reports(args, result, breaches)
     if args.write_accepted and isinstance(result, Comparison):
         last = date.fromisoformat(args.expires) if args.expires else None
@@ -140,6 +140,13 @@ def _run(args: argparse.Namespace) -> int:
     for breach in breaches:
         _terminal.err(f"{breach.condition}: {breach.text}")
     return Exit.FAILED if breaches else Exit.OK
+
+
+def _plain_lines(value: object) -> str:
+    """How a value shows itself, line by line."""
+    from svctoolkit.cli import _terminal
+
+    return "\n".join(map(_terminal.plain, repr(value).split("\n")))
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
