@@ -20,10 +20,11 @@ MAY_IMPORT = {
     "personal": "secrets",
     "retries": "",
     "interrupts": "",
+    "sqlite": "",
     "display": "",
     "registry": "errors",
     "events": "errors display",
-    "sdk": "errors retries display events",
+    "sdk": "errors retries sqlite display events",
     "yamlfile": "errors",
     "plans": "errors display registry events yamlfile",
     "mapping": "errors events",
@@ -39,8 +40,8 @@ MAY_IMPORT = {
     ),
     "client": "errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
-        "errors secrets url_secrets retries interrupts display events plans destinations transformations delivery "
-        "workspace results warehouse pipeline"
+        "errors secrets url_secrets retries interrupts sqlite display events plans destinations transformations "
+        "delivery workspace results warehouse pipeline"
     ),
     "runner": (
         "errors secrets url_secrets personal display registry events sdk yamlfile plans destinations delivery "

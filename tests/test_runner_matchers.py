@@ -382,7 +382,7 @@ def test_long_texts_are_shown_where_they_differ() -> None:
 def test_values_are_shown_on_one_line() -> None:
     """Line ends, escape sequences and depth do no harm to a report."""
     deep: Any = []
-    for _ in range(5000):
+    for _ in range(100_000):
         deep = [deep]
 
     assert "\n" not in str(differences("a", "b\nc\x1b[31m\u202e")[0])

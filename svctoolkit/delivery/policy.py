@@ -150,11 +150,10 @@ def _forms(address: Address) -> Iterator[Address]:
     if any(address in network for network in _NAT64):
         yield low
         return
-    yield IPv6Address(int(address))  # without a zone, so that it equals a listed one
+    # Without a zone, so that it equals a listed one. All of 6to4 is private to Python from 3.13 on.
+    yield address.sixtofour or IPv6Address(int(address))
     if address in _IPV4_COMPATIBLE or (int(address) >> 32) & 0xFDFFFFFF == 0x5EFE:  # the latter is ISATAP, RFC 5214
         yield low
-    if address.sixtofour is not None:
-        yield address.sixtofour
     if address.teredo is not None:
         yield from address.teredo
 

@@ -134,7 +134,7 @@ def test_one_data_plane_per_file(workspace: Workspace, tmp_path: Path) -> None:
     ("content", "message"), [(b"no database" * 100, "file is not a database"), (None, "version 99")]
 )
 def test_a_file_that_is_no_store(workspace: Workspace, tmp_path: Path, content: bytes | None, message: str) -> None:
-    """Another file, or one of a later version, is refused and left as it is."""
+    """Another file, or one of a later version, is refused, left as it is, and closed."""
     file = tmp_path / "plane.db"
     if content:
         file.write_bytes(content)
@@ -143,8 +143,12 @@ def test_a_file_that_is_no_store(workspace: Workspace, tmp_path: Path, content: 
             made.execute("pragma user_version=99")
         made.close()
 
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message) as refusal:
         DataPlane(workspace, listen=False, store=file)
+
+    assert refusal.tb is not None  # what the refusal holds on to is still there
+    if sys.platform == "linux":
+        assert not [path for path in map(os.path.realpath, Path("/proc/self/fd").iterdir()) if str(file) in path]
 
 
 def test_damaged_pages(workspace: Workspace, tmp_path: Path) -> None:

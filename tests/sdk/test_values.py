@@ -74,7 +74,7 @@ CASES = [
     (np.bool_(True), True),
     (np.str_("x"), "x"),
     (np.datetime64("2026-01-02T03:04:05.123456789"), "2026-01-02T03:04:05.123Z"),
-    (np.datetime64("NaT"), None),
+    (np.datetime64("NaT", "s"), None),
     (np.timedelta64(1500, "ms"), 1.5),
     (pd.Timestamp("2026-01-02T03:04:05.5Z"), "2026-01-02T03:04:05.500Z"),
     (pd.NaT, None),

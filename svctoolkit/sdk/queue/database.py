@@ -17,6 +17,7 @@ from svctoolkit.errors import StorageError
 from svctoolkit.sdk.base.gate import Gate
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import MEMORY
+from svctoolkit.sqlite import Connection
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS events(
@@ -137,7 +138,7 @@ class Database:
             if self._connection is None:
                 return
             if self._checkpointer is None:
-                self._checkpointer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+                self._checkpointer = _connect(self.path, timeout=5.0)
             self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error:
             return  # the writer's own checkpoint at 32 MB takes over
@@ -190,7 +191,7 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         self._inode = _inode(self.path)
-        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        connection = _connect(self.path, timeout=_BUSY_SECONDS)
         try:
             _set_up(connection)
         except BaseException:
@@ -207,6 +208,10 @@ class Database:
             with suppress(FileNotFoundError):
                 os.replace(self.path + suffix, aside + suffix)
         self._reporter.error(StorageError(f"{self.path} is damaged; it is kept as {aside}, and a new one was started"))
+
+
+def _connect(path: str, *, timeout: float) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False, factory=Connection)
 
 
 def is_busy(error: Exception) -> bool:

@@ -17,11 +17,11 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, RLock, Thread
 from typing import Any, TypeAlias
-from weakref import finalize
 
 from svctoolkit.errors import ConfigError, StoreError, ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.server.store.schema import TABLES, VERSION, BlockRow, RejectedRow, Row, ddl
+from svctoolkit.sqlite import Connection
 
 Write: TypeAlias = Callable[[sqlite3.Connection], None]
 _ROWS = 256  # in one statement
@@ -37,15 +37,15 @@ class Store:
         self._lock, self._numbering = RLock(), Lock()
         self._reading = Lock() if path else self._lock
         self._hold = _hold(path) if path else None
+        self._opened = [] if self._hold is None else [self._hold]
         try:
-            self._connection = _open(path, synchronous="normal")
-            self._confirmed = _open(path, synchronous="full") if path else self._connection
-            self._reader = _open(path, synchronous="normal") if path else self._connection
+            self._connection = self._open(path, synchronous="normal")
+            self._confirmed = self._open(path, synchronous="full") if path else self._connection
+            self._reader = self._open(path, synchronous="normal") if path else self._connection
             _check_pages(path, self._connection)
             self._next = self._first_free()
         except (sqlite3.Error, StoreError) as error:
-            if self._hold is not None:
-                self._hold.close()
+            self._close()
             raise ConfigError(f"cannot use {path} as a store: {_cause(error)}") from error
         self._queue: SimpleQueue[tuple[Write | BlockRow, Future[None]] | None] = SimpleQueue()
         self._writer: Thread | None = None
@@ -113,18 +113,23 @@ class Store:
     def close(self) -> None:
         """Write what waits, and close the file. From then on the store can be read only."""
         if self._writer is None:
-            self._closed = True
-            finalize(self, self._connection.close)  # what is in memory is there as long as somebody may look at it
+            self._closed = True  # what is in memory is there as long as somebody may look at it
             return
         self._queue.put(None)
         self._writer.join()
         with self._reading, self._lock:
             self._closed = True
-            self._reader.close()
-            self._confirmed.close()
-            self._connection.close()
-        if self._hold is not None:
-            self._hold.close()
+            self._close()
+
+    def _close(self) -> None:
+        while self._opened:  # the hold comes last
+            self._opened.pop().close()
+
+    def _open(self, path: Path | None, synchronous: str) -> sqlite3.Connection:
+        connection = _connect(path)
+        self._opened.append(connection)
+        _set_up(connection, synchronous)
+        return connection
 
     def _first_free(self) -> int:
         blocks, rejected = TABLES[BlockRow], TABLES[RejectedRow]
@@ -192,14 +197,22 @@ def _check_pages(path: Path | None, connection: sqlite3.Connection) -> None:
             raise sqlite3.DatabaseError(f"database disk image is malformed: {verdict.splitlines()[-1]}")
 
 
-def _open(path: Path | None, synchronous: str) -> sqlite3.Connection:
+def _connect(path: Path | None) -> sqlite3.Connection:
     if path is not None:
         with suppress(OSError):  # SQLite tells what is wrong
             # events are kept as they came; SQLite would let everybody read them. Its log gets the rights of the file
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    connection = sqlite3.connect(
-        path or ":memory:", isolation_level=None, check_same_thread=False, timeout=30, cached_statements=256
+    return sqlite3.connect(
+        path or ":memory:",
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=30,
+        cached_statements=256,
+        factory=Connection,
     )
+
+
+def _set_up(connection: sqlite3.Connection, synchronous: str) -> None:
     # Events are a kilobyte or more each: larger pages mean fewer of them.
     for setting in ("page_size=16384", "journal_mode=wal", f"synchronous={synchronous}", "temp_store=memory"):
         connection.execute(f"pragma {setting}")
@@ -208,7 +221,6 @@ def _open(path: Path | None, synchronous: str) -> sqlite3.Connection:
         raise sqlite3.DatabaseError(f"it has version {version}, and this svctoolkit knows {VERSION}")
     connection.executescript(ddl())
     connection.execute(f"pragma user_version={VERSION}")
-    return connection
 
 
 def _hold(path: Path) -> sqlite3.Connection:
