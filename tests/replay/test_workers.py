@@ -16,6 +16,7 @@ import pytest
 from svctoolkit.replay import replay
 from svctoolkit.replay.engine.processes import processes
 from tests.replay.shops import ndjson, order, shop
+from tests.sdk.gateway import until
 
 pytestmark = pytest.mark.slow
 
@@ -169,3 +170,24 @@ def test_a_worker_goes_on_after_whatever_was_raised() -> None:
 
     assert (type(odd), str(odd)) == (RuntimeError, "Odd: one two")
     assert type(interrupt) is KeyboardInterrupt
+
+
+def leave_thread() -> int:
+    threading.Thread(target=threading.Event().wait).start()
+    return os.getpid()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_a_worker_ends_with_who_started_it() -> None:
+    """Although that was killed, and users' code has left a thread running."""
+    program = (
+        "from tests.replay.test_workers import *\n"
+        "with processes(1) as pool:\n"
+        "    print(pool.submit(leave_thread).result(), flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+
+    done = run_program("-c", program)
+
+    command = Path(f"/proc/{int(done.stdout)}/cmdline")
+    until(lambda: not command.exists() or not command.read_bytes(), 60)

@@ -7,6 +7,7 @@ leaves the others, and who waits for them, behind a message that never ends.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import signal
 from collections.abc import Callable, Iterator
@@ -167,9 +168,11 @@ def _interrupts_blocked() -> Iterator[None]:
 def _serve(pipe: Connection[Any, Any]) -> None:
     """Do what is sent, until nothing is."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be blocked
-    with suppress(EOFError, OSError):  # who started it is gone
+    try:
         while (call := pipe.recv()) is not None:
             pipe.send_bytes(_answer(*call))
+    except (EOFError, OSError):  # who started it is gone
+        os._exit(1)  # without waiting for threads that user code has left
 
 
 def _answer(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
