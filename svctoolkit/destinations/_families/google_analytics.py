@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 from svctoolkit.destinations._answers import Answer
@@ -153,6 +154,7 @@ _CONSENTS = ("ad_user_data", "ad_personalization")
 _NOT_PARAMETERS = frozenset({
     "engagementTimeMsec", "engagement_time_msec", "groupId", "sessionId", "session_id", "user_properties",
 })  # fmt: skip
+_NAMES = 4096  # that are remembered: those of one team's events are few
 _PAST, _FUTURE = timedelta(hours=72), timedelta(minutes=15)
 _time = getter(TIME)
 
@@ -171,7 +173,17 @@ def group_parameters(event: Event) -> dict[str, Json]:
 def own_parameters(members: Mapping[str, Json]) -> dict[str, Json]:
     """Parameters of the user's own, without the names that Google keeps."""
     members = flat({key: value for key, value in members.items() if key not in _NOT_PARAMETERS})
-    return {key: value for key, value in members.items() if not RESERVED_PREFIX.match(key)}
+    return {key: value for key, value in members.items() if not _is_reserved(key)}
+
+
+@lru_cache(_NAMES)
+def _is_reserved(name: str) -> bool:
+    return bool(RESERVED_PREFIX.match(name))
+
+
+@lru_cache(_NAMES)
+def _is_property(name: str) -> bool:
+    return bool(USER_PROPERTY.fullmatch(name)) and not RESERVED_PREFIX.match(name)
 
 
 def flat(members: Mapping[str, Json]) -> dict[str, Json]:
@@ -265,8 +277,7 @@ def _user_properties(event: Event, settings: MeasurementSettings) -> dict[str, A
         key: {"value": value}
         for key, value in found.items()
         if key not in barred
-        and USER_PROPERTY.fullmatch(key)
-        and not RESERVED_PREFIX.match(key)
+        and _is_property(key)
         and isinstance(value, (str, int, float))
         and 0 < len(text(value)) <= 36
     }
