@@ -141,4 +141,4 @@ def _line(count: RequestCount) -> str:
     share = f", {count.share_of_limit:.0%} of {count.limit}" if count.share_of_limit is not None else ""
     per = f"{count.per_request:.1f} events each, at most {count.largest}{share}"
     total = f"{count.requests:,} requests of {count.events:,} events in calls of {count.jobs}"
-    return f"{count.destination}: {total}: {per}; {count.per_million:,} of a million events"
+    return f"{count.destination}: {total}: {per}; {count.per_million:,} requests for a million events"

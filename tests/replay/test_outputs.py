@@ -130,6 +130,8 @@ def test_a_result_is_arrow_and_a_database(tmp_path: Path) -> None:
         assert database.sql("SELECT DISTINCT kind FROM replay_rows").fetchall() == [("changed",)]
         assert database.sql("SELECT path, count FROM replay_groups").fetchall() == [("body.JSON.properties.revenue", 3)]
     with pytest.raises(ConfigError, match="cannot be written"):
-        difference.to_duckdb(tmp_path / "no" / "x.duckdb")
+        difference.to_duckdb(file / "x.duckdb")
+    difference.to_duckdb(tmp_path / "new" / "x.duckdb")
+    assert (tmp_path / "new" / "x.duckdb").exists()
     with pytest.raises(ConfigError, match="were not kept"):
         replay(events, shop(), rows=False).to_duckdb(file)

@@ -181,13 +181,13 @@ def test_the_command_is_a_gate(project: Path, capsys: pytest.CaptureFixture[str]
     """Exit code 1 and why; after the differences were accepted, 0."""
     (project / "other.yaml").write_text((project / "workspace.yaml").read_text().replace("/in}", "/out}"))
     run = ["replay", "events.ndjson", "--before", "workspace.yaml", "--after", "other.yaml", "--fail-on", "changed>1%"]
-    reports = ["--html", "c.html", "--report", "junit=j.xml", "--report", "markdown=s.md", "--report", "github"]
+    reports = ["--html", "pages/c.html", "--report", "junit=j.xml", "--report", "markdown=s.md", "--report", "github"]
 
     assert main([*run, *reports]) == 1
     shown = capsys.readouterr()
     assert "changed>1%: 100% changed at hook (5 of 5)" in shown.err
     assert "::error title=changed>1%25::100%25 changed at hook (5 of 5)" in shown.out
-    assert "(c.html#d-hook)" in (project / "s.md").read_text()
+    assert "(pages/c.html#d-hook)" in (project / "s.md").read_text()
     assert "<failure" in (project / "j.xml").read_text()
     assert main([*run, "--ignore", "endpoint"]) == 0
     assert main([*run, "--write-accepted", "accepted.yaml", "--reason", "they have moved"]) == 1
@@ -196,10 +196,12 @@ def test_the_command_is_a_gate(project: Path, capsys: pytest.CaptureFixture[str]
     for wrong in (
         ["--tolerance", "a=x"],
         ["--write-accepted", "a.yaml"],
+        ["--write-accepted", "a.yaml", "--reason", "r", "--expires", "2020-01-31"],
         ["--report", "junt"],
         ["--fail-on", "chnged"],
     ):
         assert main([*run, *wrong]) == 4
+    assert not (project / "a.yaml").exists()
     assert main(["replay", "events.ndjson", "--ignore", "x"]) == 4
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -244,9 +244,11 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--write-accepted needs --reason: say why these differences are right")
     if args.expires:
         try:
-            date.fromisoformat(args.expires)
+            last = date.fromisoformat(args.expires)
         except ValueError:
             raise UsageError(f"--expires {args.expires}: expected a day such as 2027-01-31") from None
+        if last < datetime.now(UTC).date():
+            raise UsageError(f"--expires {args.expires}: that day is over, so nothing would be accepted")
     for text in args.report:
         name = text.partition("=")[0]
         if name not in REPORTS.names():

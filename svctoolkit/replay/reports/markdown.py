@@ -19,7 +19,8 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&])")
 
 def text(result: Replayed | Comparison, breaches: Sequence[Breach], page: str) -> str:
     """Markdown as GitHub and GitLab show it. Links lead into `page`, if that is given."""
-    title = f"❌ {len(breaches)} of the conditions hold" if breaches else "✅ Nothing that would fail the check"
+    verb = "holds" if len(breaches) == 1 else "hold"
+    title = f"❌ {len(breaches)} of the conditions {verb}" if breaches else "✅ Nothing that would fail the check"
     if not result.events or not result.complete:
         title = "❌ " + ("interrupted" if not result.complete else "there were no events")
     parts = [f"### Replay: {title}", _escape(head(result))]

@@ -74,8 +74,9 @@ def _example(example: Example) -> Html:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page. Raises `ConfigError`."""
+    """Write a page, and the folders on its way. Raises `ConfigError`."""
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", where=str(path)) from error

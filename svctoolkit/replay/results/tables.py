@@ -36,6 +36,7 @@ def write_duckdb(result: _Result, path: Path) -> None:
     except ImportError:
         raise needs("duckdb", "a database", "warehouse") from None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with duckdb.connect(str(path)) as database:
             database.execute("BEGIN")
             for name, table in _tables(result):
