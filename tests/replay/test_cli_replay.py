@@ -150,7 +150,7 @@ def test_a_csv_needs_no_more_than_a_few_options(project: Path, capsys: pytest.Ca
 def test_ctrl_c_leaves_a_result_that_can_be_resumed(project: Path, workers: str) -> None:
     """A real SIGINT: exit code 2, a partial summary, whole parts on disk, no process left; --resume ends it."""
     (project / "code" / "clean.py").write_text(
-        "import time\ndef transformEvent(event, metadata):\n    time.sleep(0.2)\n    return event\n"
+        "import time\ndef transformEvent(event, metadata):\n    time.sleep(0.05)\n    return event\n"
     )
     for number in range(30):
         ndjson(project / f"in{number:02d}.ndjson", orders(5))
@@ -164,11 +164,11 @@ def test_ctrl_c_leaves_a_result_that_can_be_resumed(project: Path, workers: str)
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while len(list((project / "out" / "done").glob("*.json"))) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: every process of the group
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
 
     assert process.returncode == 2, err
     assert "interrupted: this is about a part of the events" in out
