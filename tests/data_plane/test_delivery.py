@@ -417,3 +417,29 @@ def test_many_more_events_than_memory_holds(workspace: Workspace) -> None:
         plane.drain(60)
 
         assert [d.message_id for d in plane.delivered] == [f"m{n:05}" for n in range(5000)]
+
+
+def test_events_that_are_delivered_again_are_not_overtaken(workspace: Workspace) -> None:
+    """While its destination still answers an earlier one, a new event comes behind those that were put back."""
+    asked, gate = threading.Event(), threading.Event()
+    status = 400
+
+    def waits(request: HttpRequest, *, timeout: float) -> HttpResponse:
+        if status == 200:
+            asked.set()
+            gate.wait(timeout)
+        return HttpResponse(status)
+
+    workspace.source("one", destinations=["crm"])
+    with DataPlane(workspace, listen=False, transport=waits, width=1) as plane:
+        plane.send([{**EVENT, "messageId": f"m{n}"} for n in range(3)], source="one")
+        plane.drain()
+        status = 200
+        plane.send({**EVENT, "messageId": "other", "userId": "u2"}, source="one")
+        assert asked.wait(60)
+        assert plane.replay("crm", status="failed") == 3
+        plane.send({**EVENT, "messageId": "new"}, source="one")
+        gate.set()
+        plane.drain(60)
+
+        assert [d.message_id for d in plane.delivered] == ["other", "m0", "m1", "m2", "new"]
