@@ -28,7 +28,7 @@ from svctoolkit.destinations import CATALOGUE
 from svctoolkit.display import message, page
 from svctoolkit.errors import ConfigError, ToolkitError, UnknownName, UsageError, did_you_mean
 from svctoolkit.events import EVENT_TYPES, samples
-from svctoolkit.events._display import register, unregister
+from svctoolkit.events.formatter import register, unregister
 from svctoolkit.json_types import Json
 from svctoolkit.widgets.suite_explorer.results import Results
 from svctoolkit.widgets.transformation_editor.aggregate import Aggregate, Many, aggregate
