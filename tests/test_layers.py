@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "mapping": "errors events",
     "warehouse": "errors display events mapping",
     "destinations": "errors secrets url_secrets display registry events yamlfile mapping",
-    "transformations": "errors display events",
+    "transformations": "errors interrupts display events",
     "delivery": "errors secrets url_secrets display registry",
     "workspace": "errors secrets url_secrets display events yamlfile plans destinations transformations delivery",
     "results": "errors secrets url_secrets display events transformations delivery warehouse",
@@ -44,7 +44,7 @@ MAY_IMPORT = {
         "delivery workspace results warehouse pipeline"
     ),
     "runner": (
-        "errors secrets url_secrets personal display registry events sdk yamlfile plans destinations delivery "
+        "errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations delivery "
         "workspace results warehouse pipeline server"
     ),
     "replay": (

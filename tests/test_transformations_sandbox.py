@@ -441,18 +441,25 @@ def test_workers_end_with_their_parent(how: signal.Signals) -> None:
 
 
 @linux
-def test_an_interrupt_leaves_no_worker_that_was_starting() -> None:
-    """Ctrl-C while one starts: it ends as soon as it has, since nobody else will know of it."""
-    code = """
-import os, signal, threading, time
+@pytest.mark.parametrize("moment", ["children()", "threading.active_count() > 2"], ids=["process", "thread"])
+def test_an_interrupt_leaves_no_worker_that_was_starting(moment: str) -> None:
+    """Ctrl-C while one starts: it ends as soon as it has, since nobody else will know of it, and so does this process.
+
+    Or while the thread starts that starts it.
+    """
+    code = f"""
+import contextlib, os, signal, threading, time
 from svctoolkit import transformations as t
 
 def children():
-    lists = [open(f"/proc/self/task/{task}/children") for task in os.listdir("/proc/self/task")]
-    return [child for each in lists for child in each.read().split()]
+    every = []
+    for task in os.listdir("/proc/self/task"):
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/self/task/{{task}}/children") as its:
+            every += its.read().split()
+    return every
 
 def interrupt():
-    while not children():
+    while not {moment}:
         pass
     os.kill(os.getpid(), signal.SIGINT)
 

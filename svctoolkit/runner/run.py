@@ -9,6 +9,7 @@ from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from svctoolkit.interrupts import uninterrupted
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started
 from svctoolkit.runner.expect.snapshots import Snapshots
@@ -93,8 +94,9 @@ def _side_by_side(
             return _judge(scenario, planes, snapshots, clock)
 
     pool = ThreadPoolExecutor(jobs, thread_name_prefix="svctoolkit-suites")
-    futures: list[Future[Outcome]] = [pool.submit(attempt_one, scenario) for scenario in scenarios]
     try:
+        with uninterrupted():  # a thread that starts is known to the pool, which ends it
+            futures: list[Future[Outcome]] = [pool.submit(attempt_one, scenario) for scenario in scenarios]
         for future in futures:
             yield future.result()
     finally:

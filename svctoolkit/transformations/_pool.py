@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.interrupts import uninterrupted
 from svctoolkit.transformations._forking import ForkingWorker
 from svctoolkit.transformations._layers import check
 from svctoolkit.transformations._process import can_fork
@@ -126,8 +127,9 @@ class Pool:
     def _start(self, program: Program) -> Worker:
         starting: Future[Worker] = Future()
         try:
-            # A worker ends with the thread that started it, so one thread that stays starts them all.
-            with self._changed:
+            # A worker ends with the thread that started it, so one thread that stays starts them all. Interrupted while
+            # it starts, that thread would be unknown to the executor, and the interpreter wait for it at its end.
+            with self._changed, uninterrupted():
                 if self._starter is None:
                     self._starter = ThreadPoolExecutor(1, thread_name_prefix="svctoolkit-worker")
                 self._starter.submit(self._run_start, starting, program.limits.memory)
