@@ -36,6 +36,7 @@ FINE = {
 SAYS = [("timed out", "timeout"), ("memory limit", "memory"), ("its process", "crash")]
 EVENT = {"type": "track", "event": "Order Completed", "messageId": "m-1", "userId": "u-1", "properties": {"n": 12.5}}
 TIME = 1.0  # seconds, not the usual four: the outcomes are the same, and there are many
+ATTEMPTS = 3  # virtual machines stand still for a second now and then; what an attack keeps from others, it does always
 OTHER_IDS = {"js/batch_of_others": ("m-2", "m-3")}  # what an attack may put into results of its own
 SERVER = """
 import json, sys, threading
@@ -115,8 +116,10 @@ class Bench:
         elif "victims" in step:
             for number in range(step["victims"]):
                 begun = time.monotonic()
-                assert self.transform(f"victim-{language}-{attack.replace('/', '-')}-{number}")[0].get("fine")
-                assert time.monotonic() - begun < 3 * slowness()
+                payloads = self.transform(f"victim-{language}-{attack.replace('/', '-')}-{number}")
+                check_in_time(outcome(payloads) != "timeout", payloads)
+                assert payloads[0].get("fine")
+                check_in_time(time.monotonic() - begun < 3 * slowness(), number)
         else:
             event = {**EVENT, **step["event"]}
             ids = {event["messageId"], None, *OTHER_IDS.get(attack, ())}
@@ -229,24 +232,53 @@ def test_every_script_is_in_the_manifest() -> None:
 @pytest.mark.parametrize("attack", ATTACKS, ids=[attack["id"] for attack in ATTACKS])
 def test_an_attack_gains_nothing(attack: dict[str, Any], bench: Bench, listener: socket.socket) -> None:
     """The outcome is one that the manifest allows, in time; others are answered meanwhile; the next code works."""
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            run_attack(attack, bench)
+            return
+        except TooLateError:
+            if not left:
+                raise
+        finally:
+            check_gains(listener)
+
+
+def run_attack(attack: dict[str, Any], bench: Bench) -> None:
+    """Raises `TooLateError` for what may be a matter of the machine's load, `AssertionError` for all else."""
     key, language = attack["id"].replace("/", "-"), attack["lang"]
     begun, answered, bench.slowest = time.monotonic(), bench.answered, 0.0
+    bench.refused.clear()
     payloads = bench.transform(key)
     spent = time.monotonic() - begun
     for step in attack.get("sequence", ()):
         bench.step(attack["id"], step, language)
 
-    assert outcome(payloads) in attack["expect"], payloads
-    assert spent < 2 * TIME + MANIFEST["conventions"]["limits"]["grace_s"] * slowness()
     assert not any("breach" in payload for payload in payloads)
-    assert bench.answered > answered or spent < 0.5  # a short one may be over between two questions
+    check_in_time(outcome(payloads) != "timeout" or "timeout" in attack["expect"], payloads)
+    assert outcome(payloads) in attack["expect"], payloads
+    check_in_time(spent < 2 * TIME + MANIFEST["conventions"]["limits"]["grace_s"] * slowness(), spent)
+    check_in_time(bench.answered > answered or spent < 0.5)  # a short one may be over between two questions
+    check_in_time(not any("imed out" in words or "Timeout" in words for words in bench.refused), bench.refused)
     assert bench.refused == []
-    assert bench.slowest < 1.0 * slowness()
+    check_in_time(bench.slowest < 1.0 * slowness(), bench.slowest)
     assert bench.transform(f"fine-{language}")[0]["fine"]
     if "then" in attack:
         assert bench.transform(attack["then"].replace("/", "-").rpartition(".")[0])[0] == EVENT
     if attack.get("idle_cpu"):
         check_idle(bench)
+
+
+class TooLateError(AssertionError):
+    """Something took too long: the attack kept others from their time, or the machine's host did."""
+
+
+def check_in_time(in_time: bool, what: object = "nobody else was answered") -> None:
+    if not in_time:
+        raise TooLateError(what)
+
+
+def check_gains(listener: socket.socket) -> None:
+    """No file of the attack is there, and nobody has connected."""
     assert not [*Path("/tmp").glob("sbx_pwned*"), *Path("/dev/shm").glob("sbx_pwned*")]
     with pytest.raises(BlockingIOError):
         listener.accept()

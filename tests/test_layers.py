@@ -44,8 +44,8 @@ MAY_IMPORT = {
         "delivery workspace results warehouse pipeline"
     ),
     "runner": (
-        "errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations delivery "
-        "workspace results warehouse pipeline server"
+        "errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations "
+        "delivery workspace results warehouse pipeline server"
     ),
     "replay": (
         "errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
