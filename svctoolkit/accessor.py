@@ -24,7 +24,7 @@ import pandas as pd
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
-from svctoolkit.replay import replay
+from svctoolkit.replay.api import replay_all
 from svctoolkit.results import flatten
 from svctoolkit.results.arrow import arrow_table
 from svctoolkit.workspace import Workspace
@@ -67,7 +67,7 @@ class FrameAccessor:
         if workspace is None:
             workspace = Workspace("frame")
             destination = workspace.destination(destination.lower(), destination, config=config).key
-        result = replay(self._frame, workspace, destinations=[destination], stages=stages, columns=columns)
+        result = replay_all(self._frame, workspace, destinations=[destination], stages=stages, columns=columns)
         if result.rejects:
             first = result.rejects[0]
             said = (

@@ -10,7 +10,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.profile.model import Profile
 from svctoolkit.profile.needs import losses, refusals
 from svctoolkit.profile.shapes import Shape, shape_key
-from svctoolkit.replay import replay
+from svctoolkit.replay.api import replay_all
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, Reject
@@ -65,7 +65,7 @@ def profile(
     present = {(shape.title, path): field.present for shape in ordered for path, field in shape.fields.items()}
     by_title = {shape.title: list(samples[key].values()) for key, shape in shapes.items()}
     needs = [
-        *refusals(replay(events, workspace, rows=False, columns=columns), workspace),
+        *refusals(replay_all(events, workspace, rows=False, columns=columns), workspace),
         *losses(workspace, by_title, present),
     ]
     return Profile(ordered, needs, rejects, rejected, begin)

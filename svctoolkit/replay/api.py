@@ -64,6 +64,17 @@ def replay(events: Events, workspace: Workspace, **options: Unpack[Options]) -> 
     return Replayed(**members, _warehouses=partial(warehouse_of, workspace), _requests=again)
 
 
+def replay_all(events: Events, workspace: Workspace, **options: Unpack[Options]) -> Replayed:
+    """As `replay`, for those to whom the result for a part of the events is of no use.
+
+    Ctrl-C is a `KeyboardInterrupt` here. Raises `ConfigError` or one of its kinds like `replay`.
+    """
+    result = replay(events, workspace, **options)
+    if not result.complete:
+        raise KeyboardInterrupt
+    return result
+
+
 # Any: a frame, where two outputs are compared
 @show_options
 def compare(
@@ -125,7 +136,7 @@ def _review(options: Options) -> Review:
 def _diff(events: Events, before: Workspace, after: Workspace, options: Options, destination: str) -> Diff:
     """What differs in the tables of one warehouse, with the events once more through each side."""
     chosen: Options = {**options, "destinations": [destination], "out": None, "rows": True, "resume": False}
-    old, new = (replay(events, side, **chosen).warehouse(destination) for side in (before, after))
+    old, new = (replay_all(events, side, **chosen).warehouse(destination) for side in (before, after))
     return diff(old, new)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from svctoolkit.errors import ConfigError
@@ -23,9 +23,7 @@ def export(warehouses: Mapping[str, Warehouse], folder: Path | str) -> list[Path
     try:
         (folder / "models").mkdir(parents=True, exist_ok=True)
         database = folder / "warehouse.duckdb"
-        database.unlink(missing_ok=True)
-        for warehouse in warehouses.values():
-            warehouse.save(database, add=True)
+        _save(warehouses.values(), database)
         files = {
             folder / "profiles.yml": "\n".join(_profile(database)),
             folder / "models" / "sources.yml": "\n".join(_sources(warehouses)),
@@ -38,6 +36,18 @@ def export(warehouses: Mapping[str, Warehouse], folder: Path | str) -> list[Path
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", where=str(folder)) from None
     return [database, *files]
+
+
+def _save(warehouses: Iterable[Warehouse], database: Path) -> None:
+    """Replaces the file when all of them are in the new one: an interrupt leaves what was there."""
+    draft = database.with_name(f".{database.name}.new")
+    try:
+        draft.unlink(missing_ok=True)
+        for warehouse in warehouses:
+            warehouse.save(draft, add=True)
+        draft.replace(database)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _profile(database: Path) -> Iterator[str]:

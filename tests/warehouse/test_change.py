@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,7 @@ from svctoolkit import Workspace
 from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.pipeline import Stages
+from svctoolkit.profile import profile
 from svctoolkit.replay import compare, replay
 from svctoolkit.warehouse import Warehouse, diff
 from svctoolkit.warehouse.dbt import export
@@ -163,6 +168,56 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "warning: order_completed.price: 1 null" in shown
     assert (tmp_path / "dbt" / "warehouse.duckdb").exists()
     assert main(["warehouse", "export", str(tmp_path / "dbt")]) == 4
+
+
+def interrupt(event: Any) -> Any:
+    """Ctrl-C while the third event is under way."""
+    if event["messageId"] == "m2":
+        signal.raise_signal(signal.SIGINT)
+    return event
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda shop: compare(EVENTS, workspace(), shop).warehouse("wh"),
+        lambda shop: pd.DataFrame({"event": EVENTS}).svc.run("wh", workspace=shop),
+        lambda shop: profile(EVENTS, shop),
+    ],
+    ids=["compare", "accessor", "profile"],
+)
+def test_ctrl_c_is_no_result_where_only_the_whole_is_one(ask: Callable[[Workspace], object]) -> None:
+    """What was done until then would be taken for all of it."""
+    with pytest.raises(KeyboardInterrupt):
+        ask(workspace(function=interrupt))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes as files")
+def test_ctrl_c_leaves_the_export_that_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the middle of the events: status 2, and the database is the one of before."""
+    workspace().save(tmp_path / "workspace.yaml")
+    events, database = tmp_path / "events.ndjson", tmp_path / "dbt" / "warehouse.duckdb"
+    command = ["warehouse", "export", str(database.parent), "--workspace", str(tmp_path / "workspace.yaml"), "--events"]
+    events.write_text(json.dumps(EVENTS[0]) + "\n")
+    assert main([*command, str(events)]) == 0
+    before = database.read_bytes()
+    os.mkfifo(tmp_path / "more.ndjson")
+
+    def write() -> None:
+        with (tmp_path / "more.ndjson").open("w") as pipe:  # waits for the reader
+            pipe.write((json.dumps(EVENTS[1]) + "\n") * 20_000)  # more than a pipe holds: the reader is at work
+            pipe.flush()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert main([*command, str(tmp_path / "more.ndjson")]) == 2
+    writer.join()
+    assert capsys.readouterr().err.endswith("svctoolkit: interrupted\n")
+    assert database.read_bytes() == before
+    assert sorted(path.name for path in database.parent.iterdir()) == [
+        "dbt_project.yml", "models", "profiles.yml", "warehouse.duckdb",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.errors import UsageError
-    from svctoolkit.replay import replay
+    from svctoolkit.replay.api import replay_all
     from svctoolkit.warehouse import is_warehouse
     from svctoolkit.warehouse.dbt import export
     from svctoolkit.workspace import Workspace
@@ -39,7 +39,7 @@ def _run(args: argparse.Namespace) -> int:
     ]
     if not keys:
         raise UsageError(f"workspace {workspace.name!r} has no warehouse destination")
-    result = replay(args.events, workspace, destinations=keys, source=args.source or None)
+    result = replay_all(args.events, workspace, destinations=keys, source=args.source or None)
     warehouses = {key: result.warehouse(key) for key in keys}
     for key, warehouse in warehouses.items():
         _terminal.out("\n".join(_lines(key, warehouse, result)))
