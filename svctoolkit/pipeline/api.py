@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -13,7 +13,6 @@ from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import RequestError, ToolkitError
 from svctoolkit.events import check
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline.lineage import measure, measure_many
 from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
 from svctoolkit.pipeline.route import Route, Routes, route
 from svctoolkit.pipeline.run import run
@@ -21,9 +20,11 @@ from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.pipeline.together import together
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
 from svctoolkit.results import DestinationResult, SharedDeliveries, SourceResult
-from svctoolkit.results.lineage import Lineage
-from svctoolkit.warehouse import Warehouse
 from svctoolkit.workspace import Destination, Source, UserCode, Workspace, config_secrets
+
+if TYPE_CHECKING:
+    from svctoolkit.results.lineage import Lineage
+    from svctoolkit.warehouse import Warehouse
 
 _MOST_OVERRIDES = 10_000  # secrets of overrides that are remembered: as many as the recorder keeps requests
 
@@ -148,8 +149,13 @@ class Pipeline:
             data,
             masker=to.masker,
             unmapped=to.unmapped,
-            measure=lambda item: measure(item, to, self.context_of(to), source),
+            measure=lambda item: self._measure(item, to, source),
         )
+
+    def _measure(self, event: Mapping[str, Any], to: Route, source: Source | None) -> Lineage:
+        from svctoolkit.pipeline.lineage import measure
+
+        return measure(event, to, self.context_of(to), source)
 
     def _check_runs(self, type: str) -> None:
         (definitions.check_supported if self._is_service else check_runs)(type)
@@ -198,11 +204,13 @@ class Pipeline:
 
         Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`.
         """
+        from svctoolkit.pipeline.lineage import measure_many
+
         item = self.workspace.destination(destination)
         self._check_runs(item.type)
         to, sent_by = self.route(item), None if source is None else self.workspace.source(source)
         if isinstance(event, Mapping):
-            return measure(check(event), to, self.context_of(to), sent_by)
+            return self._measure(check(event), to, sent_by)
         return measure_many(map(check, event), to, self.context_of(to), sent_by)
 
     def route(self, destination: Destination, config: Mapping[str, Json] | None = None) -> Route:

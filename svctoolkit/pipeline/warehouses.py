@@ -9,14 +9,17 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import DeliveryError, StoreError, UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
-from svctoolkit.warehouse import Entry, Loss, Metadata, Notes, Warehouse, is_warehouse, provider
+from svctoolkit.warehouse import Entry, Loss, Metadata, Notes, is_warehouse, provider
 from svctoolkit.workspace import Destination, Source, Workspace
+
+if TYPE_CHECKING:
+    from svctoolkit.warehouse import Warehouse
 
 
 class Warehouses:
@@ -93,6 +96,8 @@ class Warehouses:
             return item[1]
 
     def _make(self, destination: Destination) -> Warehouse:
+        from svctoolkit.warehouse import Warehouse
+
         sources = [s for s in self._workspace.sources.values() if destination in self._workspace.destinations_of(s)]
         return Warehouse(
             destination.type,

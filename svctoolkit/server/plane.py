@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,7 +24,6 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Warehouses
 from svctoolkit.server import serving
 from svctoolkit.server.admin import Control, Reloader
-from svctoolkit.server.application import Addition, application
 from svctoolkit.server.forwarding import Tee
 from svctoolkit.server.ingest.direct import Direct
 from svctoolkit.server.ingest.routes import Ingest
@@ -42,8 +41,13 @@ from svctoolkit.server.web.gate import Gate
 from svctoolkit.server.web.in_process import Loop, call
 from svctoolkit.server.web.requests import RUN_HEADER
 from svctoolkit.server.worker import Backoff, Engine, Knobs
-from svctoolkit.warehouse import Warehouse
 from svctoolkit.workspace import Workspace
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from svctoolkit.server.application import Addition
+    from svctoolkit.warehouse import Warehouse
 
 _SOON = 0.02  # seconds in which most events arrive
 
@@ -143,20 +147,7 @@ class DataPlane(View):
         self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
         self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
         self._control = Control(engine)
-        self._application = partial(
-            application,
-            engine,
-            self._pipeline,
-            self._metrics,
-            self._control,
-            reload=self._reload,
-            forwards=lambda: self._forwards(),
-            additions=additions,
-            new_id=new_id,
-            loopback=self.loopback,
-            token=self.token,
-            timeout=timeout,
-        )
+        self._additions, self._new_id, self._timeout = additions, new_id, timeout
         self._reloader = Reloader(file, self._control, adjust, engine.clock) if file else None
         self._ended = asyncio.Event()
         self._server: Any = None
@@ -365,6 +356,24 @@ class DataPlane(View):
         tee = Tee(self._application(), self.workspace, lambda: transport_for(tuple(allow), loopback))
         self._forwards = tee.states
         return Gate(tee, self._metrics.count)
+
+    def _application(self) -> Starlette:
+        # a plane that nobody asks over HTTP, as in suites, does without all that
+        from svctoolkit.server.application import application
+
+        return application(
+            self._engine,
+            self._pipeline,
+            self._metrics,
+            self._control,
+            reload=self._reload,
+            forwards=lambda: self._forwards(),
+            additions=self._additions,
+            new_id=self._new_id,
+            loopback=self.loopback,
+            token=self.token,
+            timeout=self._timeout,
+        )
 
     async def _main(self) -> None:
         if self._socket is None:

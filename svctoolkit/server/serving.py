@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server.test_api.app import app
 from svctoolkit.transformations import Layers, code_is_trusted, layers
 from svctoolkit.workspace import Workspace
 
@@ -155,6 +154,8 @@ def check_sandbox(layers: Callable[[], Layers] = layers) -> None:
 
 
 def _server(pipeline: Pipeline, timeout: float) -> uvicorn.Server:
+    from svctoolkit.server.test_api.app import app
+
     return uvicorn_server(app(pipeline.workspace, pipeline=pipeline, timeout=timeout))
 
 

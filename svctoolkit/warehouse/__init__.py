@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.warehouse.diff import Diff, diff
@@ -20,7 +21,9 @@ from svctoolkit.warehouse.rows.explain import Column, Explanation, explain
 from svctoolkit.warehouse.rows.notes import Loss, Notes
 from svctoolkit.warehouse.rows.tables import Entry, Metadata, Row, Tables
 from svctoolkit.warehouse.rows.values import is_blank
-from svctoolkit.warehouse.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from svctoolkit.warehouse.warehouse import Warehouse as Warehouse
 
 __all__ = [
     "PROVIDERS",
@@ -42,6 +45,16 @@ __all__ = [
     "provider",
     "rows",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What loads rows needs a database, and most of what asks for this package only their names."""
+    if name != "Warehouse":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from svctoolkit.warehouse.warehouse import Warehouse
+
+    globals()[name] = Warehouse
+    return Warehouse
 
 
 def rows(

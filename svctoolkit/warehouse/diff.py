@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.warehouse.loading.database import connect, quote
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -144,6 +142,8 @@ def _rows(table: str, before: Warehouse, after: Warehouse) -> TableChange:
     old, new = (w.count(table) if table in map(str.lower, w.types()) else 0 for w in (before, after))
     if not old or not new:
         return TableChange(table, old, new, only_before=old, only_after=new)
+    from svctoolkit.warehouse.loading.database import connect, quote
+
     connection = connect()
     try:
         names: list[dict[str, str]] = []
@@ -169,6 +169,8 @@ def _rows(table: str, before: Warehouse, after: Warehouse) -> TableChange:
 
 
 def _samples(connection: Any, columns: Sequence[str], other: str) -> list[dict[str, Any]]:
+    from svctoolkit.warehouse.loading.database import quote
+
     cells = ", ".join(f"b.{quote(c)}::VARCHAR, a.{quote(c)}::VARCHAR" for c in columns)
     query = f"SELECT b.id, {cells} FROM b JOIN a ON b.id = a.id WHERE {other} ORDER BY b.id LIMIT {_SAMPLES}"
     samples = []
