@@ -122,6 +122,15 @@ class Comparison:
     def matches(self, expected: Json, actual: Json) -> bool:
         return next(self.differences(expected, actual), None) is None
 
+    def finds(self, expected: Json, actual: Json) -> bool:
+        """Whether this is what is looked for among others: it matches, and not for what is ignored alone."""
+        if not self.matches(expected, actual):
+            return False
+        if not self.ignore:
+            return True
+        other = _hollowed(actual)
+        return not self.matches(expected, other) or replace(self, ignore=()).matches(expected, other)
+
     def difference(self, expected: str, actual: Json, *, got: str = "") -> Difference:
         """That something else was expected here; `expected` says what, in words."""
         return Difference(self.expectation, self.path, expected, got or json_text(actual))
@@ -186,6 +195,13 @@ class Comparison:
                     longest = ((i, j), *best[i + 1][j + 1])
                 best[i][j] = longest
         return list(best[0][0])
+
+
+def _hollowed(value: Json) -> Json:
+    """A value of the same shape in which nothing else is as it was."""
+    if isinstance(value, dict):
+        return {key: _hollowed(inner) for key, inner in value.items()}
+    return [_hollowed(inner) for inner in value] if isinstance(value, list) else {"\N{REPLACEMENT CHARACTER}": None}
 
 
 def is_matchers(value: Mapping[Json, Json]) -> bool:

@@ -19,7 +19,7 @@ from svctoolkit.runner.expect.matchers import Matcher
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     if isinstance(actual, list):
         for index, value in enumerate(operand if isinstance(operand, list) else [operand]):
-            if not any(comparison.matches(value, element) for element in actual):
+            if not any(comparison.finds(value, element) for element in actual):
                 place = comparison.at_element(index) if isinstance(operand, list) else comparison
                 yield place.difference(f"an element {json_text(value)}", actual)
     elif not (isinstance(actual, str) and isinstance(operand, str) and operand in actual):

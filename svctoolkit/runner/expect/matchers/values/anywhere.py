@@ -27,9 +27,9 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
 
 def places(operand: Json, actual: Json, comparison: Comparison) -> Iterator[Comparison]:
     """Where in `actual` something matches `operand`; a key that does counts as the place of its value."""
-    if actual is MISSING:
+    if actual is MISSING or comparison.is_ignored():
         return
-    if _holds(operand, actual) or comparison.matches(operand, actual):
+    if _holds(operand, actual) or comparison.finds(operand, actual):
         yield comparison
     elif isinstance(actual, dict):
         for key, value in actual.items():
