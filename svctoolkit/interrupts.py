@@ -36,3 +36,19 @@ def uninterrupted(*, once: bool = False) -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
     if waiting:
         signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Processes that are started in the block never hear of Ctrl-C, which reaches all of a terminal.
+
+    Who starts them ends them. Ctrl-C of this process comes after the block.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

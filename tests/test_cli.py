@@ -89,6 +89,20 @@ def test_version(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"svctoolkit {__version__}\n".encode())
 
 
+def test_ctrl_c_gives_status_2_wherever_it_comes(tmp_path: Path) -> None:
+    """Also in code that is made of a text, as that of dataclasses is: CPython would end with 130."""
+    installed = tmp_path / "interrupted-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: interrupted\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[svctoolkit.cli]\ninterrupted = interrupted:command\n")
+    (tmp_path / "interrupted.py").write_text('exec("raise KeyboardInterrupt")')
+    path = os.pathsep.join([str(tmp_path), ENVIRONMENT.get("PYTHONPATH", "")])
+
+    done = start("interrupted", cwd=tmp_path, env={"PYTHONPATH": path})
+
+    assert (done.returncode, done.stderr) == (2, b"svctoolkit: interrupted\n")
+
+
 def test_help_lists_every_command(run: Run) -> None:
     """`--help` has a line for every command, and the exit codes."""
     shown = run("--help")

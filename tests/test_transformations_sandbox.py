@@ -20,6 +20,7 @@ import pytest
 from svctoolkit import transformations
 from svctoolkit.errors import TransformationError
 from svctoolkit.transformations import FetchRequest, FetchResponse, Library, Limits, Output, Pool, _layers, _process
+from tests.interrupts import ctrl_c_as_usual
 
 LANGUAGES = ("javascript", "python")
 SAME = {
@@ -477,6 +478,20 @@ except KeyboardInterrupt:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
 
     assert done.stdout == "no more than are known\n", done.stderr
+
+
+@linux
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ctrl_c_of_a_terminal_does_not_reach_workers(pools: dict[str, Pool], language: str) -> None:
+    """It goes to all processes of a group, also to one that has just started: who started it ends it."""
+    with ctrl_c_as_usual():
+        run(SAME[language], language, [{}], workers=pools[language])
+    (worker,) = pools[language]._free
+
+    os.kill(worker.id, signal.SIGINT)
+
+    assert kinds(run(SAME[language], language, [{}], workers=pools[language])) == ["fine"]
+    assert pools[language]._free == [worker]
 
 
 @linux

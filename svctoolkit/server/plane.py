@@ -20,6 +20,7 @@ from svctoolkit.delivery import Recorder, Transport
 from svctoolkit.delivery.live import transport_for
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
+from svctoolkit.interrupts import uninterrupted
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Warehouses
 from svctoolkit.server import serving
@@ -321,18 +322,22 @@ class DataPlane(View):
         self._control.enable(source=source, destination=destination, enabled=enabled)
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Stop listening and delivering. What is under way gets `timeout` seconds; a `store` keeps what is pending."""
+        """Stop listening and delivering. What is under way gets `timeout` seconds; a `store` keeps what is pending.
+
+        Ctrl-C comes when it has stopped; a second one at once.
+        """
         if self._stopped:
             return
-        self._stopped = True
-        if self._reloader:
-            self._reloader.stop()
-        atexit.unregister(self.stop)
-        self._engine.close()
-        self._loop.close()
-        if self._socket:
-            self._socket.close()
-        self._engine.stop(timeout)
+        with uninterrupted(once=True):
+            self._stopped = True
+            if self._reloader:
+                self._reloader.stop()
+            atexit.unregister(self.stop)
+            self._engine.close()
+            self._loop.close()
+            if self._socket:
+                self._socket.close()
+            self._engine.stop(timeout)
 
     def __enter__(self) -> DataPlane:
         return self

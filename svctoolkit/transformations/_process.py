@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.interrupts import interrupts_blocked
 from svctoolkit.transformations._channel import Channel, ClosedError, Words
 from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Ready, decode
@@ -82,16 +83,17 @@ class Process:
             "without": sorted(without),
             **_package_folders(self.language),
         }
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", str(_MAIN), json.dumps(config)],
-            stdin=subprocess.PIPE if windows else subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self._words.descriptor,
-            env={name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},
-            cwd=os.path.abspath(os.sep),
-            start_new_session=True,
-            pass_fds=() if windows else (theirs.fileno(),),
-        )
+        with interrupts_blocked():  # a new session begins only when the process has started
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-B", str(_MAIN), json.dumps(config)],
+                stdin=subprocess.PIPE if windows else subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._words.descriptor,
+                env={name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},
+                cwd=os.path.abspath(os.sep),
+                start_new_session=True,
+                pass_fds=() if windows else (theirs.fileno(),),
+            )
         if self._process.stdin is not None:
             self._process.stdin.write(theirs.share(self._process.pid).hex().encode() + b"\n")  # type: ignore[attr-defined]
             self._process.stdin.close()

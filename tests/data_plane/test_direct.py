@@ -8,6 +8,7 @@ import json
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,10 +17,13 @@ from typing import Any
 import pytest
 
 from svctoolkit import CATALOGUE, DataPlane, Workspace
+from svctoolkit.delivery import HttpRequest, HttpResponse
 from svctoolkit.destinations import DestinationType, Payload, Settings
+from svctoolkit.errors import ToolkitError
 from svctoolkit.events import Event
 from svctoolkit.server.web.in_process import call
 from tests.data_plane.conftest import basic
+from tests.interrupts import ctrl_c_as_usual
 
 EVENT = {"type": "track", "event": "E", "userId": "u1", "messageId": "m1"}
 WHOLE = {"batch": [EVENT, {"type": "page", "anonymousId": "ä"}]}
@@ -111,16 +115,6 @@ def test_events_of_many_threads_lose_nothing(plane: DataPlane) -> None:
             assert [id for id in ids if id.startswith(f"{thread}-")] == [f"{thread}-{n}" for n in range(0, 100, 5)]
 
 
-@contextmanager
-def ctrl_c_as_usual() -> Iterator[None]:
-    """As in a program that somebody has started: who runs the tests may have another handler, or none."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def test_ctrl_c_while_an_event_is_taken_comes_behind_it(workspace: Workspace) -> None:
     """What is stored is routed, too: else it would be under way for ever. A listener that never ends can be left."""
     presses = 0
@@ -187,3 +181,28 @@ def test_whatever_code_raises_is_the_event_s_error(
     late, quay = fates["late", "m1"], fates["quay", "m1"]
     assert late.reason.startswith(f"{type(error).__name__}: ")
     assert quay.reason.startswith(f"the Quay mapping failed on this event: {type(error).__name__}: ")
+
+
+def test_ctrl_c_while_a_data_plane_stops_comes_when_it_has_stopped(workspace: Workspace) -> None:
+    """Else what was not stopped yet would go on, since a second `stop` does nothing."""
+    main_thread, under_way = threading.get_ident(), threading.Event()
+
+    def press_while_stopping(_: HttpRequest, **__: Any) -> HttpResponse:
+        under_way.set()
+        while "stop" not in {frame.name for frame in traceback.extract_stack(sys._current_frames()[main_thread])}:
+            pass
+        signal.pthread_kill(main_thread, signal.SIGINT)
+        return HttpResponse(200)
+
+    workspace.source("one", destinations=["crm"])
+    plane = DataPlane(workspace, listen=False, transport=press_while_stopping)
+    plane.send(EVENT, source="one")
+    under_way.wait()
+    with ctrl_c_as_usual(), pytest.raises(KeyboardInterrupt):
+        plane.stop()
+
+    with pytest.raises(ToolkitError, match="stopped"):
+        plane.send(EVENT, source="web")
+    assert {"svctoolkit data plane", "svctoolkit router", "svctoolkit to crm"}.isdisjoint(
+        thread.name for thread in threading.enumerate()
+    )

@@ -26,6 +26,7 @@ from svctoolkit.profile import profile
 from svctoolkit.replay import compare, replay
 from svctoolkit.warehouse import Warehouse, diff
 from svctoolkit.warehouse.dbt import export
+from tests.interrupts import ctrl_c_as_usual
 
 EVENTS: list[dict[str, Any]] = [
     {"type": "track", "messageId": f"m{n}", "userId": "u1", "event": "Order Completed",
@@ -188,7 +189,7 @@ def interrupt(event: Any) -> Any:
 )
 def test_ctrl_c_is_no_result_where_only_the_whole_is_one(ask: Callable[[Workspace], object]) -> None:
     """What was done until then would be taken for all of it."""
-    with pytest.raises(KeyboardInterrupt):
+    with ctrl_c_as_usual(), pytest.raises(KeyboardInterrupt):
         ask(workspace(function=interrupt))
 
 
@@ -211,7 +212,8 @@ def test_ctrl_c_leaves_the_export_that_was_there(tmp_path: Path, capsys: pytest.
 
     writer = threading.Thread(target=write)
     writer.start()
-    assert main([*command, str(tmp_path / "more.ndjson")]) == 2
+    with ctrl_c_as_usual():
+        assert main([*command, str(tmp_path / "more.ndjson")]) == 2
     writer.join()
     assert capsys.readouterr().err.endswith("svctoolkit: interrupted\n")
     assert database.read_bytes() == before

@@ -22,7 +22,7 @@ from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from svctoolkit.errors import ToolkitError
-from svctoolkit.interrupts import uninterrupted
+from svctoolkit.interrupts import interrupts_blocked, uninterrupted
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -114,7 +114,8 @@ class _Worker:
                 context = multiprocessing.get_context("spawn")
                 pipe, there = context.Pipe()
                 process = context.Process(target=_serve, args=(there,), daemon=False)
-                with there, _interrupts_blocked():  # open here, its end would not be the end of the pipe
+                resource_tracker.ensure_running()  # lest it starts below, which would let Ctrl-C through again
+                with there, interrupts_blocked():  # open here, its end would not be the end of the pipe
                     process.start()
                 self._process, self._pipe = process, pipe
             return self._pipe
@@ -149,20 +150,6 @@ class _Worker:
             self._process.kill()
             self._process.join()
             self._pipe.close()
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """What is started here never hears of Ctrl-C, which reaches all processes of a terminal: who started it ends it."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    resource_tracker.ensure_running()  # lest it starts below, which would let Ctrl-C through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(pipe: Connection[Any, Any]) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 from starlette.types import ASGIApp, Message, Scope
 
 from svctoolkit.errors import ToolkitError
+from svctoolkit.interrupts import uninterrupted
 from svctoolkit.server.web.answer import Answer
 
 T = TypeVar("T")
@@ -90,10 +91,11 @@ class Loop:
     # Any: what a coroutine yields and is sent is between it and the loop
     def __init__(self, main: Callable[[], Coroutine[Any, Any, None]], stop: Callable[[], None]) -> None:
         """Run `main()` in it; `stop` is called, in the loop, to make `main` end."""
-        self._loop = asyncio.new_event_loop()
         self._main, self._stop = main, stop
-        self._thread = Thread(target=self._run, name="svctoolkit data plane", daemon=True)
-        self._thread.start()
+        with uninterrupted():  # half a loop complains when it is collected
+            self._loop = asyncio.new_event_loop()
+            self._thread = Thread(target=self._run, name="svctoolkit data plane", daemon=True)
+            self._thread.start()
 
     # Any: what a coroutine yields and is sent is between it and the loop
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
