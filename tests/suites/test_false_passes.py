@@ -63,6 +63,14 @@ def verifies(expect: str, target: str = "destination: bad", more: str = "") -> s
     return f"{target}, event: {TRACK}, expect: {expect}{more}"
 
 
+def delivers(answer: str, source: str = "") -> str:
+    """An event that is verified up to the destination, which answers 503."""
+    target = f"source: {source}" if source else "destination: hook"
+    scripts = "hook: {status: 503, body: {why: full}}" + (", lake: {status: 503}" if source else "")
+    expect = f"{{send_to_destination: {{hook: {answer}}}}}" if source else f"{{send_to_destination: {answer}}}"
+    return verifies(expect, f"{target}, stages: {{send_to_destination: true}}", f", recorder: {{{scripts}}}")
+
+
 def negates(properties: str, operand: str, at: str = "properties.card") -> str:
     """An event with these properties, of which something must not be what `operand` says."""
     expected = f"{{$not: {operand}}}"
@@ -120,6 +128,19 @@ CRASHED = [
     (verifies("{dest_transform: [{}]}"), CRASH),
     (verifies("{dest_transform: {$each: {body: {$absent: true}}}}"), CRASH),
     (verifies("{dest_transform: {hook: {method: POST}}}", "source: both"), CRASH),
+    (verifies("{dest_transform: {error: {$contains: Aborting}}}"), CRASH),  # what the failure led to
+    (verifies("{dest_transform: {error: {$absent: false}}}"), CRASH),
+    (verifies("{dest_transform: {hook: {method: POST}, bad: {error: {$contains: Abort}}}}", "source: both"), CRASH),
+    (verifies("{body: {}}"), CRASH),
+    (verifies("{body: {data: [{}]}}"), CRASH),
+    (verifies("{body: {data: {$each: {}}}}"), CRASH),
+    (verifies("{body: {$keys: {$contains: data}}}"), CRASH),
+    (verifies("{body: {$not: {$anywhere: zzz}}}"), CRASH),
+    (verifies("{user_transform: {error: {$any: [{$absent: true}, {$type: string}]}}}"), CRASH),
+    (verifies("{body: {data: [{user_transformed_payload: {error: {$contains: broken}}}]}}"), ""),
+    (verifies("{body: {$anywhere: broken}}"), ""),
+    (verifies("{user_transform: {$not: {event: A}}}"), CRASH),
+    (verifies("{user_transform: {$exact: {error: {$absent: false}}}}"), ""),
     (verifies("{status: 200}", "destination: off"), "off: failed in routing: Destination with id off is disabled"),
     (verifies("{user_transform: {error: {$contains: broken}}}"), ""),
     (
@@ -137,14 +158,11 @@ CRASHED = [
         ),
         "hook: failed in send_to_destination: the destination answered 503",
     ),
-    (
-        verifies(
-            "{send_to_destination: {status: 503}}",
-            "destination: hook, stages: {send_to_destination: true}",
-            ", recorder: {hook: {status: 503}}",
-        ),
-        "",
-    ),
+    (delivers("{status: 503}"), ""),
+    (delivers("{response: {why: full}}"), ""),
+    (delivers("{response: {}}"), "unless the scenario says so: `send_to_destination: {status: ...}`"),
+    (delivers("{status: {$not: 404}}"), "hook: failed in send_to_destination: the destination answered 503"),
+    (delivers("{status: 503}", "two"), "lake: failed in send_to_destination: the destination answered 503"),
     (sends("{failed: any}", "broken"), "`failed: any` allows whatever fails"),
     (sends("{failed: any, attempts: 1}", "broken"), ""),
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -13,19 +14,22 @@ from msgspec import UNSET
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, causes, failure, unexpected_failures
+from svctoolkit.runner.attempts.mentions import Mentions
 from svctoolkit.runner.attempts.shape import ANY_LIST, shape_results, unwrap_single
-from svctoolkit.runner.expect.compare import Comparison, Difference
+from svctoolkit.runner.attempts.stage_failures import (
+    DROPPED,
+    NO_TRANSFORMATION,
+    StageFailure,
+    stage_failures,
+    stage_values,
+    variants,
+)
+from svctoolkit.runner.expect.compare import Difference
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.embedded import transformation_id
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
-
-_NO_TRANSFORMATION = "Transformation VersionID not found"
-_DROPPED = "event dropped by user_transformation"
-_ABORTED = "error encountered in user_transformation stage. Aborting."
-#: What an expectation names that is about a failure, or about all that there is.
-_ABOUT_FAILURES = {"error", "$anywhere", "$exact", "$keys", "$literal", "$query", "$schema", "$snapshot"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +59,37 @@ class VerifyResult:
         return {} if "status" in expected or "error" in expected else {"status": 200}
 
     def causes(self) -> list[Cause]:
-        """What failed, and what was left out."""
-        return list(self._failures()) if self.everywhere is None else causes(self.everywhere)
+        """What failed first at each destination, or what failed and was left out of what a request sent."""
+        if self.everywhere is not None:
+            return causes(self.everywhere)
+        first: dict[str, Cause] = {}
+        for found in self._failures():
+            first.setdefault(found.cause.destination, found.cause)
+        return list(first.values())
 
     def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
-        """A difference for each failure in an answer that says 200, where nothing that is expected is about it."""
+        """A difference for each failure of which nothing is said, in an answer that says 200."""
         if self.everywhere is not None:
             yield from unexpected_failures(self.everywhere, expected)
-        elif self.answer.status == 200 and "body" not in expected and _allows_none(expected.get("error")):
-            for cause in self._failures():
-                if not _is_about(cause, expected):
-                    yield failure(cause)
+            return
+        failures: dict[Cause, list[StageFailure]] = defaultdict(list)
+        for found in self._failures() if self.answer.status == 200 else ():
+            failures[found.cause].append(found)
+        if failures:
+            mentions = Mentions[StageFailure](
+                expected, self.results(expected), lambda those: self._variants(expected, those)
+            )
+            yield from map(failure, mentions.unmentioned(failures))
 
-    def _failures(self) -> Iterator[Cause]:
-        """The first failure at each destination, in the answer to an event."""
-        body = self.answer.body
-        results = body if isinstance(body, list) else [body]
+    def _variants(self, expected: Mapping[str, Json], failures: Sequence[StageFailure]) -> Iterator[dict[str, Json]]:
+        """The results without these failures, and with others in their place."""
+        for body in variants(self.answer.body, failures):
+            yield replace(self, answer=replace(self.answer, body=body)).results(expected)
+
+    def _failures(self) -> list[StageFailure]:
+        """What failed in the answer to an event."""
         keys = {d.id: d.key for d in self.scenario.suite.workspace.destinations.values()}
-        for result in [r for r in results if isinstance(r, Mapping)] if self.verifies else ():
-            key = keys.get(str(result.get("destinationId")), self.target)
-            if isinstance(result.get("error"), str):
-                yield Cause(key, "failed", "routing", result["error"])
-                continue
-            errors = (error for entry in result.get("data") or () for error in _stage_errors(entry))
-            if first := next(errors, None):
-                yield Cause(key, "failed", *first)
+        return list(stage_failures(self.answer.body, keys, self.target)) if self.verifies else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +176,7 @@ def _transform(step: Step, plane: Plane, run: str) -> TransformationResult:
             error = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
             if error is None:
                 events.append(value)
-            elif error != _DROPPED:
+            elif error != DROPPED:
                 errors.append(str(error))
     return TransformationResult(events, errors, answer)
 
@@ -219,25 +229,13 @@ def _member(result: Mapping[str, Any], name: str, expected: Any) -> Any:
     if name == "error":
         return result.get("error", result.get("message", MISSING))
     data = result.get("data")
-    lists = [_values(entry, name) for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
+    entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
+    lists = [stage_values(entry, name) for entry in entries]
     present = [values for values in lists if values is not None]
     if not present:
         return MISSING
     values = [value for values_of_entry in present for value in values_of_entry]
     return unwrap_single(values, expected)
-
-
-def _values(entry: Mapping[str, Any], stage: str) -> list[Any] | None:
-    """The values of one stage in one entry of `data`; None where the stage has none."""
-    if stage == "user_transform":
-        return [entry["user_transformed_payload"]] if "user_transformed_payload" in entry else None
-    member = entry.get("dest_transformed_payload" if stage == "dest_transform" else "destination_response")
-    if not isinstance(member, list):
-        return None if member is None else [member]
-    if stage == "dest_transform":
-        return member
-    statuses = entry.get("destination_response_status") or []
-    return [{"status": status, "response": response} for status, response in zip(statuses, member, strict=False)]
 
 
 def trouble(answer: Answer) -> str:
@@ -250,45 +248,8 @@ def trouble(answer: Answer) -> str:
         return f"the answer says: {answer.body['message']}"
     for entry in answer.body.get("data") or ():
         for stage in STAGES:
-            for value in _values(entry, stage) or ():
+            for value in stage_values(entry, stage) or ():
                 error = value.get("error") if isinstance(value, Mapping) else None
-                if isinstance(error, str) and error != _NO_TRANSFORMATION:
+                if isinstance(error, str) and error != NO_TRANSFORMATION:
                     return f"{stage} says: {error}"
     return ""
-
-
-def _stage_errors(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What failed in one entry of `data`, each as stage and reason; an event that is dropped does not fail."""
-    for stage in STAGES:
-        for value in _values(entry, stage) or ():
-            error = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
-            if isinstance(error, str) and error not in (_NO_TRANSFORMATION, _DROPPED, _ABORTED):
-                yield stage, error
-            elif stage == "send_to_destination" and not 200 <= value["status"] < 300:
-                yield stage, f"the destination answered {value['status']}"
-
-
-def _allows_none(expected: Json) -> bool:
-    """Whether there may be no error."""
-    return expected is None or Comparison().matches(expected, MISSING)
-
-
-def _is_about(cause: Cause, expected: Mapping[str, Any]) -> bool:
-    """Whether an expectation says something of a failure; one that any value fulfils does not."""
-    for stage in STAGES:
-        wanted = expected.get(stage)
-        wanted = wanted.get(cause.destination, wanted) if isinstance(wanted, Mapping) else wanted
-        names = set(_names(wanted))
-        if names & _ABOUT_FAILURES or (
-            stage == cause.stage == "send_to_destination" and names & {"status", "response"}
-        ):
-            return True
-    return False
-
-
-def _names(expected: Any) -> Iterator[str]:
-    """All keys in an expectation, at any depth."""
-    for value in expected.values() if isinstance(expected, Mapping) else expected if isinstance(expected, list) else ():
-        yield from _names(value)
-    if isinstance(expected, Mapping):
-        yield from expected

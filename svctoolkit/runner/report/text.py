@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.verify import trouble
 from svctoolkit.runner.expect.compare import json_text, printable
@@ -76,7 +77,8 @@ def hints(step: StepOutcome) -> Iterator[str]:
         yield f"the smallest of {step.generated} made-up events for which it is so: {json_text(step.step.spec.send)}"
     failures = [d for d in step.differences if d.path == ("failed",) and d.text]
     if failures and len(failures) == len(step.differences):
-        how = f"`{step.causes[0].stage}: {{error: ...}}`" if step.step.kind == "verify" else _FAILED
+        cause = next((cause for cause in step.causes if str(cause) == failures[0].text), step.causes[0])
+        how = _how_to_say(cause) if step.step.kind == "verify" else _FAILED
         yield f"nothing may fail unless the scenario says so: {how}"
     first = {d.path[0] for d in step.differences if d.path} - {"failed"}
     if first_wrong_stage(step) in STAGES and len(first) > 1:
@@ -84,6 +86,13 @@ def hints(step: StepOutcome) -> Iterator[str]:
     said = trouble(step.answer) if step.answer else ""
     if said and said.partition(": ")[2] not in str(step.differences):
         yield said
+
+
+def _how_to_say(cause: Cause) -> str:
+    """How a scenario that verifies says that this may fail."""
+    if cause.stage == "send_to_destination" and cause.reason.startswith("the destination answered"):
+        return f"`{cause.stage}: {{status: ...}}`"
+    return "`error: ...`" if cause.stage == "routing" else f"`{cause.stage}: {{error: ...}}`"
 
 
 def github_commands(outcome: Outcome) -> str:
