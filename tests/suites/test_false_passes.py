@@ -40,6 +40,7 @@ sources:
   analytics: {destinations: [ga]}
 """
 TRACK = "{type: track, event: A, userId: u1, properties: {card: '4111', tags: [a]}}"
+REFUSED = ", recorder: {hook: {status: 400}}"
 CRASH = "bad: failed in user_transform: ValueError: broken (boom.py:2:5)"
 
 
@@ -97,6 +98,13 @@ CRASHED = [
         sends("{failed: [{error: {$contains: other}}]}", "broken"),
         'failed.0.error: expected a text or list with "other"',
     ),
+    (sends("{failed: {$contains: {destination: bad}}}", "both", more=REFUSED), "hook: failed in send_to_destination"),
+    (sends("{failed: {$contains: [{destination: bad}, {destination: hook}]}}", "both", more=REFUSED), ""),
+    (sends("{failed: {$length: {$gte: 1}}}", "both", more=REFUSED), ""),
+    (sends("{failed: {$each: {event: {userId: u1}}}}", "both", more=REFUSED), ""),
+    (sends("{failed: {$length: {$lte: 5}}}", "broken"), CRASH),
+    (sends("{failed: {$any: [[], [{}]]}}", "broken"), CRASH),
+    (sends("{failed: {$not: {$contains: {by: delivery}}}}", "broken"), CRASH),
     (sends("{delivered: [], failed: any}", "broken"), ""),
     (sends("{failed: {by: user_transform, error: {$contains: broken}}}", "broken"), ""),
     (sends("{delivered: {hook: [{}]}, failed: {bad: [{fate: failed}]}}", "both"), ""),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from svctoolkit.json_types import Json
-from svctoolkit.runner.attempts.shape import is_keyed
+from svctoolkit.runner.attempts.mentions import Mentions
+from svctoolkit.runner.attempts.shape import shape_results
 from svctoolkit.runner.expect.compare import Difference
 from svctoolkit.runner.suite.claims import ANY
+
+_Place: TypeAlias = tuple[str, int]  # a destination, and the number of a failure there
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +43,36 @@ def _cause(record: Mapping[str, Any]) -> Cause:
 
 
 def unexpected_failures(results: Mapping[str, Json], expected: Mapping[str, Json]) -> Iterator[Difference]:
-    """A difference for each failure at a destination of which nothing is said: a scenario implies that nothing fails.
+    """A difference for each failure of which `failed` says nothing: a scenario implies that nothing fails.
 
-    `failed: any` allows every failure; a map of destinations says something of these only.
+    `failed: any` allows every failure; `$contains` or a map of destinations says something of those only that fit.
     """
-    expectation = expected.get("failed")
-    if expectation == ANY or ("failed" in expected and not is_keyed(expectation, results["failed"])):
+    records: Mapping[str, list[Any]] = results["failed"]
+    if expected.get("failed") == ANY or not any(records.values()):
         return
-    for key, records in results["failed"].items():
-        if expectation is None or key not in expectation:
-            for cause in dict.fromkeys(map(_cause, records)):
-                yield failure(cause)
+    failures: dict[Cause, list[_Place]] = defaultdict(list)
+    for key, of_key in records.items():
+        for index, record in enumerate(of_key):
+            failures[_cause(record)].append((key, index))
+    wanted = {"failed": expected["failed"]} if "failed" in expected else {}
+
+    def shape(other: list[Json], places: Container[_Place]) -> dict[str, Json]:
+        """What came, with something else in these places."""
+        return shape_results({**results, "failed": _replace(records, other, places)}, wanted)
+
+    everything = {place for places in failures.values() for place in places}
+    others: tuple[list[Json], ...] = ([], [{}])
+    among = Mentions[_Place](wanted, shape([], ()), lambda places: (shape(other, places) for other in others))
+    alone = Mentions[_Place](wanted, shape([], everything), lambda places: [shape([], everything - {*places})])
+    silent = {*alone.unmentioned(failures)}
+    yield from (failure(cause) for cause in among.unmentioned(failures) if cause in silent)
+
+
+def _replace(records: Mapping[str, list[Json]], other: list[Json], places: Container[_Place]) -> dict[str, list[Json]]:
+    return {
+        key: [new for n, record in enumerate(of_key) for new in (other if (key, n) in places else [record])]
+        for key, of_key in records.items()
+    }
 
 
 def failure(cause: Cause) -> Difference:

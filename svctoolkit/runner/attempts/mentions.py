@@ -5,7 +5,7 @@ What names a failure's reason or status does; `{}`, `$type: object`, or the erro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from svctoolkit.json_types import Json
@@ -15,7 +15,7 @@ from svctoolkit.runner.expect.matchers import MISSING
 #: A reason and a status that nobody expects: what holds with them, too, says nothing of the failure.
 OTHER_REASON: Final = "another reason \N{REPLACEMENT CHARACTER}"
 OTHER_STATUS: Final = 598
-_OWN = ("error", "status", "by", "fate", "message")  # where a failure that is expected differs from the one that came
+_OWN = {"error", "status", "by", "fate", "message"}  # where a failure that is expected differs from the one that came
 
 T = TypeVar("T")
 Key = TypeVar("Key")
@@ -24,14 +24,15 @@ Key = TypeVar("Key")
 class Mentions(Generic[T]):
     """Asks of failures whether `expected` says something of them.
 
-    `variants(failures)` gives the results as they would be without these failures, or with others in their place.
+    `variants(failures)` gives the results as they would be without these failures, or with others in their place (or,
+    where `results` have none, with these alone).
     """
 
     def __init__(
         self,
         expected: Mapping[str, Json],
         results: Mapping[str, Json],
-        variants: Callable[[Sequence[T]], Iterator[Mapping[str, Json]]],
+        variants: Callable[[Sequence[T]], Iterable[Mapping[str, Json]]],
     ) -> None:
         self._expected, self._variants = expected, variants
         self._now = self._differing(results)
@@ -47,10 +48,10 @@ class Mentions(Generic[T]):
         return any(self._differing(results) != self._now for results in self._variants(failures))
 
     def _differing(self, results: Mapping[str, Any]) -> set[tuple[Any, ...]]:
-        """Where the expectation does not hold; and what came there, if that is a failure's own member."""
+        """Where the expectation does not hold; and what came there, if that is a failure's own member, or a number."""
         comparison = Comparison(snapshots=_Whole())
         return {
-            (d.expectation, d.path, str(d) if d.path[-1:] and d.path[-1] in _OWN else "")
+            (d.expectation, d.path, str(d) if {*d.path[-1:]} & _OWN or "$length" in d.expectation[-1:] else "")
             for name, wanted in self._expected.items()
             if name != "capture"
             for d in comparison.member(name).differences(wanted, results.get(name, MISSING))
