@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+
+class HttpRequest(Struct, frozen=True):
     """One request, byte for byte. `url` includes the query."""
 
     method: str
@@ -29,8 +29,7 @@ class HttpRequest:
         return display.bundle(request(self), repr(self))
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
+class HttpResponse(Struct, frozen=True):
     """What came back. Header names are lower-case; `body` is decompressed."""
 
     status: int

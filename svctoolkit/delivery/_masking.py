@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from svctoolkit.url_secrets import mask_headers, mask_url
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
+
+from msgspec import Struct, field
 
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._js import parse, well_formed
@@ -17,8 +18,7 @@ NO_ANSWER_BODY = "Error occurred while processing payload."
 _SHOWN_TYPES = ("application/xml", "application/json", "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivered(Struct, frozen=True):
     """What became of one payload.
 
     `status` is the destination's; without an answer it is the one that the service reports for the cause.

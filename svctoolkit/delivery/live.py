@@ -9,10 +9,11 @@ import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
+
+from msgspec.structs import replace
 
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest, HttpResponse

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 #: `delivered`; `retry`: later, again; `abort`: never again; `throttle`: later, and slower.
 OutcomeKind: TypeAlias = Literal["delivered", "retry", "abort", "throttle"]
 
@@ -26,8 +28,7 @@ class Reply(NamedTuple):
         return 200 <= self.status < 300
 
 
-@dataclass(frozen=True, slots=True)
-class JobOutcome:
+class JobOutcome(Struct, frozen=True):
     """What an answer means for one job of a batch. `alone`: it is tried again without the others (`dontBatch`)."""
 
     outcome: OutcomeKind
@@ -35,8 +36,7 @@ class JobOutcome:
     alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What the answers to a request mean: for all of its jobs, or for each (`jobs`, in the order of the batch).
 
     `auth` is what an OAuth type says of its account: `REFRESH_TOKEN` or `AUTH_STATUS_INACTIVE`.

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
+
 from svctoolkit.destinations import OutcomeKind
 from svctoolkit.server.store.block import Block
 
@@ -58,8 +60,7 @@ def owner_of(user: str, anonymous: str) -> str:
     return anonymous or user
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Exchange:
+class Exchange(Struct, frozen=True, eq=False):
     """One request with its answer: `data` is JSON of payload, request, response, headers, error, milliseconds.
 
     `tasks` are those whose events it carried, in the order of the batch; `attempt` is that of the first, and `part`
@@ -74,8 +75,7 @@ class Exchange:
     data: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What an attempt came to for one event.
 
     With `again` another attempt may help; `wait` are the seconds that Retry-After says; `throttled`: the destination
@@ -95,8 +95,7 @@ class Outcome:
     place: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """What a call has done at once: requests that were made, and the outcomes that are certain with them.
 
     `halfway`: an event has some of its requests and not the others. Who stops here sends it those again.
@@ -107,8 +106,7 @@ class Step:
     halfway: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """An attempt that is over: `retry_in` seconds to the next one, or None if there is none."""
 
     task: Task
@@ -117,8 +115,7 @@ class Result:
     retry_in: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """What the store is to keep of a step."""
 
     exchanges: Sequence[Exchange]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from svctoolkit.delivery import Delivered
 from svctoolkit.destinations import Context, JobOutcome, Reply, outcome_of_status
@@ -29,8 +29,7 @@ _PUT_OFF = (408, 429, 599)
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
+class _Batch(Struct, frozen=True):
     """Jobs that share their requests, or that are refused for the same reason."""
 
     jobs: Sequence[Job]
@@ -40,8 +39,7 @@ class _Batch:
     lookup_status: int = 0  # of the answer to a look-up, where that is the error
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
+class _Verdict(Struct, frozen=True):
     """What became of one job. `held`: it was not sent, because an earlier job of its user failed; `nothing`: the
     mapping makes no request of it.
     """
@@ -89,7 +87,7 @@ class Call:
         if mapping is None or not self._route.at_router:
             return [_Batch([job], [0], [job.payload]) for job in jobs if job.payload is not None]
         account = self._context.metadata
-        contexts = [msgspec.structs.replace(self._context, metadata={**account, **_metadata(job)}) for job in jobs]
+        contexts = [replace(self._context, metadata={**account, **_metadata(job)}) for job in jobs]
         events = [(place, job.event) for place, job in enumerate(jobs)]
         results = sorted(mapping.batches(events, contexts), key=lambda result: min(result.jobs))
         if sorted(place for result in results for place in result.jobs) != list(range(len(jobs))):
