@@ -321,14 +321,23 @@ def test_a_snapshot_has_no_secrets_and_nothing_ignored(write: Callable[..., Path
 
 
 def test_unused_snapshots_are_told(write: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
-    """After a run of everything, and only then."""
-    write("  - {name: a, event: {type: track}, expect: {dest_transform: {$snapshot: true}}}\n")
+    """After a run of everything, and only then; never those of a scenario that is skipped, or does not get that far."""
+    row = "event: {type: track}, expect: {dest_transform: {$snapshot: true}}"
+    write(f"  - {{name: a, {row}}}\n  - {{name: b, {row}}}\n  - {{name: c, steps: [{{{row}}}, {{{row}}}]}}\n")
     main(["run", "--update=new"])
     Path("__snapshots__/s/old.json").write_text("{}", encoding="utf-8")
+    head = "event: {type: track}, expect: {status: 201}"
+    steps = f"steps: [{{{head}}}, {{{row}}}]"
+    write(f"  - {{name: a, {row}}}\n  - {{name: b, skip: later, {row}}}\n  - {{name: c, {steps}}}\n")
 
-    capsys.readouterr()
-    main(["run"])
-    assert "old.json: no scenario uses this snapshot" in capsys.readouterr().err
+    for options, told in [([], ["old"]), (["-k", "c", "--repeat", "3"], [])]:
+        capsys.readouterr()
+        main(["run", *options])
+        lines = [line for line in capsys.readouterr().err.splitlines() if "no scenario uses this snapshot" in line]
+        assert lines == [
+            f"svctoolkit: __snapshots__/s/{name}.json: no scenario uses this snapshot; delete it if it is old"
+            for name in told
+        ]
 
 
 # Live

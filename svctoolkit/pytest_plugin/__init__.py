@@ -136,7 +136,9 @@ def _unused_snapshots(config: pytest.Config) -> list[Path]:
         return []
     snapshots = config.stash[state.SNAPSHOTS]
     return [
-        path for suite in config.stash.get(state.SUITES, []) for path in snapshots.find_unused(suite.snapshot_folder)
+        path
+        for suite in config.stash.get(state.SUITES, [])
+        for path in snapshots.find_unused(suite.snapshot_folder, [scenario.id for scenario in suite.scenarios])
     ]
 
 

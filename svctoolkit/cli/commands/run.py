@@ -91,6 +91,8 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--repeat: at least 1")
     if args.slowest < 0:
         raise UsageError("--slowest: at least 1")
+    if args.fail_under is not None and not 0 <= args.fail_under <= 100:
+        raise UsageError(f"--fail-under {args.fail_under:g}: expected a percentage from 0 to 100")
     _shard(args.shard)
     _limit(args.limit)
     if args.update and os.environ.get("CI"):
@@ -120,7 +122,7 @@ def _once(args: argparse.Namespace, loaded: list[Suite]) -> int:
     snapshots = runner.Snapshots(args.update or "none")
     idle = runner.IdleParts()
     code = _run_and_report(chosen, args, snapshots, idle)
-    _tell_snapshots(snapshots, suites if len(chosen) == len(scenarios) else [])
+    _tell_snapshots(snapshots, suites if {s.name for s in chosen} == {s.name for s in scenarios} else [])
     for line in idle.lines(suites):
         _terminal.err(line)
     return code
@@ -274,8 +276,9 @@ def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
 
     if snapshots.new_files:
         _terminal.err(f"{_terminal.quantity(len(snapshots.new_files), 'snapshot')} written")
-    for path in (p for suite in whole for p in snapshots.find_unused(suite.snapshot_folder)):
-        _terminal.err(f"{display_name(path)}: no scenario uses this snapshot; delete it if it is old")
+    for suite in whole:
+        for path in snapshots.find_unused(suite.snapshot_folder, [scenario.id for scenario in suite.scenarios]):
+            _terminal.err(f"{display_name(path)}: no scenario uses this snapshot; delete it if it is old")
 
 
 def _changes(

@@ -45,11 +45,12 @@ def attempt(
     outcomes: list[StepOutcome] = []
     requests: dict[str, int] = {}
     checked: set[Place] = set()
+    snapshots = snapshots or Snapshots()
     reason = ""
     try:
         with planes.open(scenario) as plane, resources.use(_resources(scenario)):
             limit = planes.limit if scenario.limit is None else scenario.limit
-            whole = _Attempt(scenario, plane, run, snapshots or Snapshots(), clock, outcomes, requests, limit, checked)
+            whole = _Attempt(scenario, plane, run, snapshots, clock, outcomes, requests, limit, checked)
             whole.run_all()
     except ToolkitError as error:
         reason = str(error)
@@ -57,6 +58,8 @@ def attempt(
         reason = f"the data plane broke: {type(error).__name__}: {error}"
     failed = any(step.differences for step in outcomes)
     status = "error" if reason else "failed" if failed else "passed"
+    if status == "passed":
+        snapshots.complete.add(scenario.suite.snapshot_folder / scenario.id)
     return Outcome(scenario, status, tuple(outcomes), reason, (clock() - began) * 1000, run, requests, checked)  # type: ignore[arg-type]
 
 

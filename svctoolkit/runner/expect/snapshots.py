@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,16 +21,23 @@ Update: TypeAlias = Literal["none", "new", "all"]
 class Snapshots:
     """The snapshots of a run. `update` says which are written: none, those that are not there, or all that differ.
 
-    `written` has the files that were written, `used` those that a scenario looked at.
+    `new_files` has those that were written, `files_in_use` those that a scenario looked at, `complete` how the files of
+    each scenario begin that passed, and so looked at all that it has.
     """
 
     update: Update = "none"
     new_files: list[Path] = field(default_factory=list)
     files_in_use: set[Path] = field(default_factory=set)
+    complete: set[Path] = field(default_factory=set)
 
-    def find_unused(self, folder: Path) -> list[Path]:
-        """The snapshot files in a suite's folder that no scenario looked at; worth asking after a run of all of it."""
-        return sorted(path for path in folder.glob("*.json") if path not in self.files_in_use)
+    def find_unused(self, folder: Path, scenarios: Iterable[str] = ()) -> list[Path]:
+        """The files in a suite's folder that no scenario looked at; worth asking after a run of all of it.
+
+        `scenarios` are the ids of those it has: what one may look at that did not run, or not to its end, is not told.
+        """
+        others = tuple(f"{id_}." for id_ in scenarios if folder / id_ not in self.complete)
+        unused = (path for path in folder.glob("*.json") if path not in self.files_in_use)
+        return sorted(path for path in unused if not path.name.startswith(others))
 
 
 @dataclass(frozen=True, slots=True)
