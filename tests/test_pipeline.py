@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from copy import deepcopy
-from time import sleep
+from time import perf_counter, sleep
 from typing import Any
 
 import pytest
@@ -326,12 +326,18 @@ def test_the_time_of_each_stage() -> None:
     pipeline = Pipeline(workspace)
     pipeline.recorder.answer("*", Answer(delay=0.1))
     given = [events.track("Order", user_id=f"u{number}") for number in range(4)]
+    begun = perf_counter()
     alone = pipeline.test_destination("hook", given[0], stages=Stages(send_to_destination=True)).data[0].milliseconds
+    between = perf_counter()
     route = pipeline.route(workspace.destination("hook"))
     together = run_many(given, route, Stages(), pipeline.sender(route), [pipeline.context] * 4)
+    end = perf_counter()
 
     assert list(alone) == ["user_transform", "dest_transform", "send_to_destination"]
-    assert 50 <= alone["user_transform"] < 900
-    assert 100 <= alone["send_to_destination"] < 900
-    assert 0 < alone["dest_transform"] < 100
-    assert all(50 <= results[0].milliseconds["user_transform"] < 190 for results in together)
+    assert alone["user_transform"] >= 50
+    assert alone["send_to_destination"] >= 100
+    assert alone["dest_transform"] > 0
+    assert sum(alone.values()) <= (between - begun) * 1000
+    shares = [results[0].milliseconds["user_transform"] for results in together]
+    assert min(shares) >= 50
+    assert sum(shares) <= (end - between) * 1000
