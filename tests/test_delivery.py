@@ -29,7 +29,7 @@ from svctoolkit.delivery import Answer, Delivered, HttpRequest, HttpResponse, Re
 from svctoolkit.delivery._inflate import inflate
 from svctoolkit.delivery.live import LiveTransport
 from svctoolkit.delivery.policy import NetworkPolicy
-from svctoolkit.errors import DeliveryError
+from svctoolkit.errors import DeliveryError, UsageError
 
 URL = "https://hook.example/in"
 
@@ -947,6 +947,14 @@ def test_the_recorder_forgets_the_oldest() -> None:
 
     assert (kept, forgotten) == (["3", "4"], 3)
     assert (recorder.requests, recorder.forgotten) == ((), 0)
+
+
+def test_an_answer_that_is_none_is_refused() -> None:
+    """When it is told, and not in the thread of a data plane that meets it."""
+    recorder = Recorder()
+    for tell in (recorder.script, recorder.answer):
+        with pytest.raises(UsageError, match=r"is an Answer, such as Answer\(503\), and not 503"):
+            tell("hook", 503)  # type: ignore[arg-type]
 
 
 def test_waiting_for_requests() -> None:

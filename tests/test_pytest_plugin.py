@@ -195,6 +195,42 @@ def test_snapshots_are_written_on_demand(pytester: pytest.Pytester, monkeypatch:
     assert pytester.runpytest_inprocess("--suite-update").ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--suite-var", "n"], "--suite-var n: expected NAME=VALUE"),
+        (["--suite-var", "n:=[1"], "--suite-var n:=[1: no JSON: "),
+        (["--suite-base-url", "nonsense"], "base URL nonsense: expected an address like https://api.example.com"),
+    ],
+)
+def test_nonsense_in_options_is_one_line(pytester: pytest.Pytester, options: list[str], said: str) -> None:
+    """A variable without a value ends the run; an address that is none is told by the scenario, without a traceback."""
+    pytester.makefile(".suite.yaml", s=SNAPSHOT)
+    result = pytester.runpytest_inprocess(*options)
+    lines = [*result.outlines, *result.errlines]
+
+    assert result.ret in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.TESTS_FAILED)
+    assert any(said in line for line in lines)
+    assert not [line for line in lines if line.startswith((">", "E   ")) or "Traceback" in line]
+
+
+def test_a_variable_with_a_type(pytester: pytest.Pytester) -> None:
+    """`NAME:=JSON`, as for `svctoolkit run`."""
+    text = SNAPSHOT.partition("  - name: live")[0].replace("{$snapshot: true}", "{body: {JSON: {n: [2]}}}")
+    pytester.makefile(".suite.yaml", s=text)
+    pytester.runpytest_inprocess("--suite-var", "n:=[2]").assert_outcomes(passed=1)
+
+
+def test_a_workspace_that_is_not_there(pytester: pytest.Pytester) -> None:
+    """The fixture says so in a line, and how to name another."""
+    pytester.makepyfile("def test(workspace): pass")
+    result = pytester.runpytest_inprocess()
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*workspace.yaml: cannot be read: *", "*`suite_workspace`*"])
+    assert not [line for line in result.outlines if line.startswith((">", "E   "))]
+
+
 @pytest.mark.usefixtures("no_plugins")
 def test_live_scenarios_run_on_demand(pytester: pytest.Pytester) -> None:
     """`--suite-live` lets the requests of a live scenario go out."""

@@ -19,6 +19,7 @@ from svctoolkit.delivery._http import HttpRequest, HttpResponse
 from svctoolkit.delivery._js import json_bytes, json_text, utf8
 from svctoolkit.delivery._sender import parse_body
 from svctoolkit.delivery._url import Url
+from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
 
@@ -185,7 +186,7 @@ class Recorder:
         port, host, `*`.
         Telling it again replaces the answers; without `answers` requests are answered as by default again.
 
-        Raises `DeliveryError` for what is neither host nor URL.
+        Raises `DeliveryError` for what is neither host nor URL, `UsageError` for what is no `Answer`.
         """
         key = _key(to)
         with self._changed:
@@ -198,7 +199,7 @@ class Recorder:
         """As `answer`, for the requests that a data plane sends to a destination (its key), or those of one run only.
 
         A script goes before what `answer` says, and that of a run before that of all runs. The script of a run holds
-        for the runs within it, too: that of `r` for `r/1`.
+        for the runs within it, too: that of `r` for `r/1`. Raises `UsageError` for what is no `Answer`.
         """
         with self._changed:
             if answers:
@@ -297,6 +298,9 @@ class _Script:
     """Answers in order, each as often as it says."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            if not isinstance(answer, Answer):
+                raise UsageError(f"an answer of the recorder is an Answer, such as Answer(503), and not {answer!r}")
         self._answers, self._uses = deque(answers), 0
 
     def remaining(self) -> tuple[Answer, ...]:

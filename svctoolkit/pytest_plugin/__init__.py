@@ -35,7 +35,7 @@ from svctoolkit.pytest_plugin.helpers import (
     assert_dropped,
     assert_never_delivered,
 )
-from svctoolkit.pytest_plugin.items import ANNOTATION, ExamplesFile, SuiteFile
+from svctoolkit.pytest_plugin.items import ANNOTATION, ExamplesFile, SuiteFile, variables
 from svctoolkit.pytest_plugin.plan_helpers import assert_conforms, assert_violations
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--suite-live", action="store_true", help="also live scenarios: their requests really go out")
     group.addoption("--suite-base-url", metavar="URL", help="against the service there (SVC_EMAIL, SVC_TOKEN)")
-    group.addoption("--suite-var", action="append", default=[], metavar="NAME=VALUE", help="a variable of suites")
+    group.addoption(
+        "--suite-var", action="append", default=[], metavar="NAME=VALUE", help="a variable; NAME:=JSON is typed"
+    )
     group.addoption("--suite-coverage", action="store_true", help="what no scenario touches")
     group.addoption("--trust-code", action="store_true", help="run transformations even where the sandbox is not whole")
     parser.addini("suite_workspace", "workspace file of the fixture `workspace`", default="workspace.yaml")
@@ -80,6 +82,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--suite-update") and os.environ.get("CI"):
         raise pytest.UsageError("--suite-update writes what should be reviewed first: not in CI")
+    variables(config)  # a mistake there ends all of it
     if config.getoption("--trust-code"):
         from svctoolkit.transformations import trust_code
 

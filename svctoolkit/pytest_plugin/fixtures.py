@@ -22,9 +22,14 @@ if TYPE_CHECKING:
 @pytest.fixture
 def workspace(pytestconfig: pytest.Config) -> Workspace:
     """The workspace in the file that the ini option `suite_workspace` names. Define your own fixture at will."""
+    from svctoolkit.errors import ConfigError
     from svctoolkit.workspace import Workspace
 
-    return Workspace.load(pytestconfig.rootpath / str(pytestconfig.getini("suite_workspace")))
+    try:
+        return Workspace.load(pytestconfig.rootpath / str(pytestconfig.getini("suite_workspace")))
+    except ConfigError as error:
+        text = f"{error}\nThe ini option `suite_workspace` names it, or define your own fixture `workspace`."
+        pytest.fail(text, pytrace=False)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +30,7 @@ class SuiteFile(pytest.File):
 
         workspaces = self.config.stash.setdefault(state.WORKSPACES, {})
         try:
-            suite = runner.load(self.path, workspaces=workspaces, variables=_variables(self.config))
+            suite = runner.load(self.path, workspaces=workspaces, variables=variables(self.config))
         except ConfigError as error:
             raise self.CollectError(str(error)) from error
         self.config.stash.setdefault(state.SUITES, []).append(suite)
@@ -39,9 +40,18 @@ class SuiteFile(pytest.File):
             yield ScenarioItem.from_parent(self, name=scenario.id, scenario=scenario)
 
 
-def _variables(config: pytest.Config) -> dict[str, str]:
-    pairs = [text.partition("=") for text in config.getoption("--suite-var")]
-    return {name: value for name, _, value in pairs}
+def variables(config: pytest.Config) -> dict[str, Json]:
+    """What `--suite-var` says: `NAME=VALUE`, or `NAME:=JSON`. Raises `pytest.UsageError`."""
+    values: dict[str, Json] = {}
+    for text in config.getoption("--suite-var"):
+        name, equals, value = text.partition("=")
+        if not name.rstrip(":") or not equals:
+            raise pytest.UsageError(f"--suite-var {text}: expected NAME=VALUE")
+        try:
+            values[name.removesuffix(":")] = json.loads(value) if name.endswith(":") else value
+        except (ValueError, RecursionError) as error:
+            raise pytest.UsageError(f"--suite-var {text}: no JSON: {error}") from None
+    return values
 
 
 class ScenarioItem(pytest.Item):
@@ -71,6 +81,7 @@ class ScenarioItem(pytest.Item):
 
     def runtest(self) -> None:
         from svctoolkit import runner
+        from svctoolkit.errors import ToolkitError
 
         planes = state.planes(self.config)
         reason = runner.skip_reason(self.scenario, planes)
@@ -83,13 +94,15 @@ class ScenarioItem(pytest.Item):
         if not outcome.ok and os.environ.get("GITHUB_ACTIONS") == "true":
             self.user_properties.append((ANNOTATION, runner.github_commands(outcome)))
         if outcome.status == "error":
-            raise RuntimeError(outcome.reason)
+            raise ToolkitError(outcome.reason)
         if not outcome.ok:
             raise AssertionError(runner.explanation(outcome))
 
     # Any: pytest's signature
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Json:
-        if isinstance(excinfo.value, AssertionError):
+        from svctoolkit.errors import ToolkitError
+
+        if isinstance(excinfo.value, (AssertionError, ToolkitError)):  # they say it all; where in here is no news
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 

@@ -20,21 +20,32 @@ WORKSPACES: pytest.StashKey[dict[Path, Any]] = pytest.StashKey()
 TAGS: pytest.StashKey[set[str]] = pytest.StashKey()
 SUITES: pytest.StashKey[list[Suite]] = pytest.StashKey()
 IDLE: pytest.StashKey[IdleParts] = pytest.StashKey()
+REFUSAL: pytest.StashKey[str] = pytest.StashKey()
 PARTIAL: pytest.StashKey[bool] = pytest.StashKey()
 
 
 def planes(config: pytest.Config) -> Planes:
-    """The data planes of this session, made for the first scenario."""
+    """The data planes of this session, made for the first scenario.
+
+    Raises `UsageError` where `--suite-base-url` gives no answer or refuses the login; it is asked once.
+    """
     if PLANES not in config.stash:
         from svctoolkit import runner
+        from svctoolkit.errors import UsageError
 
         live, url = config.getoption("--suite-live"), config.getoption("--suite-base-url")
         environ = os.environ
-        config.stash[PLANES] = (
-            runner.remote_planes(url, environ.get("SVC_EMAIL", ""), environ.get("SVC_TOKEN", ""), live=live)
-            if url
-            else runner.Planes(live=live, coverage=config.getoption("--suite-coverage"))
-        )
+        if REFUSAL in config.stash:
+            raise UsageError(config.stash[REFUSAL])
+        try:
+            config.stash[PLANES] = (
+                runner.remote_planes(url, environ.get("SVC_EMAIL", ""), environ.get("SVC_TOKEN", ""), live=live)
+                if url is not None
+                else runner.Planes(live=live, coverage=config.getoption("--suite-coverage"))
+            )
+        except UsageError as error:
+            config.stash[REFUSAL] = str(error)
+            raise
     return config.stash[PLANES]
 
 
