@@ -408,6 +408,8 @@ def test_live_scenarios_run_on_demand(write: Callable[..., Path]) -> None:
         ("{name: a, source: web, send: 5, expect: {delivered: []}}", "must be an event"),
         ("{name: a, source: web, calls: [{track: a, page: b}], expect: {delivered: []}}", "a call is one name"),
         ("{name: a, event: {}, freeze: {time: soon}, expect: {status: 1}}", "'soon' is no time"),
+        ("{name: a, event: {}, freeze: {time: 9999-12-31T23:59:59Z}, expect: {status: 1}}", "not in the years from"),
+        ("{name: a, event: {at: $(now-99999999999d)}, expect: {status: 1}}", "$(now-99999999999d) is a time that no"),
         ("{name: a, event: {}, freeze: {time: 2026-01-01T12:00:00}, expect: {status: 1}}", "which time zone?"),
         ("{name: a, event: {}, live: {within: soon}, expect: {status: 1}}", "must match the pattern"),
         ("{name: a, event: {}, setup: [{event: {}, expect: {body: {}}}], expect: {status: 1}}",

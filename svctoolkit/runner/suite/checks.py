@@ -329,8 +329,11 @@ def _recorder(suite: Suite, scripts: Mapping[str, Any]) -> Places:
 def _freeze(freeze: Mapping[str, Any]) -> Places:
     time = freeze.get("time")
     try:
-        if time and datetime.fromisoformat(time).tzinfo is None:
+        moment = datetime.fromisoformat(time) if time else None
+        if moment is not None and moment.tzinfo is None:
             yield ("freeze", "time"), f"which time zone? Write {time}Z"
+        elif moment is not None and not 1000 <= moment.year <= 9000:  # beyond them there is no time left to wait for
+            yield ("freeze", "time"), f"{time!r} is not in the years from 1000 to 9000"
     except ValueError:
         yield ("freeze", "time"), f"{time!r} is no time: write 2026-01-01T12:00:00Z"
 

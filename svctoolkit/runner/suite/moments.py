@@ -29,13 +29,16 @@ class Moments:
         self._ids: dict[str, str] = {}
 
     def value(self, name: str) -> str | None:
-        """What the name stands for; None for other names."""
+        """What the name stands for; None for other names, and for times that no calendar has."""
         if name.startswith("uuid") and re.fullmatch(PATTERN, name):
             identifier = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._seed} {name}") if self._seed else uuid.uuid4()
             return self._ids.setdefault(name, str(identifier))
         match = _TIME.fullmatch(name)
         if match is None:
             return None
-        shift = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match[1] else timedelta()
-        text = (self._now + shift).astimezone(UTC).isoformat(timespec="milliseconds")
+        try:
+            shift = timedelta(**{_UNITS[match[2]]: int(match[1])}) if match[1] else timedelta()
+            text = (self._now + shift).astimezone(UTC).isoformat(timespec="milliseconds")
+        except (OverflowError, ValueError):  # ValueError: thousands of digits
+            return None
         return text.replace("+00:00", "Z")

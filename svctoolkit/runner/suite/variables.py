@@ -134,6 +134,8 @@ class Variables:
             return f"the environment variable {variable} is not set: set it{default}"
         if name in self.values or name in self.later or (self.moments and self.moments.value(name)):
             return ""
+        if self.moments and re.fullmatch(PATTERN, name):
+            return f"$({name}) is a time that no calendar has"
         hint = did_you_mean(name, [*self.values, *self.later]) or f" Write $$({name}) for the text itself."
         return f"no variable is called {name!r}.{hint}"
 
