@@ -364,6 +364,33 @@ def test_invariants_of_a_suite(head: str, said: str) -> None:
     assert said in explained
 
 
+WHOLE = (
+    "{type: track, event: A, userId: u1, properties: {a: 1}, messageId: m1, context: {ip: 127.0.0.1}, "
+    "request_ip: 127.0.0.1, rudderId: {$type: uuid}, originalTimestamp: {$type: datetime}, sentAt: {$type: datetime}, "
+    "timestamp: {$type: datetime}, receivedAt: {$type: datetime}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("expect", "said"),
+    [
+        (f"[{{method: POST, body: {WHOLE}}}]", ""),
+        (f"{{hook: [{{body: {WHOLE}, headers: {{AUTHORIZATION: Bearer abc12345}}}}]}}", ""),
+        (f"{{body: {WHOLE}}}", ""),
+        (f"{{body: {WHOLE.replace('properties: {a: 1}, ', '')}}}", "delivered.body.properties: expected nothing"),
+        ("{hook: [{method: POST}, {}]}", "delivered.hook: expected 2 elements, got 1"),
+    ],
+)
+@pytest.mark.parametrize("exact", ["true", "[delivered]"])
+def test_an_exact_request_is_what_is_named_of_it(expect: str, said: str, exact: str) -> None:
+    """Its body to the last member; the headers and the address that nobody names belong to the transport."""
+    send = "{type: track, event: A, userId: u1, properties: {a: 1}, messageId: m1}"
+    explained = result(sends(f"{{delivered: {expect}}}", send=send), f"exact: {exact}")
+
+    assert bool(explained) == bool(said), explained
+    assert said in explained
+
+
 @pytest.mark.parametrize(
     ("expect", "said"),
     [

@@ -209,7 +209,7 @@ class _Attempt:
             if name == "capture" or (name == "failed" and wanted == ANY) or (name == "violations" and wanted == []):
                 continue
             value, exact = results.get(name, MISSING), name in self.scenario.exact
-            value = exact_part(value, wanted, name) if exact else value
+            value = exact_part(value, wanted, name, suite.workspace.destinations) if exact else value
             yield from comparison.member(name, exact=exact).differences(wanted, value)
         yield from broken_invariants(self.scenario, step, result.everywhere, results, self.checked)
 

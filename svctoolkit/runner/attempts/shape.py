@@ -122,20 +122,24 @@ def as_lists(values: Json, keys: Sequence[str]) -> dict[str, list[Json]]:
     return {keys[0] if len(keys) == 1 else "": as_list(values)}
 
 
-def exact_part(actual: Json, wanted: Json, name: str) -> Json:
+def exact_part(actual: Json, wanted: Json, name: str, keys: Container[str]) -> Json:
     """As much of a result as an exact expectation is about: other destinations only where something came there.
 
-    Of a request what is named, whole: nobody lists the headers that belong to the transport.
+    Of a request what is named, whole: nobody lists the headers that belong to the transport. `keys` are destinations'.
     """
-    if name in ("response", "dropped", "failed", "attempts") or not isinstance(actual, (Mapping, list)):
+    if name in ("response", "dropped", "failed", "attempts"):
         return actual
-    if isinstance(actual, Mapping) and is_keyed(wanted, actual):
-        parts = {key: exact_part(value, wanted.get(key), name) for key, value in actual.items()}
+    if isinstance(actual, Mapping) and is_keyed(wanted, keys):
+        parts = {key: _named_part(value, wanted.get(key), name) for key, value in actual.items()}
         return {key: value for key, value in parts.items() if key in wanted or value != []}
+    return _named_part(actual, wanted, name)
+
+
+def _named_part(actual: Json, wanted: Json, name: str) -> Json:
     if name != "delivered":
         return actual
     if isinstance(actual, list) and isinstance(wanted, list):
-        return [exact_part(a, w, name) for a, w in zip(actual, wanted, strict=False)] + actual[len(wanted) :]
+        return [_named_part(a, w, name) for a, w in zip(actual, wanted, strict=False)] + actual[len(wanted) :]
     if isinstance(actual, Mapping) and isinstance(wanted, Mapping) and not is_matchers(wanted):
         named = {member: actual[member] for member in wanted if member in actual}
         if isinstance(wanted.get("headers"), Mapping) and "headers" in named:
