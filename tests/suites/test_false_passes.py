@@ -205,6 +205,10 @@ EMPTY = [
         "always: nothing came of delivered",
     ),
     (
+        sends("{delivered: []}", "sifted", more=", always: {delivered: {$absent: false}}"),
+        '{"$absent":false} is always so: write what it must have',
+    ),
+    (
         sends("{delivered: [{}]}", more=", always: {user_transform: {event: B}}"),
         "always: nothing came of user_transform",
     ),
