@@ -60,6 +60,14 @@ def test_the_smallest_event_is_shown() -> None:
     assert '"properties":{"products":[{"price":1001}]}' in runner.explanation(outcome)
 
 
+def test_a_limit_is_not_about_an_event() -> None:
+    """No event is the smallest for which the time was over."""
+    outcome = attempt(f"source: web, generate: {{like: {LIKE}, runs: 50}}, limit: 1ms")
+
+    assert "it takes longer than its limit of 0.001 s" in runner.explanation(outcome)
+    assert "made-up events" not in runner.explanation(outcome)
+
+
 def test_invariants_hold_for_generated_events() -> None:
     """What never leaves, leaves in no shape."""
     outcome = attempt(f"source: web, generate: {{like: {LIKE}, runs: 100}}", "never: [{key: coupon}]")
