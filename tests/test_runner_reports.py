@@ -350,6 +350,34 @@ def test_watching_runs_again_after_a_change(folder: Path, capsys: pytest.Capture
     assert "changed: s.suite.yaml" in capsys.readouterr().err
 
 
+def test_watching_goes_on_once_the_workspace_is_mended(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no file in the folders that are looked at, and while it is broken no suite says that it reads it."""
+    from svctoolkit.cli.commands import run as command
+
+    (folder / "suites").mkdir()
+    scenario = "{name: a, destination: hook, event: {type: track}, expect: {status: 200}}"
+    text = f"workspace: ../workspace.yaml\nscenarios:\n  - {scenario}\n"
+    (folder / "suites" / "s.suite.yaml").write_text(text, encoding="utf-8")
+    good = "destinations:\n  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}\n"
+    (folder / "workspace.yaml").write_text(good, encoding="utf-8")
+    turns = iter([f"{good}  half: {{", good, None])
+    changes = command._changes
+
+    def sleep(_seconds: float) -> None:
+        content = next(turns, None)
+        if content is None:
+            raise KeyboardInterrupt
+        (folder / "workspace.yaml").write_text(content, encoding="utf-8")
+
+    monkeypatch.setattr(command, "_changes", lambda suites, args: changes(suites, args, sleep))
+    assert main(["run", "suites", "--watch"]) == 0
+    out, err = capsys.readouterr()
+    assert out.count("1 passed in") == 2
+    assert err.count("changed: suites/../workspace.yaml") == 2
+
+
 # Recording
 
 

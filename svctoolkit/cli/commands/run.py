@@ -74,12 +74,13 @@ def _run(args: argparse.Namespace) -> int:
         return _once(args, [])
     suites: list[Suite] = []
     for _ in _changes(suites, args):
-        suites.clear()
+        earlier, suites[:] = [*suites], []
         try:
             _once(args, suites)
         except ConfigError as error:  # a file that is half edited: say so, and wait for the rest
             from svctoolkit.cli import _terminal
 
+            suites[:] = suites or earlier  # the file may be one that they read, such as the workspace
             _terminal.err(str(error))
     return Exit.OK
 
