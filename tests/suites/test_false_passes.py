@@ -182,6 +182,7 @@ EMPTY = [
     (sends("{dropped: {}}"), "{} is neither nothing nor one"),
     (sends("{attempts: {}}"), "{} is neither nothing nor one"),
     (sends("{response: {}}"), "{} says nothing: write what 'response' must have"),
+    (sends("{warehouse: {}}"), "{} says nothing: write what 'warehouse' must have"),
     (sends("{}"), "nothing is expected"),
     (sends("{capture: {x: delivered.0.body.event}}"), "a scenario that only captures cannot fail"),
     (sends("{delivered: [{body: {$contains: ''}}]}"), "$contains takes what is looked for"),

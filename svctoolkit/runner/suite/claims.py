@@ -47,7 +47,7 @@ def hollow_claims(scenario: Scenario, step: Step) -> Places:
     for name, expected in step.expect.items():
         if name in MEMBERS:
             yield from (((name, *path), text) for path, text in _members(name, expected, keys))
-        if name in ("response", "capture") and expected == {}:
+        if name in ("response", "warehouse", "capture") and expected == {}:
             yield (name,), f"{{}} says nothing: write what {name!r} must have, or leave it out"
         yield from (((name, *path), text) for path, text in _any_length(expected))
         if name == "user_transform" and step.kind == "send":
