@@ -443,6 +443,7 @@ def test_redirect_loop(api: TestApiClient, scripted: Scripted) -> None:
         (reply({**RESULT, "data": "x"}), "data must be a list, not a string"),
         (reply({**RESULT, "data": [1]}), r"data\[0\] must be an object, not a number"),
         (reply({**RESULT, "error": 5}), "error must be a string"),
+        (reply({**RESULT, "error": "x", "data": [5]}), r"data\[0\] must be an object, not a number"),
         (
             reply({**RESULT, "data": [{"dest_transformed_payload": [1]}]}),
             r"dest_transformed_payload\[0\] must be an object",

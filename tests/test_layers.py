@@ -45,7 +45,7 @@ MAY_IMPORT = {
     ),
     "runner": (
         "errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations "
-        "delivery workspace results warehouse pipeline server"
+        "delivery workspace results warehouse pipeline client server"
     ),
     "replay": (
         "errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "

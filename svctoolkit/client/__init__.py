@@ -7,5 +7,6 @@ with TestApiClient("https://api.example.com", "dev@example.com", token) as api:
 from __future__ import annotations
 
 from svctoolkit.client._client import TestApiClient
+from svctoolkit.client._shape import check_results
 
-__all__ = ["TestApiClient"]
+__all__ = ["TestApiClient", "check_results"]

@@ -17,7 +17,7 @@ def destination_result(data: Json, event: Mapping[str, Json]) -> DestinationResu
     _expect(isinstance(result.get("destination", ""), str), "destination", "a string", result.get("destination"))
     if "error" in result:
         _expect(isinstance(result["error"], str), "error", "a string", result["error"])
-        return DestinationResult.from_dict(result, event)
+        result = {**result, "data": result.get("data") or []}
     entries = _list("data", result.get("data"))
     return DestinationResult.from_dict(
         {**result, "data": [_entry(f"data[{n}]", e) for n, e in enumerate(entries)]}, event
@@ -27,6 +27,12 @@ def destination_result(data: Json, event: Mapping[str, Json]) -> DestinationResu
 def source_result(data: Json, event: Mapping[str, Json]) -> list[DestinationResult]:
     """The destination results of one source, in order."""
     return [destination_result(item, event) for item in _list("the source result", data)]
+
+
+def check_results(data: Json) -> None:
+    """What answers a test of a destination, or of a source."""
+    for item in data if isinstance(data, list) else [data]:
+        destination_result(item, {})
 
 
 def definitions(data: Json) -> list[dict[str, Json]]:

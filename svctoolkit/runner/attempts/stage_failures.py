@@ -52,10 +52,9 @@ def stage_failures(body: Json, keys: Mapping[str, str], target: str) -> Iterator
         if isinstance(result.get("error"), str):
             yield StageFailure(Cause(key, "failed", "routing", result["error"]), (*place, "error"), "reason")
             continue
-        data = result.get("data")
-        for number, entry in enumerate(data if isinstance(data, list) else ()):
-            for found in _of_entry(entry, key) if isinstance(entry, Mapping) else ():
-                yield StageFailure(found.cause, (*place, "data", number, *found.place), found.kind)
+        for number, entry in entries(result):
+            for failure in _of_entry(entry, key):
+                yield StageFailure(failure.cause, (*place, "data", number, *failure.place), failure.kind)
 
 
 def _of_entry(entry: Mapping[str, Any], key: str) -> Iterator[StageFailure]:
@@ -68,9 +67,14 @@ def _of_entry(entry: Mapping[str, Any], key: str) -> Iterator[StageFailure]:
                 place = (member, index) if isinstance(entry[member], list) else (member,)
                 if error not in _NO_FAILURES:
                     yield StageFailure(Cause(key, "failed", stage, error), place, "value")
-            elif stage == "send_to_destination" and not 200 <= value["status"] < 300:
+            elif stage == "send_to_destination" and _refuses(value):
                 text = f"the destination answered {value['status']}"
                 yield StageFailure(Cause(key, "failed", stage, text), ("destination_response_status", index), "status")
+
+
+def _refuses(answer: Mapping[str, Any]) -> bool:
+    status = answer.get("status")
+    return isinstance(status, int) and not 200 <= status < 300
 
 
 def variants(body: Json, failures: Sequence[StageFailure]) -> Iterator[Json]:
@@ -85,14 +89,28 @@ def variants(body: Json, failures: Sequence[StageFailure]) -> Iterator[Json]:
         yield changed
 
 
+def entries(result: Mapping[str, Json]) -> Iterator[tuple[int, Mapping[str, Json]]]:
+    """The entries of `data`, with their places. An answer of another kind may have members of that name, too."""
+    data = result.get("data")
+    for number, entry in enumerate(data if isinstance(data, list) else ()):
+        if isinstance(entry, Mapping):
+            yield number, entry
+
+
 def stage_values(entry: Mapping[str, Json], stage: str) -> list[Json] | None:
     """The values of one stage in one entry of `data`; None where the stage has none."""
     value = entry.get(_MEMBERS[stage])
     if stage == "user_transform":
         return [value] if _MEMBERS[stage] in entry else None
     if not isinstance(value, list):
-        return None if value is None else [value]
+        return [value] if isinstance(value, Mapping) else None
     if stage == "dest_transform":
         return value
-    statuses = entry.get("destination_response_status") or []
-    return [{"status": status, "response": response} for status, response in zip(statuses, value, strict=False)]
+    pairs = zip(statuses(entry), value, strict=False)
+    return [{"status": status, "response": response} for status, response in pairs]
+
+
+def statuses(entry: Mapping[str, Json]) -> list[int]:
+    """The statuses that a destination has answered."""
+    values = entry.get("destination_response_status")
+    return [value for value in values if isinstance(value, int)] if isinstance(values, list) else []

@@ -20,8 +20,10 @@ from svctoolkit.runner.attempts.stage_failures import (
     DROPPED,
     NO_TRANSFORMATION,
     StageFailure,
+    entries,
     stage_failures,
     stage_values,
+    statuses,
     variants,
 )
 from svctoolkit.runner.expect.compare import Difference
@@ -50,9 +52,8 @@ class VerifyResult:
         """By destination; the Test API says how many answers there were to an event for one destination."""
         if self.everywhere is not None:
             return {key: len(tries) for key, tries in self.everywhere["tries"].items()}
-        data = self.answer.body.get("data") if isinstance(self.answer.body, Mapping) else None
-        counts = [len(entry.get("destination_response_status") or ()) for entry in data or ()]
-        return {self.target: sum(counts)} if self.target else {}
+        result = self.answer.body if isinstance(self.answer.body, Mapping) else {}
+        return {self.target: sum(len(statuses(entry)) for _, entry in entries(result))} if self.target else {}
 
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """No refusal."""
@@ -63,8 +64,8 @@ class VerifyResult:
         if self.everywhere is not None:
             return causes(self.everywhere)
         first: dict[str, Cause] = {}
-        for found in self._failures():
-            first.setdefault(found.cause.destination, found.cause)
+        for each in self._failures():
+            first.setdefault(each.cause.destination, each.cause)
         return list(first.values())
 
     def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
@@ -73,8 +74,8 @@ class VerifyResult:
             yield from unexpected_failures(self.everywhere, expected)
             return
         failures: dict[Cause, list[StageFailure]] = defaultdict(list)
-        for found in self._failures() if self.answer.status == 200 else ():
-            failures[found.cause].append(found)
+        for each in self._failures() if self.answer.status == 200 else ():
+            failures[each.cause].append(each)
         if failures:
             mentions = Mentions[StageFailure](
                 expected, self.results(expected), lambda those: self._variants(expected, those)
@@ -228,9 +229,7 @@ def _member(result: Mapping[str, Any], name: str, expected: Any) -> Any:
     """What one result says of a stage: the values of all entries, or the only one where no list is expected."""
     if name == "error":
         return result.get("error", result.get("message", MISSING))
-    data = result.get("data")
-    entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
-    lists = [stage_values(entry, name) for entry in entries]
+    lists = [stage_values(entry, name) for _, entry in entries(result)]
     present = [values for values in lists if values is not None]
     if not present:
         return MISSING
@@ -246,7 +245,7 @@ def trouble(answer: Answer) -> str:
         return ""
     if isinstance(answer.body.get("message"), str):
         return f"the answer says: {answer.body['message']}"
-    for entry in answer.body.get("data") or ():
+    for _, entry in entries(answer.body):
         for stage in STAGES:
             for value in stage_values(entry, stage) or ():
                 error = value.get("error") if isinstance(value, Mapping) else None

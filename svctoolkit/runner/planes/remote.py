@@ -92,20 +92,45 @@ class RemotePlane:
         return Answer(got.status_code, {k.lower(): v for k, v in got.headers.items()}, parse_body(got.content))
 
     def test(self, path: str, body: bytes, run: str) -> Answer:
-        return post(self, path, body, run)
+        """Raises `DeliveryError` also for an answer of the wrong form: who says 200 to anything shows nothing."""
+        from svctoolkit.client import check_results
+
+        answer = post(self, path, body, run)
+        if answer.status == 200:
+            try:
+                check_results(answer.body)
+            except ValueError as error:
+                text = f"{self.base_url} gave no answer of the Test API: {error}"
+                raise DeliveryError(text, code="EBADMSG") from None
+        return answer
 
     def run_results(self, run: str, keys: Sequence[str], limit: float) -> Mapping[str, Json]:
         """What the data plane there tells under `/inspect`. Raises `ToolkitError` where there is no such thing."""
         waited = self._inspect("wait", run=run, timeout=limit)
         if waited.status == 504:
             raise StillWaiting(str(waited.body.get("message", "there are still events under way")))
-        events = {record["number"]: record["event"] for record in self._list("events", run)}
-        records = [{**record, "event": events.get(record["number"])} for record in self._list("fates", run)]
-        fates = [record for record in records if record["destination"] in keys]
-        return results_of_records(fates, self._list("deliveries", run), keys)
+        with self._reading():
+            events = {record["number"]: record["event"] for record in self._list("events", run)}
+            records = [{**record, "event": events.get(record["number"])} for record in self._list("fates", run)]
+            fates = [record for record in records if record["destination"] in keys]
+            return results_of_records(fates, self._list("deliveries", run), keys)
 
     def violations(self, run: str) -> list[dict[str, Json]]:
-        return [violation_record(record) for record in self._list("violations", run)]
+        with self._reading():
+            return [violation_record(record) for record in self._list("violations", run)]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Of records that somebody else has made, maybe of another version of this package."""
+        try:
+            yield
+        except KeyError as error:
+            raise self._unclear(f"its records have no {error}") from None
+        except (AttributeError, TypeError, ValueError):
+            raise self._unclear("its records have another form") from None
+
+    def _unclear(self, reason: str) -> ToolkitError:
+        return ToolkitError(f"{self.base_url} does not tell what became of what was sent: {reason}")
 
     def _list(self, kind: str, run: str) -> list[dict[str, Any]]:
         """Every record of a kind, page by page."""
@@ -114,14 +139,19 @@ class RemotePlane:
         while after is not None:
             page = self._inspect(kind, run=run, after=after, limit=1000).body
             records += page["items"]
+            if page["next"] is not None and page["next"] <= after:
+                raise ValueError(f"the page after {after} is followed by itself")
             after = page["next"]
         return records
 
     def _inspect(self, what: str, **query: Any) -> Answer:
         answer = self.request("GET", f"/inspect/{what}?{urlencode(query)}", {"authorization": self.authorization}, b"")
-        if answer.status not in (200, 504) or not isinstance(answer.body, Mapping):
-            reason = "it is no svctoolkit data plane" if answer.status == 404 else f"it answers {answer.status}"
-            raise ToolkitError(f"{self.base_url} does not tell what became of what was sent: {reason}")
+        if answer.status == 404:
+            raise self._unclear("it is no svctoolkit data plane")
+        if answer.status not in (200, 504):
+            raise self._unclear(f"it answers {answer.status}")
+        if not isinstance(answer.body, Mapping):
+            raise self._unclear("its answer is no object")
         return answer
 
     def script(self, run: str, answers: Mapping[str, Sequence[_format.RecorderAnswer]]) -> None:
