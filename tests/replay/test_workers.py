@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -36,6 +37,7 @@ def signalling(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _signal_when_it_writes(writer: int, number: int, process: int) -> None:
+    gc.disable()  # CPython 3.11 holds a lock in `_current_frames`, and what is collected there may let others run
     while sys._current_frames()[writer].f_code.co_name != "_send":
         pass
     os.kill(process or os.getpid(), number)
