@@ -163,6 +163,28 @@ def test_steps_capture_what_was_delivered(write: Callable[..., Path]) -> None:
     assert (outcome.reason, [str(d) for d in outcome.differences]) == ("", [])
 
 
+def test_of_many_failures_the_first_are_told(tmp_path: Path) -> None:
+    """Each of 300 fails for a reason of its own; 20 that nothing is said of are enough to read."""
+    path = tmp_path / "many.suite.yaml"
+    many = ", ".join(f"{{type: track, event: E{number}, userId: u}}" for number in range(300))
+    path.write_text(f"""\
+transformations:
+  boom:
+    language: python
+    code: |
+      def transformEvent(event, metadata):
+          raise ValueError(event["event"])
+destinations: {{bad: {{type: WEBHOOK, transformation: boom, config: {{webhookUrl: https://bad.example/in}}}}}}
+sources: {{web: {{destinations: [bad]}}}}
+scenarios:
+  - {{name: a, source: web, send: [{many}], expect: {{failed: {{$contains: {{by: none}}}}}}}}
+""")
+
+    (outcome,) = outcomes(path)
+
+    assert len([d for d in outcome.differences if "failed in user_transform: ValueError: E" in str(d)]) == 20
+
+
 def test_the_same_file_against_a_served_data_plane(
     write: Callable[..., Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,7 +30,7 @@ def source_result(data: Json, event: Mapping[str, Json]) -> list[DestinationResu
 
 
 def check_results(data: Json) -> None:
-    """What answers a test of a destination, or of a source."""
+    """Raises `ValueError` for what is neither a destination result nor a list of them, as tests of sources give."""
     for item in data if isinstance(data, list) else [data]:
         destination_result(item, {})
 

@@ -17,6 +17,9 @@ OTHER_REASON: Final = "another reason \N{REPLACEMENT CHARACTER}"
 OTHER_STATUS: Final = 598
 _OWN = {"error", "status", "by", "fate", "message"}  # where a failure that is expected differs from the one that came
 
+#: Failures that are told. Each is asked about by comparing everything anew, and a scenario fails for the first already.
+MOST_FAILURES: Final = 20
+
 T = TypeVar("T")
 Key = TypeVar("Key")
 

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ from msgspec import UNSET
 
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, causes, failure, unexpected_failures
-from svctoolkit.runner.attempts.mentions import Mentions
+from svctoolkit.runner.attempts.mentions import MOST_FAILURES, Mentions
 from svctoolkit.runner.attempts.shape import ANY_LIST, shape_results, unwrap_single
 from svctoolkit.runner.attempts.stage_failures import (
     DROPPED,
@@ -80,7 +81,7 @@ class VerifyResult:
             mentions = Mentions[StageFailure](
                 expected, self.results(expected), lambda those: self._variants(expected, those)
             )
-            yield from map(failure, mentions.unmentioned(failures))
+            yield from map(failure, islice(mentions.unmentioned(failures), MOST_FAILURES))
 
     def _variants(self, expected: Mapping[str, Json], failures: Sequence[StageFailure]) -> Iterator[dict[str, Json]]:
         """The results without these failures, and with others in their place."""

@@ -214,6 +214,8 @@ def is_matchers(value: Mapping[Json, Json]) -> bool:
 
 def printable(text: str) -> str:
     """Control characters but line ends as escapes: what a destination answers must not steer the terminal."""
+    if text.isprintable():  # nearly all are, and long ones come by the hundred
+        return text
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
