@@ -12,9 +12,15 @@ ToolkitError                   catch this to catch everything below
 │   └── UsageError             the command line
 ├── EventError                 this one event cannot go on; a run takes the next
 │   ├── InvalidMessageType     `type` is missing, no text, or none of the six
-│   ├── UnsupportedEvent       the destination takes no such event
-│   └── MappingError           a field the destination needs is missing or has the wrong shape; `field` names it
-│       └── LookupFailed       the destination refused what its mapping had to ask; `status` is its answer's
+│   └── MappingError           the mapping refuses the event; `refusal` says why, as data
+│       ├── UnsupportedEvent   the destination does not accept events of this type
+│       ├── Missing            no value where the destination needs one; this and the next six are in `mapping.refusals`
+│       ├── Misfit             a value that does not fit
+│       ├── NotConfigured      a setting maps values, and has no entry for this one
+│       ├── Unsupported        events like this are sent only with a setting
+│       ├── Misconfigured      a setting is missing or wrong for this event
+│       ├── NotFound           the destination's account has no such thing
+│       └── LookupFailed       the destination did not answer what the mapping had to ask; `status` is its answer's
 ├── TransformationError        the user's code failed; `where` is file:line:col
 ├── DeliveryError              a request could not be sent or answered; `code` names the cause
 │   └── Forbidden              the network policy refused the address
@@ -30,9 +36,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import current_thread, main_thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
+
+if TYPE_CHECKING:  # at run time it would load msgspec, which the client SDK does without
+    from svctoolkit.causes import Refusal
 
 
 def is_survivable(error: BaseException) -> bool:
@@ -141,23 +150,29 @@ class InvalidMessageType(EventError):
     """The specified refusals of an event's `type` (specification, section Errors)."""
 
 
-class UnsupportedEvent(EventError):
-    """The destination takes no event of this type."""
-
-
 class MappingError(EventError):
-    """A field that the destination needs is missing, or its value does not fit."""
+    """The mapping refuses the event. `refusal` says why, as data; the text is derived from it."""
+
+    def __init__(self, refusal: Refusal | str, *, field: str = "") -> None:
+        if isinstance(refusal, str):  # until every mapping raises a refusal of the vocabulary
+            from svctoolkit.causes import Refusal
+
+            refusal = Refusal("fault", field=field, why=refusal)
+        super().__init__(refusal.text, field=refusal.field)
+        self.refusal = refusal
+
+    def __reduce__(self) -> tuple[Any, ...]:  # the constructors of its kinds have parameters of their own
+        return _restore_mapping_error, (type(self), self.refusal)
 
 
-class LookupFailed(MappingError):
-    """What the mapping had to ask the destination was refused; `status` is that of the answer.
+def _restore_mapping_error(kind: type[MappingError], refusal: Refusal) -> MappingError:
+    error = kind.__new__(kind)
+    MappingError.__init__(error, refusal)
+    return error
 
-    With a status that says "later" (5xx, 408, 429) the same event may go through the next time.
-    """
 
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
+class UnsupportedEvent(MappingError):
+    """The destination does not accept events of this type."""
 
 
 class TransformationError(ToolkitError):

@@ -14,7 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "svctoolkit"
 #: package or module -> what it may import beside itself
 MAY_IMPORT = {
     "json_types": "",
-    "errors": "",
+    "causes": "",
+    "errors": "causes",
     "secrets": "errors",
     "url_secrets": "secrets",
     "personal": "secrets",
@@ -27,36 +28,36 @@ MAY_IMPORT = {
     "sdk": "errors retries sqlite display events",
     "yamlfile": "errors",
     "plans": "errors display registry events yamlfile",
-    "mapping": "errors events",
-    "warehouse": "errors display events mapping",
-    "destinations": "errors secrets url_secrets display registry events yamlfile mapping",
-    "transformations": "errors interrupts display events",
-    "delivery": "errors secrets url_secrets display registry",
+    "mapping": "causes errors events",
+    "warehouse": "causes errors display events mapping",
+    "destinations": "causes errors secrets url_secrets display registry events yamlfile mapping",
+    "transformations": "causes errors interrupts display events",
+    "delivery": "causes errors secrets url_secrets display registry",
     "workspace": "errors secrets url_secrets display events yamlfile plans destinations transformations delivery",
-    "results": "errors secrets url_secrets display events transformations delivery warehouse",
+    "results": "causes errors secrets url_secrets display events transformations delivery warehouse",
     "pipeline": (
-        "errors secrets url_secrets display events plans destinations transformations delivery workspace results "
-        "warehouse"
+        "causes errors secrets url_secrets display events plans destinations transformations delivery workspace "
+        "results warehouse"
     ),
-    "client": "errors secrets url_secrets retries display events destinations results pipeline",
+    "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
-        "errors secrets url_secrets retries interrupts sqlite display events plans destinations transformations "
+        "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations transformations "
         "delivery workspace results warehouse pipeline"
     ),
     "runner": (
-        "errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations "
+        "causes errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations "
         "delivery workspace results warehouse pipeline client server"
     ),
     "replay": (
-        "errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
+        "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "transformations delivery workspace results warehouse pipeline server"
     ),
     "profile": "errors display events destinations pipeline workspace replay results",
     "project": "errors events yamlfile plans destinations workspace pipeline runner",
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
-        "errors secrets url_secrets display registry events sdk yamlfile plans destinations transformations delivery "
-        "workspace results warehouse pipeline server runner replay"
+        "causes errors secrets url_secrets display registry events sdk yamlfile plans destinations transformations "
+        "delivery workspace results warehouse pipeline server runner replay"
     ),
     "magics": (
         "errors secrets url_secrets display registry events yamlfile plans destinations transformations delivery "

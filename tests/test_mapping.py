@@ -21,6 +21,7 @@ from svctoolkit.mapping import (
     EMAIL,
     ExternalId,
     Table,
+    WrongValue,
     agent,
     as_it_is,
     boolean,
@@ -231,7 +232,7 @@ def test_a_converter_of_ones_own_takes_paths() -> None:
     def upper(value: Any) -> str:
         """Capitals."""
         if not isinstance(value, str):
-            raise TypeError("expected a text")
+            raise WrongValue("a text", value, case="text")
         return value.upper()
 
     table = Table({"name": required(upper("event", "name"))})
@@ -512,8 +513,8 @@ def test_what_is_no_time_is_refused_with_an_example_of_one(conversion: Any) -> N
 @pytest.mark.parametrize(
     ("age", "takes"),
     [
-        (timedelta(days=7, seconds=1), "timestamp: Acme takes the last 7 days and the next minute only"),
-        (timedelta(minutes=-1, seconds=-1), "timestamp: Acme takes the last 7 days and the next minute only"),
+        (timedelta(days=7, seconds=1), "timestamp: expected a time within the last 7 days or the next minute"),
+        (timedelta(minutes=-1, seconds=-1), "timestamp: expected a time within the last 7 days or the next minute"),
         (timedelta(days=7), ""),
         (timedelta(minutes=-1), ""),
     ],
@@ -522,31 +523,31 @@ def test_a_time_outside_of_the_window_is_refused(age: timedelta, takes: str) -> 
     """The window is said in words; its ends belong to it."""
     now, said = datetime(2026, 1, 15, tzinfo=UTC), ""
     try:
-        check_age(now - age, now, by="Acme", past=timedelta(days=7), future=timedelta(minutes=1))
+        check_age(now - age, now, past=timedelta(days=7), future=timedelta(minutes=1))
     except MappingError as error:
         said = str(error)
 
-    assert said == takes
+    assert said.partition(", got")[0] == takes
 
 
 def test_without_an_end_ahead_every_later_time_is_taken() -> None:
     """A destination that says nothing of the future takes it."""
     now = datetime(2026, 1, 15, tzinfo=UTC)
 
-    check_age(now + timedelta(days=9), now, by="Acme", past=timedelta(hours=12))
-    with pytest.raises(MappingError, match="the last 12 hours only"):
-        check_age(now - timedelta(days=9), now, by="Acme", past=timedelta(hours=12))
-    with pytest.raises(MappingError, match=r"the last 0:00:01\.500000 only"):
-        check_age(now - timedelta(days=9), now, by="Acme", past=timedelta(seconds=1.5))
+    check_age(now + timedelta(days=9), now, past=timedelta(hours=12))
+    with pytest.raises(MappingError, match="the last 12 hours"):
+        check_age(now - timedelta(days=9), now, past=timedelta(hours=12))
+    with pytest.raises(MappingError, match=r"the last 0:00:01\.500000"):
+        check_age(now - timedelta(days=9), now, past=timedelta(seconds=1.5))
 
 
 @pytest.mark.parametrize("name", [None, "", "  ", 7, {}])
 def test_an_event_needs_a_name(name: Any) -> None:
     """A name that is missing, blank or no text is refused, and the field is named."""
-    with pytest.raises(MappingError, match="event: a track event needs a name, as a text") as caught:
+    with pytest.raises(MappingError, match="event") as caught:
         event_name(Event({"type": "track", "event": name}))
-    with pytest.raises(MappingError, match="name: a page event needs a name, as a text"):
-        require_name(Event({"type": "page"}), name, "name")
+    with pytest.raises(MappingError, match="needs the name of the event at name"):
+        require_name(None, "name")
 
     assert caught.value.field == "event"
     assert event_name(Event({"event": " Order Completed"})) == " Order Completed"

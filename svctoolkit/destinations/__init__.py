@@ -19,12 +19,23 @@ from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge
 from svctoolkit.destinations._context import Context, Lookup
 from svctoolkit.destinations._define import DestinationType
+from svctoolkit.destinations._endpoint import (
+    FORM,
+    JSON,
+    Endpoint,
+    Header,
+    Param,
+    authorization,
+    basic,
+    bearer,
+    setting,
+)
 from svctoolkit.destinations._examples import (
     Asked,
     BatchExample,
     Example,
+    ExpectedError,
     OutcomeExample,
-    Refusal,
     difference,
     load_batch_examples,
     load_examples,
@@ -38,6 +49,8 @@ from svctoolkit.registry import Registry
 
 __all__ = [
     "CATALOGUE",
+    "FORM",
+    "JSON",
     "Answer",
     "Asked",
     "Batch",
@@ -47,7 +60,10 @@ __all__ = [
     "Delivery",
     "DestinationMapping",
     "DestinationType",
+    "Endpoint",
     "Example",
+    "ExpectedError",
+    "Header",
     "Job",
     "JobOutcome",
     "Lookup",
@@ -57,19 +73,23 @@ __all__ = [
     "Outcome",
     "OutcomeExample",
     "OutcomeKind",
+    "Param",
     "Parsed",
     "Payload",
-    "Refusal",
     "Reply",
     "Rows",
     "SecretRows",
     "Settings",
     "Tags",
+    "authorization",
+    "basic",
     "batch_examples",
+    "bearer",
     "difference",
     "examples",
     "outcome_examples",
     "outcome_of_status",
+    "setting",
 ]
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from svctoolkit.causes import Refusal
 from svctoolkit.destinations._payload import Payload, json_bytes
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -31,15 +32,13 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MappedJob:
-    """A job with what its mapping makes of it alone: `payloads`, or `error` where the event is refused."""
+    """A job with what its mapping makes of it alone: `payloads`, or `refusal` where the event is refused."""
 
     id: Any
     event: Event
     payloads: tuple[Payload, ...] = ()
-    error: str | None = None
+    refusal: Refusal | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    error_field: str = ""
-    lookup_status: int = 0
 
     @property
     def stands_alone(self) -> bool:
@@ -51,17 +50,19 @@ class MappedJob:
 class Batch:
     """Jobs that share their requests: they are sent together, payload after payload, and each has its own outcome.
 
-    `batched` is what the service says of it: a type may say so of one job, too. A refused job has `error` instead of
-    payloads, and `error_field` names the field where it knows one; `lookup_status` is what the destination answered to
-    a question of the mapping, where that was it.
+    `batched` is what the service says of it: a type may say so of one job, too. A refused job has `refusal` instead of
+    payloads.
     """
 
     jobs: tuple[Any, ...]
     payloads: tuple[Mapping[str, Any], ...] = ()
-    error: str | None = None
     batched: bool = False
-    error_field: str = ""
-    lookup_status: int = 0
+    refusal: Refusal | None = None
+
+    @property
+    def error(self) -> str | None:
+        """The refusal as text; None for a batch that is sent."""
+        return None if self.refusal is None else self.refusal.text
 
 
 #: Jobs of one configuration that were mapped, in their order, and its settings -> the requests that they share.
@@ -70,8 +71,8 @@ Batching: TypeAlias = Callable[[Sequence[MappedJob], Any], Iterable[Batch]]
 
 def alone(job: MappedJob) -> Batch:
     """A result of one job: its own requests, or its refusal."""
-    if job.error is not None:
-        return Batch((job.id,), error=job.error, error_field=job.error_field, lookup_status=job.lookup_status)
+    if job.refusal is not None:
+        return Batch((job.id,), refusal=job.refusal)
     return Batch((job.id,), tuple(payload.to_dict() for payload in job.payloads))
 
 

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from svctoolkit.errors import LookupFailed, MappingError
+from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import text
+from svctoolkit.mapping import LookupFailed, Misconfigured, text
 
 #: What a mapping may ask over the network: `{method, url, headers, params, body}` -> `(status, parsed body)`.
 Lookup: TypeAlias = Callable[[Mapping[str, Any]], tuple[int, Any]]
@@ -48,22 +48,22 @@ class Context(msgspec.Struct, frozen=True):
         secrets = self.metadata.get("secret")
         secret = secrets.get(name) if isinstance(secrets, Mapping) else None
         if not isinstance(secret, str) or not secret:
-            raise MappingError(f"needs the {name} of the destination's account, as `metadata` of `payloads`")
+            raise Misconfigured("rudderAccountId", f"needs the {name} of the destination's account, as `metadata`")
         return secret
 
-    def ask(self, request: Mapping[str, Json], *, may_miss: bool = False) -> Json:
-        """The body of the destination's answer to a look-up.
+    def ask(self, request: Mapping[str, Json], *, field: str = "", setting: str = "", may_miss: bool = False) -> Json:
+        """The body of the destination's answer to a lookup; `field` of the event or `setting` is what is looked up.
 
         Raises `LookupFailed` with the answer for any status but 2xx. With `may_miss` a 404 gives None: the destination
-        knows no such thing.
+        has no such thing.
         """
         status, answer = self.lookup(request)
         if status == 404 and may_miss:
             return None
         if not 200 <= status < 300:
             url, _, _ = str(request.get("url")).partition("?")  # keys and addresses may stand in the query
-            said = f"the destination answers {status} to {request.get('method', 'GET')} {url}: {text(answer)[:300]}"
-            raise LookupFailed(said, status)
+            why = f"the destination answers {status} to {request.get('method', 'GET')} {url}: {text(answer)[:300]}"
+            raise LookupFailed(field, why, status=status, setting=setting)
         return answer
 
 

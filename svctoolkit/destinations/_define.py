@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import datetime
 from typing import Any, TypeVar
 
+from svctoolkit.causes import Refusal
 from svctoolkit.destinations._answers import Answer, BatchAnswer
 from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge, merge
 from svctoolkit.destinations._context import Lookup, make_context
@@ -157,7 +158,9 @@ class DestinationType:
         try:
             mapping = self.prepare(config)
         except ToolkitError as error:
-            return [Batch((id,), error=str(error)) for id, _, _ in jobs]
+            return [
+                Batch((id,), refusal=Refusal("misconfigured", setting="config", why=str(error))) for id, _, _ in jobs
+            ]
         events = [(id, event) for id, event, _ in jobs]
         return mapping.batches(events, [make_context(clock, lookup, job.metadata) for job in jobs])
 

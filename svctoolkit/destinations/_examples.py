@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from svctoolkit.causes import Refusal
 from svctoolkit.destinations._outcomes import OutcomeKind
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.errors import ConfigError, MappingError, ToolkitError
@@ -21,11 +22,25 @@ if TYPE_CHECKING:
     from svctoolkit.destinations._define import DestinationType
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"class_": "class"}):
-    """The error of an example: the name of its class in `svctoolkit.errors`, and a part of its text."""
+class ExpectedError(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"class_": "class"}):
+    """The error of an example.
 
-    class_: str
-    says: str
+    `rule` is that of a refusal, without the type: `missing.userId`. Of another error `class` is the name of its class
+    in `svctoolkit.errors`, and `says` a part of its text.
+    """
+
+    rule: str = ""
+    class_: str = ""
+    says: str = ""
+
+    def matches(self, error: ToolkitError) -> bool:
+        """Whether this is the error."""
+        if self.rule:
+            return isinstance(error, MappingError) and error.refusal.rule("") == self.rule
+        return any(kind.__name__ == self.class_ for kind in type(error).__mro__) and self.says in str(error)
+
+    def __str__(self) -> str:
+        return self.rule or f"{self.class_} that says {self.says!r}"
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,7 +63,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     config: dict[str, Any]
     event: dict[str, Any]
     payloads: list[dict[str, Any]] = []
-    error: Refusal | None = None
+    error: ExpectedError | None = None
     now: str = "2026-01-15T10:10:00Z"
     lookups: list[Asked] = []
     metadata: dict[str, Any] = {}
@@ -58,7 +73,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         for question in self.lookups:
             if (question.method, question.url) == (request.get("method", "GET"), request.get("url")):
                 return question.status, question.body
-        raise MappingError(f"the example {self.name!r} has no answer to {request.get('method')} {request.get('url')}")
+        why = f"the example {self.name!r} has no answer to {request.get('method')} {request.get('url')}"
+        raise MappingError(Refusal("fault", why=why))
 
 
 class OutcomeExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,7 +96,7 @@ class OutcomeExample(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class SharedRequests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What becomes of some events of a batch example: complete `payloads`, or a part of the text of their refusal."""
+    """The outcome of some events of a batch example: complete `payloads`, or in `error` the rule of their refusal."""
 
     jobs: list[int]
     payloads: list[dict[str, Any]] = []
@@ -126,8 +142,9 @@ def difference(kind: DestinationType, example: Example) -> str:
             metadata=example.metadata,
         )
     except ToolkitError as error:
-        text = f"{type(error).__name__}: {error}"
-        if example.error and example.error.class_ == type(error).__name__ and example.error.says in str(error):
+        rule = f" ({error.refusal.rule('')})" if isinstance(error, MappingError) else ""
+        text = f"{type(error).__name__}: {error}{rule}"
+        if example.error and example.error.matches(error):
             return ""
         return f"expected {_expectation(example)}, got {text}"
     if example.error is None and _open_batches(payloads) == _open_batches(example.payloads):
@@ -136,7 +153,7 @@ def difference(kind: DestinationType, example: Example) -> str:
 
 
 def _expectation(example: Example) -> str:
-    return f"{example.error.class_} that says {example.error.says!r}" if example.error else _text(example.payloads)
+    return str(example.error) if example.error else _text(example.payloads)
 
 
 def _text(payloads: Sequence[Mapping[str, Any]]) -> str:

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from svctoolkit.causes import Refusal, json_value
 from svctoolkit.destinations._batches import Batch, Batching, MappedJob, alone
 from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import DynamicSettings, Settings
-from svctoolkit.errors import LookupFailed, MappingError, ToolkitError, UnsupportedEvent, is_survivable
+from svctoolkit.errors import MappingError, ToolkitError, UnsupportedEvent, is_survivable
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 
@@ -61,9 +62,7 @@ class DestinationMapping:
         """
         handler = self._handlers.get(event.type)
         if handler is None:
-            takes = ", ".join(self._handlers) or self._takes
-            what = f"{event.type} events" if event.type else "events without a type"
-            raise UnsupportedEvent(f"{self.title} takes no {what}, only {takes}", field="type")
+            raise UnsupportedEvent(self._unsupported(event.type))
         settings, event = self._settings_of(event)
         function, takes_context = handler
         try:
@@ -74,7 +73,18 @@ class DestinationMapping:
         except BaseException as error:  # the event or the mapping is not what the other expects
             if not is_survivable(error):
                 raise
-            raise MappingError(f"the {self.title} mapping failed on this event: {_location(error)}") from error
+            why = f"the {self.title} mapping failed on this event: {type(error).__name__}: {error}"
+            raise MappingError(Refusal("fault", why=why, where=_location(error))) from error
+
+    def _unsupported(self, event_type: str) -> Refusal:
+        what = f"{event_type} events" if event_type else "events without a type"
+        return Refusal(
+            "unsupported",
+            field="type",
+            expected=", ".join(self._handlers) or self._takes,
+            value=json_value(event_type),
+            subject=f"{self.title} takes no {what}",
+        )
 
     def _settings_of(self, event: Event) -> tuple[Settings, Event]:
         """The settings for an event, and the event without the values that went into them."""
@@ -84,13 +94,13 @@ class DestinationMapping:
         """The requests of jobs `(id, event)` in the order of their arrival; each job is in exactly one batch.
 
         Each has its context, whose `metadata` is that of the job.
-        Jobs whose events lead to different settings never share a request. A refused event is a batch of its own with
-        `error`.
+        Jobs whose events lead to different settings never share a request. A refused event has its own batch, with
+        `refusal`.
         """
         groups: list[tuple[Settings, list[MappedJob]]] = []
         for (id, event), context in zip(jobs, contexts, strict=True):
             mapped = self._map_job(id, Event(event), msgspec.structs.replace(context, in_batch=True))
-            if mapped.error is not None:
+            if mapped.refusal is not None:
                 yield alone(mapped)
                 continue
             settings, _ = self._settings_of(mapped.event)
@@ -103,13 +113,13 @@ class DestinationMapping:
             yield from self._batching(members, settings)
 
     def _map_job(self, id: Any, event: Event, context: Context) -> MappedJob:
-        """The job with its payloads, or with the text of its refusal."""
+        """The job with its payloads, or with its refusal."""
         try:
             return MappedJob(id, event, tuple(self.transform(event, context)), metadata=context.metadata)
-        except ToolkitError as error:
-            where, status = getattr(error, "field", ""), error.status if isinstance(error, LookupFailed) else 0
-            said = str(error)
-            return MappedJob(id, event, error=said, metadata=context.metadata, error_field=where, lookup_status=status)
+        except MappingError as error:
+            return MappedJob(id, event, refusal=error.refusal, metadata=context.metadata)
+        except ToolkitError as error:  # such as the lookup's transport
+            return MappedJob(id, event, refusal=Refusal("fault", why=str(error)), metadata=context.metadata)
 
     def payloads(
         self,
@@ -132,4 +142,4 @@ def _location(error: BaseException) -> str:
     import traceback  # only a fault in a mapping needs it
 
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+    return f"{last.filename}:{last.lineno}"

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from svctoolkit.causes import Refusal
 from svctoolkit.destinations._problems import config_problem
 from svctoolkit.errors import InvalidConfig, MappingError, Problem
 from svctoolkit.events import Event
@@ -97,7 +98,8 @@ class DynamicSettings:
         try:
             return settings_from(self._title, self._kind, config), Event(raw)
         except InvalidConfig as error:
-            raise MappingError(f"{error} (the value came from the event)") from error
+            why = f"{error} (the value came from the event)"
+            raise MappingError(Refusal("misconfigured", setting="config", why=why)) from error
 
 
 def settings_from(title: str, kind: type[S], config: Mapping[str, Json]) -> S:

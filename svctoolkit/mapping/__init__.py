@@ -9,7 +9,7 @@ A value that is missing, null or an empty text leaves its key out. `required(...
 
 >>> Table({"id": required("userId")})(Event({}))
 Traceback (most recent call last):
-svctoolkit.errors.MappingError: needs a value at userId
+svctoolkit.mapping.refusals.Missing: needs a value at userId
 """
 
 from __future__ import annotations
@@ -77,10 +77,20 @@ from svctoolkit.mapping.people import (
     sha256,
     unfold_address,
 )
+from svctoolkit.mapping.refusals import (
+    LookupFailed,
+    Misconfigured,
+    Misfit,
+    Missing,
+    NotConfigured,
+    NotFound,
+    Unsupported,
+    WrongValue,
+)
 from svctoolkit.mapping.shop import products
 from svctoolkit.mapping.table import Table, path, value_of
 from svctoolkit.mapping.templates import fill, fill_from
-from svctoolkit.mapping.times import check_age, moment, whole_second
+from svctoolkit.mapping.times import TIME_EXAMPLE, check_age, moment, whole_second
 from svctoolkit.mapping.values import (
     as_object,
     basic_auth,
@@ -120,14 +130,23 @@ __all__ = [
     "POSTAL_CODE_NAMES",
     "STATE",
     "TIME",
+    "TIME_EXAMPLE",
     "USER_ID",
     "Agent",
     "Converter",
     "ExternalId",
     "Leaf",
+    "LookupFailed",
+    "Misconfigured",
+    "Misfit",
+    "Missing",
+    "NotConfigured",
+    "NotFound",
     "Shape",
     "Source",
     "Table",
+    "Unsupported",
+    "WrongValue",
     "agent",
     "as_it_is",
     "as_object",

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeAlias
 
-from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
 from svctoolkit.mapping.leaves import Leaf, Source, source
+from svctoolkit.mapping.refusals import Misfit, Missing, WrongValue
 
 Getter: TypeAlias = Callable[[Mapping[str, Any]], Any]
 Shape: TypeAlias = "Mapping[str, Leaf | Shape]"
@@ -108,7 +108,7 @@ class _Code:
             return
         self._lines += [" while True:", *self._search(src), "  v = None", "  break"]
         if src.required:
-            self._lines += [" if v is None:", f"  demand({' or '.join(self._of + path for path in src.paths)!r})"]
+            self._lines += [" if v is None:", f"  demand({tuple(self._of + path for path in src.paths)!r})"]
         elif src.default is not None:
             self._lines += [" if v is None:", f"  v = {self._value(src.default)}"]
 
@@ -121,8 +121,8 @@ class _Code:
             if src.ends:
                 yield from ("   if v == '':", "    v = None", "    break")
             if src.convert is not None:
-                yield from ("   try:", f"    v = {convert}(v)", f"   except {_MISFITS} as error:")
-                yield f"    refuse({self._of + path!r}, error)"
+                yield from ("   try:", f"    w = {convert}(v)", f"   except {_MISFITS} as error:")
+                yield from (f"    refuse({self._of + path!r}, v, error)", "   v = w")
             if src.convert is None or src.ends:
                 yield "   break"
             else:
@@ -146,9 +146,12 @@ class _Code:
         return name
 
 
-def _refuse(name: str, error: Exception) -> NoReturn:
-    raise MappingError(f"{name}: {error}", field=name) from error
+def _refuse(field: str, value: Json, error: Exception) -> NoReturn:
+    if isinstance(error, WrongValue):
+        raise Misfit(field, error.expected, value, case=error.case) from error
+    # Python's own refusal of a value, such as that of `int` for infinity.
+    raise Misfit(field, "a value that can be converted", value, why=str(error), case="conversion") from error
 
 
-def _demand(names: str) -> NoReturn:
-    raise MappingError(f"needs a value at {names}", field=names)
+def _demand(fields: tuple[str, ...]) -> NoReturn:
+    raise Missing(*fields)

@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -29,8 +28,9 @@ from svctoolkit.mapping import (
     text,
     trait,
 )
+from svctoolkit.mapping.refusals import Misfit
 from svctoolkit.mapping.table import getter
-from svctoolkit.mapping.times import microseconds
+from svctoolkit.mapping.times import TIME_EXAMPLE, microseconds
 
 #: properties that are no custom data, but the event's own
 OWN = ("event_id", "opt_out", "action_source")
@@ -168,11 +168,10 @@ def _click(event: Event) -> str:
 
 
 def action_source(event: Event) -> str | None:
-    """Where the event says that it happened, if it does. Raises `MappingError` for what Facebook does not know."""
+    """Where the event says that it happened, if it does. Raises `Misfit` for what Facebook does not accept."""
     source = _source(event.raw)
     if source is not None and (not isinstance(source, str) or source not in _SOURCES):
-        allowed = ", ".join(sorted(_SOURCES))
-        raise MappingError(f"action_source: Facebook knows {allowed}, and not {source!r}", field="action_source")
+        raise Misfit("action_source", f"one of {', '.join(sorted(_SOURCES))}", source)
     return source
 
 
@@ -206,8 +205,8 @@ def seconds(event: Event, now: datetime) -> int | str:
         return when
     happened = moment(when)
     if happened is None:
-        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
-    check_age(happened, now, by="Facebook", past=_PAST, future=_FUTURE)
+        raise Misfit("timestamp", TIME_EXAMPLE, when)
+    check_age(happened, now, past=_PAST, future=_FUTURE)
     return int(happened.timestamp() // 1)
 
 

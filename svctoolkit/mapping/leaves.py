@@ -12,8 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from svctoolkit.json_types import Json
+from svctoolkit.mapping.refusals import WrongValue
+from svctoolkit.mapping.times import TIME_EXAMPLE, microseconds, moment
 from svctoolkit.mapping.times import iso_ms as _iso_ms
-from svctoolkit.mapping.times import microseconds, moment
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _WHOLE = re.compile(r"\s*[+-]?\d{1,4000}\s*", re.ASCII)
@@ -104,7 +105,7 @@ T = TypeVar("T")
 class Converter(Generic[T]):
     """A conversion that makes leaves: `number("properties.price")`. `number.of(value)` converts one value.
 
-    The function refuses a value by raising `ValueError` or `TypeError` with a text that says what was expected.
+    The function refuses a value by raising `WrongValue`, which says what was expected.
     """
 
     def __init__(self, function: Callable[[Json], T]) -> None:
@@ -143,7 +144,7 @@ def time(value: Json) -> datetime:
     """A time as a datetime in UTC. A number is none: it may be seconds or milliseconds."""
     when = None if isinstance(value, (int, float)) else moment(value)
     if when is None:
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+        raise WrongValue(TIME_EXAMPLE, value, case="time")
     return when
 
 
@@ -204,10 +205,10 @@ def number(value: Json) -> int | float:
     if type(value) is int or type(value) is float:
         return value
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
-        raise ValueError(f"expected a number, got {value!r}")
+        raise WrongValue("a number", value, case="number")
     result = float(value)
     if not math.isfinite(result):
-        raise ValueError(f"expected a number that fits, got {value!r}")
+        raise WrongValue("a number that fits", value, case="number-range")
     return int(value) if _WHOLE.fullmatch(value) else result
 
 
@@ -228,7 +229,7 @@ def boolean(value: Json) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise ValueError(f"expected true or false, got {value!r}")
+    raise WrongValue("true or false", value, case="boolean")
 
 
 @converter
@@ -242,7 +243,7 @@ def string(value: Json) -> str:
         return str(int(value))
     if isinstance(value, (int, float)):
         return str(value)
-    raise ValueError(f"expected a text, got {'a list' if isinstance(value, list) else 'an object'}")
+    raise WrongValue("a text", value, case="text")
 
 
 @converter

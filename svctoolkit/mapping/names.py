@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping.leaves import trait
 from svctoolkit.mapping.people import FIRST_NAME, LAST_NAME
+from svctoolkit.mapping.refusals import Misfit, Missing
 from svctoolkit.mapping.table import value_of
 from svctoolkit.mapping.values import text
 
@@ -14,17 +14,19 @@ _NAME = trait("name")
 
 
 def event_name(event: Event) -> str:
-    """The name of a track event, as it is written. Raises `MappingError` for one without."""
-    return require_name(event, event.raw.get("event"), "event")
+    """The name of a track event, as it is written. Raises `Missing` or `Misfit` for one without."""
+    return require_name(event.raw.get("event"), "event")
 
 
-def require_name(event: Event, name: Json, where: str) -> str:
-    """`name`, which the destination needs of this event. Raises `MappingError` unless it is a text, and not blank.
+def require_name(name: Json, where: str) -> str:
+    """`name`, which the destination needs of this event; `where` is the field that it was looked for in.
 
-    `where` is the field that it was looked for in.
+    Raises `Missing` where it is blank, and `Misfit` where it is not a text.
     """
-    if not isinstance(name, str) or not name.strip():
-        raise MappingError(f"{where}: a {event.type} event needs a name, as a text", field=where)
+    if name is None or name == "" or (isinstance(name, str) and not name.strip()):
+        raise Missing(where, wants="the name of the event")
+    if not isinstance(name, str):
+        raise Misfit(where, "the name of the event, a text", name)
     return name
 
 

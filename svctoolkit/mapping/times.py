@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
+from svctoolkit.mapping.refusals import Misfit
 
+#: What a converter or mapping expects that reads times as text.
+TIME_EXAMPLE = "a time such as 2026-01-31T12:00:00Z"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 #: `Thu Mar 24 2016 17:46:45 GMT+0000 (UTC)`, which is what JavaScript prints
@@ -71,17 +73,16 @@ def check_age(
     when: datetime,
     now: datetime,
     *,
-    by: str,
     past: timedelta,
     future: timedelta | None = None,
     field: str = "timestamp",
 ) -> None:
-    """Raises `MappingError` for a time that the destination called `by` does not take: further back than `past`, or
-    further ahead than `future`. `field` is where the time stands in the event."""
+    """Raises `Misfit` for a time that a destination does not accept: further back than `past`, or further ahead than
+    `future`. `field` is where the time is in the event."""
     age = now - when
     if age > past or (future is not None and -age > future):
-        ahead = f" and the next {_span(future)}" if future else ""
-        raise MappingError(f"{field}: {by} takes the last {_span(past)}{ahead} only", field=field)
+        ahead = f" or the next {_span(future)}" if future else ""
+        raise Misfit(field, f"a time within the last {_span(past)}{ahead}", iso_ms(when), case="age")
 
 
 def _span(length: timedelta) -> str:

@@ -264,7 +264,7 @@ def _timestamp(event: Event, context: Context) -> int | None:
     when = moment(_time(event.raw))
     if when is None:
         return None
-    check_age(when, context.clock(), by="Google", past=_PAST, future=_FUTURE)
+    check_age(when, context.clock(), past=_PAST, future=_FUTURE)
     return microseconds(when)
 
 

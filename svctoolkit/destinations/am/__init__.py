@@ -210,7 +210,7 @@ def _about(
 
 
 def _own_name(event: Event, template: str, name: Any) -> str:
-    return fill_from(template.strip(), event.raw) or require_name(event, name, "name")
+    return fill_from(template.strip(), event.raw) or require_name(name, "name")
 
 
 def _view(event: Event, settings: AmplitudeSettings, title: str, name: Any) -> Payload:

@@ -246,7 +246,7 @@ def _occurrence(event: Event, context: Context) -> dict[str, Any]:
     timestamp = _time(event.raw)
     when = moment(timestamp)
     if when is not None:
-        check_age(when, context.clock(), by="Attentive", past=_PAST)
+        check_age(when, context.clock(), past=_PAST)
     return {} if timestamp is None else {"occuredAt": timestamp}
 
 

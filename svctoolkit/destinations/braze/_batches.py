@@ -16,7 +16,7 @@ import msgspec
 from svctoolkit.destinations import Batch, MappedJob, Payload
 from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations.braze._users import UNBILLED
-from svctoolkit.mapping import in_words
+from svctoolkit.mapping import Missing, in_words
 
 if TYPE_CHECKING:
     from svctoolkit.destinations.braze import BrazeSettings
@@ -40,7 +40,8 @@ def batch(jobs: Sequence[MappedJob], settings: BrazeSettings) -> Iterator[Batch]
         known: dict[bytes, dict[str, Any]] = {}
         jobs = [_without_known(job, known) for job in jobs]
         repeated = [job for job in jobs if job.event.type == "identify" and not job.payloads]
-        yield from (Batch((job.id,), error="all of its attributes are set by an earlier event") for job in repeated)
+        known_already = Missing("traits", wants="an attribute that no earlier event has set", setting="supportDedup")
+        yield from (Batch((job.id,), refusal=known_already.refusal) for job in repeated)
         jobs = [job for job in jobs if job not in repeated]
     jobs = sorted(jobs, key=_places(jobs))
     payloads = [payload for job in jobs for payload in job.payloads]

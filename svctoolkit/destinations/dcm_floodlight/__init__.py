@@ -82,7 +82,7 @@ DEVICE = Table({"dc_rdid": required("context.device.advertisingId"), "agent": re
 @destination.on("track")
 def send_event(event: Event, settings: FloodlightSettings) -> Payload:
     """The activity of that name."""
-    return _send(event, settings, require_name(event, event.raw.get("event"), "event"))
+    return _send(event, settings, require_name(event.raw.get("event"), "event"))
 
 
 @destination.on("page")

@@ -107,7 +107,7 @@ def send_user(event: Event, settings: EngageSettings) -> Payload:
 @destination.on("track")
 def send_event(event: Event, settings: EngageSettings) -> Payload:
     """The event with its properties."""
-    name = require_name(event, event.raw.get("event"), "event")
+    name = require_name(event.raw.get("event"), "event")
     return _send_event(event, settings, name, unnest(event.properties))
 
 

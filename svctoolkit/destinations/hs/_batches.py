@@ -14,6 +14,7 @@ import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Settings
 from svctoolkit.destinations._batches import alone, request_key
+from svctoolkit.mapping import Misfit
 
 _LIMIT = 100
 
@@ -51,7 +52,8 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
             continue
         rounds[user] += rounds[user] % 2
         if of_warehouse.setdefault(rounds[user], _is_row(job)) and not _is_row(job):
-            yield Batch((job.id,), error="context.mappedToDestination: the call's first object is of a reverse ETL")
+            wants = "true, as for the first object of the call, which is of a reverse ETL"
+            yield Batch((job.id,), refusal=Misfit("context.mappedToDestination", wants).refusal)
             continue
         key = request_key(job.payloads[0]), rounds[user]
         request = shared.get(key)

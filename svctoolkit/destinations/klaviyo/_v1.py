@@ -155,7 +155,7 @@ def send_person(event: Event, settings: KlaviyoSettings, context: Context) -> It
 def send_action(event: Event, settings: KlaviyoSettings) -> Payload:
     """An event of the person. The events of a shop have the names and properties that Klaviyo's own flows look for."""
     require_contact(event, settings)
-    name = require_name(event, value_of(event, NAME), "event")
+    name = require_name(value_of(event, NAME), "event")
     person = {**CUSTOMER(event), **(custom_traits(event, _NOT_CUSTOM) or {})}
     user = value_of(event, USER)
     if user:

@@ -130,7 +130,7 @@ def _milliseconds(event: Event, context: Context) -> int:
         raise MappingError(
             f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {timestamp!r}", field="timestamp"
         )
-    check_age(when, context.clock(), by="LinkedIn", past=timedelta(days=90))
+    check_age(when, context.clock(), past=timedelta(days=90))
     return int(when.timestamp() * 1000)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.destinations import Batch, MappedJob, Merge, Payload
 from svctoolkit.destinations._batches import merge
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, basic_auth, in_words, value_of
+from svctoolkit.mapping import Misconfigured, as_object, basic_auth, in_words, value_of
 
 if TYPE_CHECKING:
     from svctoolkit.destinations.mailjet import MailjetSettings
@@ -28,9 +28,11 @@ def batch(jobs: Sequence[MappedJob], settings: MailjetSettings) -> Iterator[Batc
 def _address_job(job: MappedJob, settings: MailjetSettings) -> MappedJob:
     list_id = value_of(job.event, LIST_ID) or settings.list_id
     if job.payloads and not list_id:
-        return MappedJob(job.id, job.event, (), "listId: Mailjet needs a list, of the configuration or the event")
+        return MappedJob(
+            job.id, job.event, (), Misconfigured("listId", "is required where the event names no list").refusal
+        )
     payloads = tuple(_address(payload.json, job.event, in_words(list_id), settings) for payload in job.payloads)
-    return MappedJob(job.id, job.event, payloads, job.error, job.metadata)
+    return MappedJob(job.id, job.event, payloads, job.refusal, job.metadata)
 
 
 def _address(contact: Any, event: Event, list_id: str, settings: MailjetSettings) -> Payload:

@@ -231,7 +231,7 @@ def _check_age(event: Event, context: Context) -> None:
     if event.raw.get("timestamp", "") != "":
         when = moment(event.raw["timestamp"] or 0)
         if when is not None:
-            check_age(when, context.clock(), by="Mixpanel", past=_FIVE_YEARS)
+            check_age(when, context.clock(), past=_FIVE_YEARS)
 
 
 def _utm(key: str) -> str:

@@ -18,7 +18,9 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
 
 
 def _set_type_of_job(job: MappedJob) -> MappedJob:
-    return MappedJob(job.id, job.event, tuple(_set_type(payload) for payload in job.payloads), job.error, job.metadata)
+    return MappedJob(
+        job.id, job.event, tuple(_set_type(payload) for payload in job.payloads), job.refusal, job.metadata
+    )
 
 
 def _set_type(payload: Payload) -> Payload:

@@ -61,7 +61,7 @@ _PAST = timedelta(days=90)
 def send_event(event: Event, settings: PagerdutySettings, context: Context) -> Payload:
     when = moment(value_of(event, TIME))
     if when is not None:
-        check_age(when, context.clock(), by="PagerDuty", past=_PAST)
+        check_age(when, context.clock(), past=_PAST)
     if value_of(event, "integrations.pagerduty.type") == "changeEvent":
         return _send("change/enqueue", {"payload": CHANGE(event), **_media(event)}, settings)
     action = event.properties.get("action") or "trigger"

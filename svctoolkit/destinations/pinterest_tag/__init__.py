@@ -103,7 +103,7 @@ _hashed_id, _plain_id = getter(HASHED_ID), getter(PLAIN_ID)
 @destination.on("track", "screen")
 def send_event(event: Event, settings: PinterestSettings) -> Iterator[Payload]:
     """One payload for each event that the configuration maps the name to, else one. A screen has no order."""
-    name = require_name(event, event.raw.get("event") or event.raw.get("name"), "event")
+    name = require_name(event.raw.get("event") or event.raw.get("name"), "event")
     more = {"custom_data": _order(event)} if event.type == "track" else {}
     for standard in _standard_names(name, settings):
         yield _payload(event, settings, standard, more)

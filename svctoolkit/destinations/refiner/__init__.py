@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
+from svctoolkit.destinations import FORM, Answer, DestinationType, Endpoint, Payload, Rows, Settings, bearer
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL, USER_ID, Table, as_object, first, in_words, required, trait
+from svctoolkit.mapping import EMAIL, USER_ID, Missing, Table, as_object, first, in_words, required, trait
 from svctoolkit.secrets import Secret
 
 
@@ -34,6 +33,8 @@ destination = DestinationType(
         Answer("invalid field", 400, {"message": "No valid identifier provided"}),
     ],
 )
+
+API = Endpoint("https://api.refiner.io/v1", bearer("api_key"), FORM)
 
 CONTACT = Table({"email": trait("email"), "userId": USER_ID})
 ACTOR = Table({"id": USER_ID, "email": EMAIL})
@@ -87,13 +88,5 @@ def _rename(traits: Mapping[str, Any], rows: tuple[Rows, ...]) -> dict[str, Any]
 
 def _send(event: Event, settings: RefinerSettings, path: str, form: Mapping[str, Any]) -> Payload:
     if not ACTOR(event):
-        where = "userId or traits.email"
-        raise MappingError(f"needs a value at {where}", field=where)
-    return Payload(
-        endpoint=f"https://api.refiner.io/v1/{path}",
-        headers={
-            "Authorization": f"Bearer {settings.api_key.reveal()}",
-            "Content-Type": "application/x-www-form-urlencoded",
-        },
-        form=form,
-    )
+        raise Missing("userId", "traits.email")
+    return API.post(settings, path, form)

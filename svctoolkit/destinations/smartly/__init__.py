@@ -119,7 +119,7 @@ def _check_interaction(seconds: Any, now: datetime) -> None:
         raise MappingError(f"{where}: expected a time such as 2026-01-31T12:00:00Z", field=where)
     number = float(seconds) if isinstance(seconds, str) else seconds
     when = moment(number * 1000) or datetime.max.replace(tzinfo=UTC)  # no calendar reaches that far
-    check_age(when, now, by="Smartly", past=3 * _YEAR, future=_YEAR, field=where)
+    check_age(when, now, past=3 * _YEAR, future=_YEAR, field=where)
 
 
 @destination.batch

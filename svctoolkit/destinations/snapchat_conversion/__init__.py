@@ -248,7 +248,7 @@ def _seconds(event: Event, context: Context, past: timedelta) -> str | None:
         raise MappingError(
             f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {timestamp!r}", field="timestamp"
         )
-    check_age(when, context.clock(), by="Snapchat", past=past)
+    check_age(when, context.clock(), past=past)
     return str(microseconds(when) // 1_000_000)
 
 

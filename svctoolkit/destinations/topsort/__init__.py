@@ -129,8 +129,8 @@ def _purchase(event: Event) -> dict[str, Any]:
 @destination.batch
 def batch(jobs: Sequence[MappedJob], _settings: TopsortSettings) -> Iterator[Batch]:
     """One request of all interactions."""
-    mapped = [job for job in jobs if job.error is None]
-    yield from (alone(job) for job in jobs if job.error is not None)
+    mapped = [job for job in jobs if job.refusal is None]
+    yield from (alone(job) for job in jobs if job.refusal is not None)
     if mapped:
         bodies = [payload.json or {} for job in mapped for payload in job.payloads]
         entries = {name: [entry for body in bodies for entry in body[name]] for name in KINDS}

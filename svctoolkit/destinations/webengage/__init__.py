@@ -6,19 +6,20 @@ the user, those of the event before those of its context.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
-from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
+from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, bearer
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     TIME,
+    TIME_EXAMPLE,
     USER_ID,
+    Missing,
     Table,
+    WrongValue,
     as_object,
     converter,
     first,
@@ -53,12 +54,19 @@ destination = DestinationType(
 )
 
 
+def _account(settings: WebengageSettings) -> str:
+    return f"{_HOSTS[settings.data_center]}/accounts/{settings.license_code.reveal()}"
+
+
+API = Endpoint(_account, JSON, bearer("api_key"))
+
+
 @converter
 def webengage_time(value: Json) -> str:
     """`2026-01-31T12:00:00+0000`; a number is milliseconds."""
     when = moment(int(value) if isinstance(value, bool) else value)
     if when is None:
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+        raise WrongValue(TIME_EXAMPLE, value, case="time")
     return f"{when:%Y-%m-%dT%H:%M:%S}+0000"
 
 
@@ -115,7 +123,7 @@ def send_person(event: Event, settings: WebengageSettings) -> Payload:
     for traits in (event.context.get("traits"), event.raw.get("traits")):
         own |= {key: value for key, value in as_object(traits).items() if key not in _NOT_CUSTOM}
     body = {**_ids(event), **USER(event)}
-    return _send(settings, "users", {**body, "attributes": own} if own else body)
+    return API.post(settings, "users", {**body, "attributes": own} if own else body)
 
 
 @destination.on("track", "page", "screen")
@@ -125,7 +133,7 @@ def send_action(event: Event, settings: WebengageSettings) -> Payload:
     body = {**_ids(event), **name, **ACTION_TIME(event)}
     if isinstance(event.raw.get("properties"), dict):
         body["eventData"] = event.properties
-    return _send(settings, "events", body)
+    return API.post(settings, "events", body)
 
 
 def _page_name(event: Event) -> str:
@@ -139,11 +147,5 @@ def _page_name(event: Event) -> str:
 def _ids(event: Event) -> dict[str, Any]:
     ids: dict[str, Any] = IDS(event)
     if not ids:
-        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
+        raise Missing("userId", "anonymousId")
     return ids
-
-
-def _send(settings: WebengageSettings, kind: str, body: Mapping[str, Any]) -> Payload:
-    place = f"{_HOSTS[settings.data_center]}/accounts/{settings.license_code.reveal()}/{kind}"
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"}
-    return Payload(endpoint=place, headers=headers, json=body)

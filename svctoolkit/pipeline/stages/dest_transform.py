@@ -26,6 +26,6 @@ def run(event: Mapping[str, Json], route: Route, context: Context) -> list[Paylo
 
 
 def _payloads(batch: Batch) -> list[Payload]:
-    if batch.error is not None:
-        raise MappingError(batch.error, field=batch.error_field)
+    if batch.refusal is not None:
+        raise MappingError(batch.refusal)
     return cast("list[Payload]", list(batch.payloads))

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from svctoolkit.causes import Refusal
 from svctoolkit.delivery import Delivered
 from svctoolkit.destinations import Context, JobOutcome, Reply, outcome_of_status
 from svctoolkit.destinations import Outcome as RequestOutcome
@@ -35,8 +36,7 @@ class _Batch(Struct, frozen=True):
     jobs: Sequence[Job]
     ids: Sequence[int]  # what the mapping knows them by: it may be part of the payloads
     payloads: Sequence[Mapping[str, Any]]
-    error: str | None = None
-    lookup_status: int = 0  # of the answer to a look-up, where that is the error
+    refusal: Refusal | None = None
 
 
 class _Verdict(Struct, frozen=True):
@@ -92,13 +92,11 @@ class Call:
         results = sorted(mapping.batches(events, contexts), key=lambda result: min(result.jobs))
         if sorted(place for result in results for place in result.jobs) != list(range(len(jobs))):
             raise AssertionError("the mapping's batches do not have each job once")
-        return [
-            _Batch([jobs[place] for place in r.jobs], r.jobs, r.payloads, r.error, r.lookup_status) for r in results
-        ]
+        return [_Batch([jobs[place] for place in r.jobs], r.jobs, r.payloads, r.refusal) for r in results]
 
     def _deliver(self, batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
-        if batch.error is not None:
-            return self._refuse(batch, self._route.masker.text(batch.error))
+        if batch.refusal is not None:
+            return self._refuse(batch, batch.refusal)
         if any(job.task.owner in self._failed for job in batch.jobs):
             return [_Verdict(job, "held") for job in batch.jobs]
         verdicts = [_Verdict(job, "delivered" if batch.payloads else "nothing") for job in batch.jobs]
@@ -111,11 +109,12 @@ class Call:
             verdicts = [_after(*pair) for pair in zip(earlier, verdicts, strict=True)]
         return verdicts
 
-    def _refuse(self, batch: _Batch, reason: str) -> list[_Verdict]:
-        """What a look-up was refused for now is asked again; nothing else of an event changes by waiting."""
-        outcome = outcome_of_status(Reply(batch.lookup_status, {}, None)).outcome if batch.lookup_status else "abort"
+    def _refuse(self, batch: _Batch, refusal: Refusal) -> list[_Verdict]:
+        """A lookup that failed for now is asked again; nothing else of an event changes by waiting."""
+        reason = self._route.masker.text(refusal.text)
+        outcome = outcome_of_status(Reply(refusal.status, {}, None)).outcome if refusal.status else "abort"
         if outcome == "retry" or outcome == "throttle":
-            put_off = batch.lookup_status in _PUT_OFF
+            put_off = refusal.status in _PUT_OFF
             return [_Verdict(job, outcome, reason, None, put_off, "dest_transform") for job in batch.jobs]
         return [_Verdict(job, "refused", reason) for job in batch.jobs]
 

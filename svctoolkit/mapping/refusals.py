@@ -1,0 +1,141 @@
+"""The refusals that mappings raise: a closed vocabulary. Each is a `MappingError` whose `refusal` is the data.
+
+An author says what is wrong, never how it reads; `svctoolkit.causes` derives the text.
+
+>>> raise Missing("userId", "anonymousId")
+Traceback (most recent call last):
+svctoolkit.mapping.refusals.Missing: needs a value at userId or anonymousId
+>>> raise Misfit("properties.total", "a number", "ten")
+Traceback (most recent call last):
+svctoolkit.mapping.refusals.Misfit: properties.total: expected a number, got 'ten'
+>>> raise NotConfigured("event", "Order Seen", setting="eventsToIds")
+Traceback (most recent call last):
+svctoolkit.mapping.refusals.NotConfigured: event: eventsToIds has no entry for 'Order Seen'
+>>> raise Misconfigured("accessToken", "is required to send events")
+Traceback (most recent call last):
+svctoolkit.mapping.refusals.Misconfigured: accessToken: is required to send events
+>>> raise Unsupported("page events", setting="trackAllPages")
+Traceback (most recent call last):
+svctoolkit.mapping.refusals.Unsupported: page events are sent only with trackAllPages
+>>> raise NotFound("column of the board", "Price", setting="columnToPropertyMapping")
+Traceback (most recent call last):
+svctoolkit.mapping.refusals.NotFound: columnToPropertyMapping: no column of the board matches 'Price'
+
+`case` tells rules of one type apart that agree in kind, field and setting: a short word that becomes part of the rule's
+id. `why` is a clause that explains the rule or says what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from svctoolkit.causes import Refusal, json_value
+from svctoolkit.errors import MappingError
+from svctoolkit.json_types import Json
+
+_UNKNOWN: Any = object()
+
+
+class WrongValue(ValueError):
+    """What a converter raises for a value that does not fit; the table that reads the value makes it a `Misfit`.
+
+    `expected` is a noun phrase ("a number"), `case` the converter's word in the rule's id ("number").
+    """
+
+    def __init__(self, expected: str, value: Json = _UNKNOWN, *, case: str = "") -> None:
+        super().__init__(f"expected {expected}" + ("" if value is _UNKNOWN else f", got {value!r}"))
+        self.expected, self.value, self.case = expected, value, case
+
+
+class Missing(MappingError):
+    """The event has no value at any of `fields`. `wants` is a noun phrase: `a value`, `a currency`.
+
+    `setting` names the variable that makes the field necessary.
+    """
+
+    def __init__(self, *fields: str, wants: str = "a value", setting: str = "", why: str = "", case: str = "") -> None:
+        field = " or ".join(fields)
+        super().__init__(Refusal("missing", field=field, setting=setting, expected=wants, why=why, case=case))
+
+
+class Misfit(MappingError):
+    """The value `got` at `field` does not fit; `wants` is a noun phrase: `a number from 1 to 4`.
+
+    Leave `got` out where the value would not help the reader.
+    """
+
+    def __init__(
+        self, field: str, wants: str, got: Json = _UNKNOWN, *, setting: str = "", why: str = "", case: str = ""
+    ) -> None:
+        value = None if got is _UNKNOWN else json_value(got)
+        super().__init__(
+            Refusal("misfit", field=field, setting=setting, expected=wants, value=value, why=why, case=case)
+        )
+
+
+class NotConfigured(MappingError):
+    """`setting` maps values of `field`, and has no entry for this one."""
+
+    def __init__(self, field: str, value: Json = _UNKNOWN, *, setting: str, why: str = "", case: str = "") -> None:
+        shown = None if value is _UNKNOWN else json_value(value)
+        super().__init__(
+            Refusal(
+                "not-configured",
+                field=field,
+                setting=setting,
+                expected=f"an entry of {setting}",
+                value=shown,
+                why=why,
+                case=case,
+            )
+        )
+
+
+class Unsupported(MappingError):
+    """Events like this are sent only where `setting` is on. `what` is a plural: `page events`."""
+
+    def __init__(self, what: str, *, setting: str, field: str = "type", why: str = "", case: str = "") -> None:
+        super().__init__(
+            Refusal(
+                "unsupported", field=field, setting=setting, expected=f"{setting} on", subject=what, why=why, case=case
+            )
+        )
+
+
+class Misconfigured(MappingError):
+    """`setting` is missing or wrong for this event; `why` goes on after its name: `is required by authVersion v2`.
+
+    `field` is what of the event makes the setting necessary, where something does.
+    """
+
+    def __init__(self, setting: str, why: str, *, field: str = "", case: str = "") -> None:
+        super().__init__(Refusal("misconfigured", field=field, setting=setting, expected=why, why=why, case=case))
+
+
+class NotFound(MappingError):
+    """The destination's account has no such thing; `what` is a noun phrase without article: `list of the account`.
+
+    `field` is where the event names it, or `setting` where the configuration does.
+    """
+
+    def __init__(
+        self, what: str, value: Json = _UNKNOWN, *, field: str = "", setting: str = "", why: str = "", case: str = ""
+    ) -> None:
+        shown = None if value is _UNKNOWN else json_value(value)
+        super().__init__(
+            Refusal("not-found", field=field, setting=setting, expected=what, value=shown, why=why, case=case)
+        )
+
+
+class LookupFailed(MappingError):
+    """The destination did not answer what the mapping had to ask; `why` is a whole sentence.
+
+    `field` is what was looked up, or `setting` where the configuration names it. `status` is that of the answer, 0
+    without one. With a status that says "later" (5xx, 408, 429) the same event may go through the next time.
+    """
+
+    def __init__(self, field: str, why: str, *, status: int = 0, setting: str = "", case: str = "") -> None:
+        expected = "an answer of the destination"
+        super().__init__(
+            Refusal("lookup-failed", field=field, setting=setting, expected=expected, why=why, case=case, status=status)
+        )
