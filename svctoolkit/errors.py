@@ -176,7 +176,10 @@ class UnsupportedEvent(MappingError):
 
 
 class TransformationError(ToolkitError):
-    """The user's code failed. `name` is the error's class, `where` is `file:line:col` in the user's code.
+    """The user's code failed. `name` is the error's class.
+
+    `at` is file, line and column in the user's code, counted from 1; 0 where only the rest is known, None where nothing
+    is. `function` is the name of the function there, where the runtime has one. `where` is `file:line:col`.
 
     `kind` is `error` (the code raised it), `syntax` (the code cannot be loaded), or the bound that was passed:
     `time`, `memory`, `output`, `crash`; `sandbox` means that the sandbox itself could not be set up.
@@ -188,14 +191,20 @@ class TransformationError(ToolkitError):
         message: str,
         *,
         name: str = "Error",
-        where: str = "",
+        at: tuple[str, int, int] | None = None,
+        function: str = "",
         source_line: str = "",
         kind: str = "error",
         event_id: str = "",
     ) -> None:
-        self.name, self.message, self.where, self.source_line = name, message, where, source_line
+        self.name, self.message, self.at, self.function, self.source_line = name, message, at, function, source_line
         self.kind, self.event_id = kind, event_id
-        super().__init__(f"{name}: {message}" + (f" ({where})" if where else ""))
+        super().__init__(f"{name}: {message}" + (f" ({self.where})" if self.where else ""))
+
+    @property
+    def where(self) -> str:
+        """`file:line:col`, as far as it is known; empty where it is not."""
+        return ":".join(str(part) for part in self.at or () if part)
 
 
 class DeliveryError(ToolkitError):

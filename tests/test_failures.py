@@ -46,7 +46,7 @@ def test_a_failure_names_its_rule_its_field_and_its_value(shop: Workspace) -> No
 
     assert (code.stage, code.error, code.where) == ("user_transform", "ZeroDivisionError", "divide.py:2:18")
     assert (code.rule, code.event_id, code.template) == (
-        "code.divide.py.ZeroDivisionError", "m1", "ZeroDivisionError: division by zero",
+        "code.divide.py.transformEvent.ZeroDivisionError", "m1", "ZeroDivisionError: division by zero",
     )  # fmt: skip
     assert (sent.stage, sent.error, sent.rule) == ("send_to_destination", "HTTP 400", "WEBHOOK.http-400")
     assert "no list 17" in sent.message
@@ -135,7 +135,7 @@ def test_a_replay_groups_failures_by_rule_and_gives_a_frame(shop: Workspace) -> 
 
     broken = frame[frame.kind == "failed"].iloc[0]
     assert (broken.destination, broken.stage, broken["count"]) == ("code", "user_transform", 20)
-    assert broken.before == "code.divide.py.ZeroDivisionError"
+    assert broken.before == "code.divide.py.transformEvent.ZeroDivisionError"
     assert broken.decides.startswith("divide.py:")
     assert broken.event_id == "m0"
     assert len(frame) == len(result.groups)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from svctoolkit.client import _shape
+from svctoolkit.client._causes import set_cause
 from svctoolkit.client._server import Server
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, EventError
@@ -148,6 +149,8 @@ class TestApiClient:
         if result.destination in definitions.names():
             secrets.update(definitions.secret_values(result.destination, config))
         result.masker = Masker(secrets)
+        for entry in result.data:
+            set_cause(entry)
 
 
 def _segment(what: str, text: str) -> str:

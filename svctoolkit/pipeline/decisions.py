@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from svctoolkit.causes import CodeError
 from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.fates import Passage, event_of
 from svctoolkit.pipeline.reruns import Way, freeze, refusing
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.rules import exclusion
-from svctoolkit.results.failures import rule_of
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Destination, Source
 
@@ -29,7 +29,7 @@ def decision(
     """
     fate, transformation = passage.fate, route.transformation
     if fate.by == "user_transform":
-        place = rule_of(fate.by, fate.reason, route.destination.type).where
+        place = fate.cause.where if isinstance(fate.cause, CodeError) else ""
         return (place or transformation.key,) if transformation is not None else ()
     if fate.by == "routing" and fate.status == "filtered":
         return _at_routing(event, source, route.destination)

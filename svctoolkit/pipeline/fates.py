@@ -8,10 +8,11 @@ The data plane asks `fate_at_routing`, `check` and `fate_of_results` along its q
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from svctoolkit.delivery import Sender
+from svctoolkit.causes import Cause, map_texts
+from svctoolkit.delivery import Sender, rejection_of
 from svctoolkit.destinations import Context
 from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.json_types import Json
@@ -30,11 +31,15 @@ _LOG = logging.getLogger("svctoolkit.plans")
 
 
 class Fate(NamedTuple):
-    """What became of an event at a destination, at which stage, and why. `pending`: it goes on."""
+    """The outcome of an event at a destination, at which stage, and why. `pending`: it goes on.
+
+    `cause` is the reason of a failure as data, without secrets, where code, mapping or destination gave one.
+    """
 
     status: Status
     by: str = ""
     reason: str = ""
+    cause: Cause | None = None
 
 
 PENDING = Fate("pending")
@@ -83,15 +88,13 @@ def fate_after_plan(fate: Fate, reason: str) -> Fate:
     return Fate("dropped", "tracking_plan", reason) if reason and fate.status == "pending" else fate
 
 
-def refusals(result: EventResult) -> Iterator[tuple[str, str, bool]]:
-    """Stage, reason, and whether the user's code dropped the event."""
+def refusal_fate(result: EventResult) -> Fate | None:
+    """The fate of an event that did not get past the user's code or the mapping; None for one that did."""
     error = error_of(result.user_transformed_payload)
     if error is not None and error != NO_TRANSFORMATION:
-        yield "user_transform", error, result.dropped
-        return
+        return Fate("dropped" if result.dropped else "failed", "user_transform", error, result.cause)
     error = error_of(result.dest_transformed_payload)
-    if error is not None:
-        yield "dest_transform", error, False
+    return None if error is None else Fate("failed", "dest_transform", error, result.cause)
 
 
 def fate_of_results(results: Sequence[EventResult], route: Route, *, sends: bool) -> Fate:
@@ -101,15 +104,14 @@ def fate_of_results(results: Sequence[EventResult], route: Route, *, sends: bool
     """
     if sends and route.tables is not None:
         return DELIVERED
-    refused = [refusal for result in results for refusal in refusals(result)]
-    for by, reason, dropped in refused:
-        if not dropped:
-            return Fate("failed", by, reason)
+    refused = [fate for result in results if (fate := refusal_fate(result)) is not None]
+    for fate in refused:
+        if fate.status == "failed":
+            return fate
     if sends:
         return DELIVERED
     if refused:
-        by, reason, _ = refused[0]
-        return Fate("dropped", by, reason)
+        return refused[0]
     if route.tables is not None:
         return Fate("filtered", "dest_transform", "the warehouse has no table for this event")
     if route.mapping is None:
@@ -180,9 +182,12 @@ def _fate(results: Sequence[EventResult], route: Route, stages: Stages) -> Fate:
     fate = fate_of_results(results, route, sends=sends)
     if fate.status != "delivered" or not stages.send_to_destination:
         return fate
-    statuses = [status for result in results for status in result.statuses]
-    refused = [status for status in statuses if not 200 <= status < 300]
-    return Fate("failed", "send_to_destination", f"the destination answered {refused[0]}") if refused else fate
+    for result in results:
+        for status, answer in zip(result.statuses, result.answers, strict=False):
+            if not 200 <= status < 300:
+                cause = map_texts(rejection_of(status, answer), route.masker.text)
+                return Fate("failed", "send_to_destination", f"the destination answered {status}", cause)
+    return fate
 
 
 def event_of(result: EventResult) -> Mapping[str, Json] | None:

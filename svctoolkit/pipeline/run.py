@@ -9,14 +9,14 @@ from typing import Any
 
 from svctoolkit.delivery import Sender
 from svctoolkit.destinations import Context
-from svctoolkit.errors import EventError
+from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import dest_transform, load, send_to_destination, user_transform
 from svctoolkit.pipeline.stages.stages import DEST_ABORT, NOTHING_TO_SEND, USER_ABORT, Stages
 from svctoolkit.pipeline.warehouses import Warehouses
 from svctoolkit.results import DROPPED, NO_TRANSFORMATION, EventResult
-from svctoolkit.transformations import Output
+from svctoolkit.transformations import Output, cause_of
 from svctoolkit.workspace import Source
 
 
@@ -84,9 +84,10 @@ def _user_transform(
 
 def _results_of(event: Mapping[str, Any], output: Output, spent: Mapping[str, float]) -> list[_Transformed]:
     if output.error is not None or not output.events:
-        text = str(output.error) if output.error else DROPPED
-        dropped = output.error is None
-        result = EventResult(event, {"error": text}, dropped=dropped, milliseconds=dict(spent), logs=output.logs)
+        cause = cause_of(output.error) if output.error else None
+        text = cause.text if cause else DROPPED
+        result = EventResult(event, {"error": text}, milliseconds=dict(spent), logs=output.logs)
+        result.dropped, result.cause = cause is None, cause
         return [(result, None)]
     return [(EventResult(event, out, milliseconds=dict(spent), logs=output.logs), out) for out in output.events]
 
@@ -107,9 +108,8 @@ def _deliver(
         started = perf_counter()
         try:
             payloads = result.dest_transformed_payload = dest_transform.run(event, route, context)
-        except EventError as error:
-            result.dest_transformed_payload = {"error": route.masker.text(str(error))}
-            result.error_field = error.field
+        except MappingError as error:
+            result.refuse(error.refusal)
         result.milliseconds["dest_transform"] = (perf_counter() - started) * 1000
     if not stages.send_to_destination:
         return

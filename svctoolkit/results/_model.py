@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
+from svctoolkit.causes import Cause, Refusal, map_texts
 from svctoolkit.errors import Unsupported
 from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT, DROPPED, NO_TRANSFORMATION, Absent, Payload, StageError, error_of
@@ -42,8 +43,8 @@ class EventResult:
 
     Beside the specified members: `event` went in, `milliseconds` per stage, `logs` of the user's code, `requests` as
     they were sent, `losses`: values that do not arrive in a warehouse as they were sent, `origins`: for each row of
-    one, column -> field of the event, `error_field`: the path that a mapping refused. It is pickled for people to
-    keep, without the secrets that `masker` and URLs and headers tell.
+    one, column -> field of the event, `cause`: why the user's code or the mapping failed, as data, without secrets. It
+    is pickled without the secrets that `masker`, URLs and headers hold.
     """
 
     event: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +58,7 @@ class EventResult:
     requests: Sequence[HttpRequest] = ()
     losses: Sequence[Loss] = ()
     origins: Sequence[Mapping[str, str]] = ()
-    error_field: str = ""
+    cause: Cause | None = None
     masker: Masker = field(default=Masker(()), repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -83,8 +84,13 @@ class EventResult:
             requests=requests,
             losses=losses,
             origins=self.origins,
-            error_field=self.error_field,
+            cause=self.cause,
         )
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Record that the mapping refused the event."""
+        self.cause = map_texts(refusal, self.masker.text)
+        self.dest_transformed_payload = {"error": self.cause.text}
 
     @property
     def payloads(self) -> list[Payload]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from svctoolkit.causes import Cause
+from svctoolkit.delivery import rejection_of
 from svctoolkit.events import Event
 from svctoolkit.results._types import ABSENT, NO_TRANSFORMATION, error_of
 
@@ -73,6 +75,7 @@ class Step(NamedTuple):
     http_status: int | None
     error: str
     output: Any
+    cause: Cause | None = None
 
 
 def steps(entry: EventResult) -> Iterator[Step]:
@@ -83,15 +86,18 @@ def steps(entry: EventResult) -> Iterator[Step]:
             continue
         error = error_of(result)
         if error is not None:
-            yield Step(stage, 0, _status(entry, stage, error), None, error, None)
+            status = _status(entry, stage, error)
+            yield Step(stage, 0, status, None, error, None, entry.cause if status == "failed" else None)
         elif stage == "user_transform":
             yield Step(stage, 0, "ok", None, "", result)
         else:
             statuses = entry.statuses if stage == "send_to_destination" else ()
             for part, output in enumerate(result):
                 http = statuses[part] if part < len(statuses) else None
-                failed = http is not None and not 200 <= http < 300
-                yield Step(stage, part, "failed" if failed else "ok", http, "", output)
+                if http is None or 200 <= http < 300:
+                    yield Step(stage, part, "ok", http, "", output)
+                else:
+                    yield Step(stage, part, "failed", http, "", output, rejection_of(http, output))
 
 
 def _stage_output(entry: EventResult, stage: Stage) -> Any:

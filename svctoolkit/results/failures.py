@@ -1,22 +1,21 @@
 """Failures as data: which rule broke which events, at which field, with what value.
 
-A mapping says in words what it wants: `needs a value at userId`, `properties.total: expected a number, got 'x'`. Here
-the words become columns, whoever gave them: the pipeline, a replay, a remote service.
+Each is made of the cause that the mapping, the user's code or the destination gave (`svctoolkit.causes`).
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, overload
 
+from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.results._rows import steps
+from svctoolkit.results._rows import Step, steps
 from svctoolkit.results._types import error_of
 from svctoolkit.results.arrow import ArrowOut
 
@@ -27,24 +26,6 @@ if TYPE_CHECKING:
 
 _SHORT = 200  # characters of a value
 _MEASURED = 50  # kinds of failures whose settings are looked for: each costs a run for every setting
-_PLACE = re.compile(r"\s\(([^()\s]*:\d+(?::\d+)?)\)$")
-_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|(?<![A-Za-z_])\d+(?:\.\d+)?(?![A-Za-z_])")
-_NEEDS = re.compile(r"needs (?P<expected>.+?) at (?P<field>[^:]+)(?:: .*)?$", re.S)
-_EXPECTED = re.compile(r"(?:(?P<field>[^\s:]+): )?expected (?P<expected>.+?)(?:, got (?P<value>.+))?$", re.S)
-_AT = re.compile(r"(?P<field>(?:properties|traits|context|integrations)\.[\w.]*\w): ")
-_UNSUPPORTED = re.compile(r".+ takes no .+ events?, only .+$", re.S)
-_ERROR = re.compile(r"(?P<name>[A-Za-z_]\w*): ")
-
-
-class Rule(NamedTuple):
-    """What an error says: `id` stays the same whatever the values are, `template` is the text with `…` for them."""
-
-    error: str
-    id: str
-    template: str
-    field: str = ""
-    expected: str = ""
-    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +33,10 @@ class Failure:
     """One event that failed at one destination.
 
     `stage` is where, `error` the class of the error (`MappingError`, the name of an error of the user's code,
-    `HTTP 400`), `rule` the stable id of what was broken, `template` its text with `…` for values. `field` is the
-    path in the event, `value` what was there (JSON text), `expected` what the rule wants, `where` the line of the
-    user's code, `message` the whole text.
+    `HTTP 400`), `rule` the stable id of what was broken, independent of its wording. `field` is the path in the event,
+    `value` what was there (JSON text), `expected` what the rule wants, `setting` the variable of the destination's
+    configuration that decides. `where` is the place in the user's code, `template` the text with `…` for values,
+    `message` the whole text.
     """
 
     destination: str
@@ -66,6 +48,7 @@ class Failure:
     field: str
     value: str | None
     expected: str
+    setting: str
     where: str
     event_type: str
     event_name: str
@@ -108,9 +91,9 @@ class Failures(ArrowOut, Sequence[Failure]):
         """One row for each rule that was broken, at one destination by events of one name; the most frequent first.
 
         Columns: `destination`, `stage`, `rule`, `event_name`, `events` (how many), `field`, `expected`, `values` (the
-        most frequent three), `template`, `where`, `example` (an event's id), `decides`: the line of the user's code, or
-        the settings of the destination with other values of which the example would not fail. These are measured, for
-        the 50 most frequent, where the pipeline is that gave the results.
+        most frequent three), `setting`, `template`, `where`, `example` (an event's id), `decides`: the line of the
+        user's code, or the settings of the destination with other values of which the example would not fail. These
+        are measured, for the 50 most frequent, where the pipeline is that gave the results.
         """
         import pandas as pd
 
@@ -132,12 +115,13 @@ class Failures(ArrowOut, Sequence[Failure]):
             decides = self._decides[numbers[0]]()
         return (
             *(first.destination, first.stage, first.rule, first.event_name or first.event_type, len(failures)),
-            *(first.field, first.expected, _values(failures), first.template, first.where, first.event_id, decides),
+            *(first.field, first.expected, _values(failures), first.setting, first.template, first.where),
+            *(first.event_id, decides),
         )
 
     def __repr__(self) -> str:
         lines = [f"{len(self)} failures"]
-        for destination, stage, _, name, count, _, _, values, template, where, example, decides in self._groups():
+        for destination, stage, _, name, count, _, _, values, _, template, where, example, decides in self._groups():
             notes = (("at", where), ("values", values), ("decided by setting", decides if decides != where else ""))
             more = "".join(f"; {word} {text}" for word, text in notes if text)
             lines.append(f"  {count:,} of {name} at {destination}, {stage}: {template}{more} (such as {example})")
@@ -152,8 +136,8 @@ class Failures(ArrowOut, Sequence[Failure]):
 
 
 _GROUP = [
-    *("destination", "stage", "rule", "event_name", "events", "field", "expected", "values", "template", "where"),
-    *("example", "decides"),
+    *("destination", "stage", "rule", "event_name", "events", "field", "expected", "values", "setting", "template"),
+    *("where", "example", "decides"),
 ]
 
 
@@ -174,37 +158,46 @@ def _failures(result: DestinationResult) -> Iterator[tuple[Failure, int]]:
     """Each failure with the number of its event."""
     for number, entry in enumerate(result.data):
         for step in steps(entry):
-            if step.status != "failed":
-                continue
-            message = step.error or _short(result.mask(step.output))
-            rule = rule_of(step.stage or "", result.masker.text(message), result.destination or "", entry.error_field)
-            if step.http_status is not None:
-                rule = rule._replace(
-                    error=f"HTTP {step.http_status}", id=f"{result.destination}.http-{step.http_status}", field=""
-                )
-            yield _failure(result, step.stage or "", rule, entry, message), number
+            if step.status == "failed":
+                yield _failure(result, step, entry), number
 
 
-def _failure(result: DestinationResult, stage: str, rule: Rule, entry: EventResult, message: str) -> Failure:
+def _failure(result: DestinationResult, step: Step, entry: EventResult) -> Failure:
     view, text, output = Event(entry.event), result.masker.text, entry.user_transformed_payload
-    read = entry.event if stage == "user_transform" or not output or error_of(output) is not None else output
-    value = value_at(read, rule.field)
+    # Only a result that was put together by hand has no cause.
+    cause = map_texts(step.cause or Refusal("fault", why=step.error), text)
+    field, setting, expected = (
+        (cause.field, cause.setting, cause.expected) if isinstance(cause, Refusal) else ("", "", "")
+    )
+    read = entry.event if step.stage == "user_transform" or not output or error_of(output) is not None else output
+    value = value_at(read, field)
+    given = cause.value if isinstance(cause, Refusal) else None
     return Failure(
         destination=result.destination_name,
         type=result.destination or "",
-        stage=stage,
-        rule=rule.id,
-        error=rule.error,
-        template=rule.template,
-        field=rule.field,
-        value=None if value is _NOTHING else _short(result.mask(value)),
-        expected=rule.expected,
-        where=rule.where,
+        stage=step.stage or "",
+        rule=cause.rule(result.destination or ""),
+        error=error_name(cause),
+        template=cause.template,
+        field=field,
+        value=given if value is _NOTHING else _short(result.mask(value)),
+        expected=expected,
+        setting=setting,
+        where="" if isinstance(cause, Rejection) else cause.where,
         event_type=text(view.type),
         event_name=text(view.name),
         event_id=text(view.id),
-        message=text(message),
+        message=text(step.error) or _short(result.mask(step.output)),
     )
+
+
+def error_name(cause: Cause) -> str:
+    """The class of the error: `MappingError`, that of the user's code, `HTTP 400`."""
+    if isinstance(cause, Rejection):
+        return f"HTTP {cause.status}"
+    if isinstance(cause, CodeError):
+        return cause.name
+    return "UnsupportedEvent" if cause.kind == "unsupported" and not cause.setting else "MappingError"
 
 
 _NOTHING = object()
@@ -222,42 +215,6 @@ def value_at(event: Mapping[str, Json], field: str) -> Any:
         else:
             return _NOTHING
     return node
-
-
-def rule_of(stage: str, message: str, type: str, field: str = "") -> Rule:
-    """What an error's text says. `type` is the destination's, `field` the path where the error knows it."""
-    template = template_of(message)
-    if stage == "user_transform":
-        error, place = _ERROR.match(message), _PLACE.search(message)
-        name = error["name"] if error else "Error"
-        where = place[1] if place else ""
-        return Rule(name, f"code.{where.partition(':')[0]}.{name}".replace("..", "."), template, "", "", where)
-    if _UNSUPPORTED.match(message):
-        return Rule("UnsupportedEvent", f"{type}.unsupported", template, "type")
-    if match := _NEEDS.match(message):
-        field = field or match["field"]
-        return Rule("MappingError", f"{type}.required.{_slug(field)}", template, field, match["expected"])
-    if match := _EXPECTED.match(message):
-        field = field or match["field"] or ""
-        line = f"{field}: expected {match['expected']}" + (", got …" if match["value"] else "")
-        return Rule("MappingError", f"{type}.expected.{_slug(field)}", line, field, match["expected"])
-    if (match := _AT.match(message)) and match["field"].startswith(field):
-        field = match["field"]
-    return Rule("MappingError", f"{type}.refused.{_slug(field or template)}", template, field)
-
-
-def template_of(message: str) -> str:
-    """What many errors have in common: numbers and quoted texts are left out."""
-    return _PARTICULAR.sub("…", without_place(message))
-
-
-def without_place(message: str) -> str:
-    """An error without where it is in the code: that moves with every line that is added."""
-    return _PLACE.sub("", message)
-
-
-def _slug(text: str) -> str:
-    return "-".join(re.findall(r"[\w.]+", text)[:8])
 
 
 def _values(failures: Sequence[Failure]) -> str:

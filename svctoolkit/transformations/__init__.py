@@ -18,6 +18,7 @@ from svctoolkit.transformations._contract import (
     Output,
     Runnable,
     Scope,
+    cause_of,
     outputs,
 )
 from svctoolkit.transformations.callables import CallableTransformation
@@ -44,6 +45,7 @@ __all__ = [
     "SandboxWarning",
     "SandboxedTransformation",
     "Scope",
+    "cause_of",
     "code_is_trusted",
     "first_notice",
     "layers",

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import msgspec
 
+from svctoolkit.causes import CodeError
 from svctoolkit.errors import TransformationError
 from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
@@ -44,6 +45,12 @@ class Output(msgspec.Struct, frozen=True):
         from svctoolkit.transformations._display import output
 
         return display.bundle(output(self), repr(self))
+
+
+def cause_of(error: TransformationError) -> CodeError:
+    """The error as data, for results and stores."""
+    file, line, column = error.at or ("", 0, 0)
+    return CodeError(error.name, error.message, error.kind, file, line, column, error.function)
 
 
 class Runnable(Protocol):

@@ -112,7 +112,7 @@ class ForkingWorker(Worker):
                 self._next = self._fork()  # while this one runs
             return answer_of(child.channel, child.number, deadline, limits, replies)
         except TimeoutError:
-            raise timeout(limits, self._where(child)) from None
+            raise timeout(limits, self._place(child)) from None
         except ClosedError:
             raise self._death_of(child) from None
         finally:
@@ -176,8 +176,8 @@ class ForkingWorker(Worker):
             raise TransformationError(text, kind="sandbox")
         self._verified = True
 
-    def _where(self, child: _Child) -> str:
-        """`file:line` that a stuck child is at, as its faulthandler tells it."""
+    def _place(self, child: _Child) -> tuple[str, int, int] | None:
+        """The file and line that a stuck child is at, as its faulthandler prints them."""
         text, until = "", time.monotonic() + _WHERE_SECONDS
         child.words.text()
         poll = select.poll()  # takes descriptors of any number
@@ -189,8 +189,8 @@ class ForkingWorker(Worker):
                 text += child.words.text()
                 for file, line in _FRAME.findall(text):
                     if any(unit.file == file for unit in self.units):
-                        return f"{file}:{line}"
-        return ""
+                        return file, int(line), 0
+        return None
 
     def _death_of(self, child: _Child) -> TransformationError:
         words = child.words.text()

@@ -25,6 +25,7 @@ class Failure(msgspec.Struct):
     stack: str = ""
     plain: bool = False
     at: Place | None = None
+    function: str = ""
 
 
 class Result(msgspec.Struct):

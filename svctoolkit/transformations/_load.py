@@ -204,7 +204,8 @@ def _of_event(error: TransformationError, event: Mapping[str, Any]) -> Transform
     return TransformationError(
         error.message,
         name=error.name,
-        where=error.where,
+        at=error.at,
+        function=error.function,
         source_line=error.source_line,
         kind=error.kind,
         event_id=str(event.get("messageId") or ""),

@@ -21,6 +21,11 @@ _PARAMETERS = re.compile(
 )
 _ENTRY_POINT = re.compile(r"\btransform(?:Event|Batch)?\b")
 _BACK_DOORS = re.compile(r"\b(?:arguments|eval|exec|Function|locals|vars|inspect|sys)\b|\.\.\.")
+#: A line of V8's stacks: `    at transformEvent (clean.js:8:29)`, or without a function `    at clean.js:1:7`.
+_FRAME = re.compile(
+    r"at (?:async )?(?:new )?(?:(?P<function>[\w$.<>#]{1,200}) (?:\[as [^\]]{1,100}\] )?\()?"
+    r"(?P<script>[^\s()]+):(?P<line>\d{1,7}):(?P<column>\d{1,7})\)?$"
+)
 _SYNTAX = re.compile(r"([^\n]*):(\d+): (\w+): ([^\n]*)(?:\n[^\n]*\n([^\n^]*)\^)?")
 
 
@@ -101,7 +106,7 @@ class Program:
             return error
         if answer.entry_point is not None and not answer.entry_point.name:
             text, file = answer.entry_point.problem[:500], next(iter(self._sources))
-            return TransformationError(text, name="Error", where=file, kind="syntax")
+            return TransformationError(text, name="Error", at=(file, 0, 0), kind="syntax")
         return None
 
     def _syntax(self, text: str) -> TransformationError:
@@ -127,8 +132,8 @@ class Program:
         return next((unit.head for unit in self.units if unit.file == file), 0)
 
     def _error(self, name: str, message: str, at: Place | None) -> TransformationError:
-        where, source_line = self._place(at)
-        return TransformationError(message, name=name, where=where, source_line=source_line, kind="syntax")
+        at, source_line = self._place(at)
+        return TransformationError(message, name=name, at=at, source_line=source_line, kind="syntax")
 
     def error(self, failure: Failure | None) -> TransformationError:
         """The error in a worker's words, with its place in the user's files."""
@@ -137,16 +142,21 @@ class Program:
         message = failure.message[:_LONGEST]
         if failure.plain:
             message = f"{message or '(nothing)'} (thrown as it is; throw an Error to see where)"
-        where, line = self._place(failure.at or self._first_frame(failure.stack[:_LONGEST_STACK]))
-        return TransformationError(message, name=failure.name[:100] or "Error", where=where, source_line=line)
+        at, function = failure.at, failure.function
+        if at is None:
+            at, function = self._first_frame(failure.stack[:_LONGEST_STACK])
+        at, line = self._place(at)
+        name = failure.name[:100] or "Error"
+        return TransformationError(message, name=name, at=at, function=function[:100], source_line=line)
 
-    def _first_frame(self, stack: str) -> Place | None:
+    def _first_frame(self, stack: str) -> tuple[Place | None, str]:
+        """The innermost place in the user's files that a stack of V8 names, and the function there."""
         for line in stack.split("\n")[:40]:
-            frame = re.search(r"(?:\(|at (?:async )?)([^\s()]+):(\d{1,7}):(\d{1,7})\)?$", line)
-            if frame and frame[1] in self._scripts:
-                file, number, column = self._scripts[frame[1]], int(frame[2]), int(frame[3])
-                return file, number, self._column(file, number, column)
-        return None
+            frame = _FRAME.search(line)
+            if frame and frame["script"] in self._scripts:
+                file, number, column = self._scripts[frame["script"]], int(frame["line"]), int(frame["column"])
+                return (file, number, self._column(file, number, column)), frame["function"] or ""
+        return None, ""
 
     def _column(self, file: str, line: int, column: int) -> int:
         """The column in the user's code, for one in the script that was made from it."""
@@ -154,15 +164,15 @@ class Program:
         longer = sum(size for at, begin, size in inserted if at == line and begin < column)
         return max(1, column - longer)
 
-    def _place(self, at: Place | None) -> tuple[str, str]:
-        """`file:line:col` and the source line; empty when the worker names no place that exists."""
+    def _place(self, at: Place | None) -> tuple[Place | None, str]:
+        """The place and its source line; nothing when the worker names a place that does not exist."""
         if at is None:
-            return "", ""
-        file, line, column = at
+            return None, ""
+        file, line, _ = at
         lines = self._sources.get(file, "").split("\n")
         if file not in self._sources or not 0 < line <= len(lines):
-            return "", ""
-        return f"{file}:{line}:{column}", lines[line - 1].rstrip("\r")
+            return None, ""
+        return at, lines[line - 1].rstrip("\r")
 
     def line_counts(self, hits: Sequence[Sequence[int]]) -> dict[str, dict[int, int]]:
         """Line coverage: how often each line that can run has run, by file."""

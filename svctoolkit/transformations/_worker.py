@@ -143,10 +143,10 @@ def answer_of(channel: Channel, number: int, deadline: float, limits: Limits, re
         channel.send(number, b"A", encode(replies(answer.calls, deadline)), deadline)
 
 
-def timeout(limits: Limits, where: str = "") -> TransformationError:
-    """A call took too long; `where` it was then."""
+def timeout(limits: Limits, at: tuple[str, int, int] | None = None) -> TransformationError:
+    """A call took too long; `at` is where it was then."""
     text = f"Script execution timed out. One call may take {limits.time:g} s."
-    return TransformationError(text, name="Error", kind="time", where=where)
+    return TransformationError(text, name="Error", kind="time", at=at)
 
 
 def _most(limits: Limits) -> int:

@@ -67,5 +67,6 @@ def _is_json(event: dict[str, Any], text: bytes) -> bool:
 def _error_with_place(error: BaseException) -> TransformationError:
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1]
-    where = f"{last.filename}:{last.lineno}" + (f":{last.colno + 1}" if last.colno is not None else "")
-    return TransformationError(str(error), name=type(error).__name__, where=where, source_line=last.line or "")
+    at = (last.filename, last.lineno or 0, 0 if last.colno is None else last.colno + 1)
+    name, line = type(error).__name__, last.line or ""
+    return TransformationError(str(error), name=name, at=at, function=last.name, source_line=line)

@@ -42,7 +42,8 @@ def mask_error(error: TransformationError, masker: Masker) -> TransformationErro
     return TransformationError(
         masker.text(error.message),
         name=masker.text(error.name),
-        where=error.where,
+        at=error.at,
+        function=error.function,
         source_line=masker.text(error.source_line),
         kind=error.kind,
         event_id=error.event_id,

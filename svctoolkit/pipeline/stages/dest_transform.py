@@ -14,7 +14,7 @@ from svctoolkit.results import Payload
 
 
 def run(event: Mapping[str, Json], route: Route, context: Context) -> list[Payload]:
-    """The payloads in the service's format. Raises `EventError`, and nothing else. The route has a mapping.
+    """The payloads in the service's format. Raises `MappingError`, and nothing else. The route has a mapping.
 
     Of a type whose events may share requests they are what the router makes of this event alone.
     """

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import cast
 
 from svctoolkit.destinations import Context
-from svctoolkit.errors import DeliveryError, EventError
+from svctoolkit.errors import DeliveryError, MappingError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages.stages import DEST_ABORT, NOTHING_TO_SEND, Stages, Timer
@@ -35,9 +35,8 @@ def run(
             rows = entries(event, route, context, source, notes)
             result.dest_transformed_payload = cast("list[Payload]", [row for row, _ in rows])
             result.origins = [origins for _, origins in rows]
-        except EventError as error:
-            result.dest_transformed_payload = {"error": route.masker.text(str(error))}
-            result.error_field = error.field
+        except MappingError as error:
+            result.refuse(error.refusal)
         timer.stop("dest_transform", started)
     result.losses = notes.losses
     if not stages.send_to_destination:
@@ -62,7 +61,7 @@ def run(
 def entries(
     event: Mapping[str, Json], route: Route, context: Context, source: Source | None, notes: Notes
 ) -> list[Entry]:
-    """The rows of an event, each with the fields that its columns came from. Raises `EventError`."""
+    """The rows of an event, each with the fields that its columns came from. Raises `MappingError`."""
     if route.tables is None:
         return []
     meta = Metadata.of(metadata(route.destination, source))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from svctoolkit import personal
+from svctoolkit.causes import text_template
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage
 from svctoolkit.replay.records.record import Record
@@ -16,7 +17,6 @@ from svctoolkit.replay.tally.rows import Columns
 from svctoolkit.replay.tally.tally import Example, Group, Sum
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
-from svctoolkit.results.failures import template_of
 from svctoolkit.secrets import Masker
 
 _SHOWN = 30  # changes of one example
@@ -100,14 +100,21 @@ class Ledger:
         listed = [(c.path, short(c.before), short(c.after)) for c in changes[:_SHOWN]]
         if how.kind != "changed":
             texts = [self._words(before), self._words(after)]
-            old, new = (template_of(t) if side.reason else t for t, side in zip(texts, (before, after), strict=True))
+            old, new = (
+                side.key if side.rule else text_template(t) if side.reason else t
+                for t, side in zip(texts, (before, after), strict=True)
+            )
             ended = (record, after.passage) if after.passage is not None and after.status != "delivered" else None
-            return self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed, ended)[0]
+            kind, group = self._add(head, (how.kind, "", old, new), texts[0], texts[1], listed, ended)
+            _name_rules(group, before, after)
+            return kind
         kinds: dict[_Key, str] = {}
         for change, clear in zip(how.changes, changes, strict=True):
-            key = _key(change, clear, fixed=change.path in how.fixed)
+            key = _key(change, clear, before, after, fixed=change.path in how.fixed)
             if key not in kinds:
                 kinds[key], group = self._add(head, key, short(clear.before), short(clear.after), listed)
+                if change.path == "error":
+                    _name_rules(group, before, after)
                 if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
                     group.measure(clear.before, clear.after)
         return "accepted" if set(kinds.values()) == {"accepted"} else "changed"
@@ -147,14 +154,24 @@ class Ledger:
             columns[name].append(side.status)
             error = self._book.words(side.reason, *self._maskers) if side.reason else None
             columns[f"{name}_error"].append(error)
+            columns[f"{name}_rule"].append(side.rule or None)
         columns["changes"].append(self._book.text([_plain(c) for c in changes]) if changes else None)
 
 
-def _key(change: Change, clear: Change, *, fixed: bool) -> _Key:
+def _name_rules(group: Group | None, before: Outcome, after: Outcome) -> None:
+    """Give a group whose key has rules the sentences to show for them."""
+    if group is not None:
+        group.before_text = before.template if before.rule else ""
+        group.after_text = after.template if after.rule else ""
+
+
+def _key(change: Change, clear: Change, before: Outcome, after: Outcome, *, fixed: bool) -> _Key:
     """The group of a change; `clear` is the change as it may be shown."""
     types = json_type(change.before), json_type(change.after)
-    if change.path in ("error", "reason", "fate"):
-        types = template_of(str(clear.before)), template_of(str(clear.after))
+    if change.path == "error" and before.rule and after.rule:
+        types = before.rule, after.rule
+    elif change.path in ("error", "reason", "fate"):
+        types = text_template(str(clear.before)), text_template(str(clear.after))
     elif fixed:
         types = f"varying {types[0]}", f"fixed {types[1]}"
     return ("changed", general(change.path), *types)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from svctoolkit.causes import text_template
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.replay.engine.ledger import Facts, Ledger
@@ -83,7 +84,7 @@ def _rows(blocks: Iterable[Columns]) -> Iterator[_Row]:
     for block in blocks:
         missing = [name for name in _NEEDED if name not in block]
         if missing:
-            raise ConfigError(f"these are no rows of a replay: there is no column {missing[0]}")
+            raise ConfigError(f"not a replay result: column {missing[0]!r} is missing")
         names = list(block)
         for values in zip(*block.values(), strict=True):
             yield dict(zip(names, values, strict=True))
@@ -92,11 +93,11 @@ def _rows(blocks: Iterable[Columns]) -> Iterator[_Row]:
 def _outcome(rows: Iterable[_Row]) -> Outcome:
     """What became of an event, by its rows. Where they name no stage, each is a payload."""
     output: list[Any] = []
-    ends: dict[str, str] = {}
+    ends: dict[str, _Row] = {}
     events: list[Any] = []
     for row in rows:
         status = _text(row.get("status"))
-        ends.setdefault(status, _text(row.get("error")))
+        ends.setdefault(status, row)
         text = _text(row.get("output"))
         if not text:
             continue
@@ -107,8 +108,17 @@ def _outcome(rows: Iterable[_Row]) -> Outcome:
             events.append(_value(text, row))
     for end in _ENDS:
         if end in ends:
-            return Outcome(end, output, ends[end])  # type: ignore[arg-type]  # they are statuses
+            return _ended(end, output, ends[end])
     return Outcome("delivered", output or events)
+
+
+def _ended(status: Any, output: list[Any], row: _Row) -> Outcome:
+    """An event that did not arrive; lines of the user's code move, so where it failed is not part of the outcome."""
+    reason, where = _text(row.get("error")), _text(row.get("where"))
+    detail = reason.removesuffix(f" ({where})") if where else reason
+    if not row.get("rule"):
+        return Outcome(status, output, detail)
+    return Outcome(status, output, reason, rule=_text(row.get("rule")), template=text_template(detail), detail=detail)
 
 
 def _value(text: str, row: _Row) -> Any:

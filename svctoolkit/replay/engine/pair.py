@@ -49,9 +49,10 @@ def _outcomes(
     engine: Engine, side: Side, destination: str, batch: Batch, events: Sequence[Any], *, again: bool = False
 ) -> list[Outcome]:
     passages = engine.run_side(side, destination, batch, events, again=again)
-    if passages is None:
+    route = side.route(destination)
+    if passages is None or route is None:
         return [OFF] * len(events)
-    return [outcome(passage, engine.job.stages) for passage in passages]
+    return [outcome(passage, engine.job.stages, route.destination.type) for passage in passages]
 
 
 def _count(engine: Engine, destination: str, path: str) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from svctoolkit.causes import Cause, Refusal, Rejection, map_texts, text_template
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.tally.tally import Example
 from svctoolkit.results import steps
-from svctoolkit.results.failures import rule_of, template_of
 from svctoolkit.secrets import Masker
 from svctoolkit.warehouse import Loss
 from svctoolkit.workspace import Destination
@@ -51,15 +51,19 @@ def _count(
     head = engine.head(record)
     reason = engine.words(fate.reason, masker)
     event = head["event_name"] or head["event_type"]
-    path, rule, alike = "", "", template_of(reason)
-    if fate.status == "failed" and fate.by in ("user_transform", "dest_transform"):
-        where = next((result.error_field for result in passage.results if result.error_field), "")
-        broken = rule_of(fate.by, reason, route.destination.type, where)
-        path, rule, alike = broken.field, broken.id, broken.template
+    path, rule, alike = "", "", text_template(reason)
+    if fate.cause is not None:
+        cause = map_texts(fate.cause, partial(_mask_words, engine, masker))
+        rule, alike = cause.rule(route.destination.type), cause.template
+        path = cause.field if isinstance(cause, Refusal) else ""
     group = engine.sum.group(destination, fate.status, path, rule, alike)
     if group is not None:
         engine.sum.decide(group, fate.by, partial(decides, record, passage, route))
         group.add(event, Example(record.place, head["event_id"], after=reason))
+
+
+def _mask_words(engine: Engine, masker: Masker, text: str) -> str:
+    return engine.words(text, masker)
 
 
 def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, masker: Masker) -> None:
@@ -67,7 +71,7 @@ def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss, mask
     head = engine.head(record)
     text = engine.words(loss.text, masker)
     event = head["event_name"] or head["event_type"]
-    group = engine.sum.group(destination, "lossy", loss.path, loss.kind, template_of(text))
+    group = engine.sum.group(destination, "lossy", loss.path, loss.kind, text_template(text))
     if group is not None:
         group.add(event, Example(record.place, head["event_id"], after=text))
 
@@ -78,7 +82,7 @@ def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:
     answers, errors, outputs = columns["http_status"], columns["error"], columns["output"]
     before = len(items)
     for item, result in enumerate(passage.results):
-        for stage, part, status, http_status, error, output in steps(result):
+        for stage, part, status, http_status, error, output, cause in steps(result):
             if stage == "dest_transform" and result.origins:
                 output = {**output, "origins": result.origins[part]}
             stages.append(stage)
@@ -87,6 +91,8 @@ def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:
             statuses.append(status)
             answers.append(http_status)
             errors.append(engine.words(error, masker) if error else None)
+            for name, value in _cause_columns(cause, of.destination.type).items():
+                columns[name].append(value)
             outputs.append(None if output is None else engine.text(output, masker))
     if not passage.results or passage.fate.status in ("filtered", "unmapped"):
         _settled_row(engine, passage.fate, of)
@@ -95,9 +101,18 @@ def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:
         columns[name] += [value] * added
 
 
+def _cause_columns(cause: Cause | None, type: str) -> dict[str, str | None]:
+    """What of a cause has columns; nulls for what has none."""
+    field, setting = (cause.field, cause.setting) if isinstance(cause, Refusal) else ("", "")
+    where = "" if cause is None or isinstance(cause, Rejection) else cause.where
+    rule = "" if cause is None else cause.rule(type)
+    return {"rule": rule or None, "field": field or None, "setting": setting or None, "where": where or None}
+
+
 def _settled_row(engine: Engine, fate: Fate, of: Route) -> None:
     """Where an event ended of which a stage has nothing to say."""
     values = {"stage": fate.by, "item": 0, "part": 0, "status": fate.status, "http_status": None, "output": None}
+    values |= _cause_columns(fate.cause, of.destination.type)
     for name, value in (values | {"error": engine.words(fate.reason, of.masker)}).items():
         engine.rows[name].append(value)
 

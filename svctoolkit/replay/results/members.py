@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from svctoolkit.causes import text_template
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
@@ -15,7 +16,6 @@ from svctoolkit.replay.tally.differences import general, json_type
 from svctoolkit.replay.tally.rows import Columns as RowColumns
 from svctoolkit.replay.tally.tally import Group
 from svctoolkit.results import ABSENT
-from svctoolkit.results.failures import template_of
 
 _HEAD = ("place", "event_id", "event_type", "event_name", "user_id")
 
@@ -71,9 +71,11 @@ def _match_status(block: RowColumns, n: int, group: Group, texts: dict[str, bool
     """What a row of a replay says, if it is of the group; `texts` remembers which errors are."""
     if block["status"][n] != group.kind:
         return None
-    error = block["error"][n] or ""
+    error, rule = block["error"][n] or "", block["rule"][n] or ""
+    if rule:
+        return error if rule == group.before else None
     if error not in texts:
-        texts[error] = not error or template_of(error) == group.after
+        texts[error] = not error or text_template(error) == group.after
     return error if texts[error] else None
 
 
@@ -82,21 +84,27 @@ def _match_change(block: RowColumns, n: int, group: Group, texts: dict[str, bool
     if block["kind"][n] != group.kind:
         return None
     if not group.path:
-        said = [block[f"{side}_error"][n] or block[side][n] or "" for side in ("before", "after")]
-        return " → ".join(said)
+        broken = block["before_rule"][n], block["after_rule"][n]
+        if any(rule and rule != key for rule, key in zip(broken, (group.before, group.after), strict=True)):
+            return None
+        return " → ".join(block[f"{side}_error"][n] or block[side][n] or "" for side in ("before", "after"))
+    rules: tuple[str | None, str | None] = block["before_rule"][n], block["after_rule"][n]
     for change in json.loads(block["changes"][n] or "[]"):
         before, after = (change.get(side, ABSENT) for side in ("before", "after"))
-        if general(change["path"]) == group.path and _fits(group, before, after, texts):
+        if general(change["path"]) == group.path and _fits(group, before, after, rules, texts):
             return f"{_text(before)} → {_text(after)}"
     return None
 
 
-def _fits(group: Group, before: Any, after: Any, texts: dict[str, bool]) -> bool:
-    """Whether a change at the group's path is of its kind: by types, or by what errors have in common."""
+def _fits(group: Group, before: Any, after: Any, rules: tuple[str | None, str | None], texts: dict[str, bool]) -> bool:
+    """Whether a change at the group's path is of its kind: by the rules that were broken, by types, or by what reasons
+    have in common."""
+    if group.path == "error" and all(rules):
+        return rules == (group.before, group.after)
     if group.path in ("error", "reason", "fate"):
         said = f"{before}\n{after}"
         if said not in texts:
-            texts[said] = (template_of(str(before)), template_of(str(after))) == (group.before, group.after)
+            texts[said] = (text_template(str(before)), text_template(str(after))) == (group.before, group.after)
         return texts[said]
     return (json_type(before), json_type(after)) in ((group.before, group.after), ("number", "number")) or (
         {group.before, group.after} & {"varying", "fixed"} != set()

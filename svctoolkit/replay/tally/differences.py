@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from svctoolkit.causes import Cause, Refusal, text_template
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Stages
 from svctoolkit.replay.records.json_text import decode, encode
 from svctoolkit.replay.tally.alignment import ORDER, align, aligned_changes, unpaired
 from svctoolkit.results import ABSENT, EventResult
 from svctoolkit.results.changes import Change
-from svctoolkit.results.failures import without_place
 
 Status = Literal["delivered", "dropped", "failed", "filtered", "off", "unmapped"]
 Kind = Literal["same", "changed", "newly dropped", "newly delivered", "newly failing", "no longer failing", "accepted"]
@@ -35,20 +35,35 @@ class Outcome:
     there), `off` where events do not go there, or `unmapped` where they do and nothing makes requests of them; `reason`
     says why.
     `output` has the payloads, or the events where `dest_transform` is off or nothing maps them. `passage` is the
-    event's way, where it was run here.
+    event's way, where it was run here. `rule` is the id of what a failed event broke, `template` its sentence with `…`
+    for values, and `detail` what is the event's own: the refused value, or the message of the user's code. Neither
+    `rule` nor `detail` depends on how a refusal is worded.
     """
 
     status: Status
     output: list[Any] = field(default_factory=list)
     reason: str = ""
     passage: Passage | None = None
+    rule: str = ""
+    template: str = ""
+    detail: str = ""
+
+    @property
+    def key(self) -> str:
+        """What outcomes of one group have in common: the rule, or else the reason with `…` for its values."""
+        return self.rule or text_template(self.reason)
+
+    @property
+    def substance(self) -> tuple[str, str]:
+        """What makes two failures the same, however they are worded."""
+        return self.rule, self.detail if self.rule else self.reason
 
 
 OFF = Outcome("off")
 
 
-def outcome(passage: Passage, stages: Stages) -> Outcome:
-    """The outcome of one event."""
+def outcome(passage: Passage, stages: Stages, type: str) -> Outcome:
+    """The outcome of one event at a destination of this type."""
     output: list[Any] = []
     for result in passage.results:
         if result.dropped or result.error:
@@ -57,8 +72,17 @@ def outcome(passage: Passage, stages: Stages) -> Outcome:
             output += result.payloads
         else:
             output.append(_event(result))
-    status: Any = passage.fate.status  # never pending: nothing is tried again here
-    return Outcome(status, output, passage.fate.reason, passage)
+    fate = passage.fate
+    status: Any = fate.status  # never pending: nothing is tried again here
+    if fate.cause is None:
+        return Outcome(status, output, fate.reason, passage)
+    return Outcome(
+        status, output, fate.reason, passage, fate.cause.rule(type), fate.cause.template, _detail(fate.cause)
+    )
+
+
+def _detail(cause: Cause) -> str:
+    return cause.value or "" if isinstance(cause, Refusal) else cause.message
 
 
 def _event(result: EventResult) -> Any:
@@ -98,7 +122,7 @@ def difference(before: Outcome, after: Outcome) -> Difference:
 
 def _same_status(before: Outcome, after: Outcome) -> Difference:
     found: list[Change] = []
-    if without_place(before.reason) != without_place(after.reason):
+    if before.substance != after.substance:
         found.append(Change("error" if before.status == "failed" else "reason", before.reason, after.reason))
     if encode(before.output)[0] != encode(after.output)[0]:
         found += _changes(_open_batches(before.output), _open_batches(after.output))

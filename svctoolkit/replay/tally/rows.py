@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 REPLAY = {
     "place": "text", "event_id": "text", "event_type": "text", "event_name": "text", "user_id": "text",
     "destination_id": "text", "destination_name": "text", "destination": "text", "stage": "name", "item": "number",
-    "part": "number", "status": "name", "http_status": "number", "error": "text", "output": "text",
+    "part": "number", "status": "name", "http_status": "number", "error": "text", "rule": "text", "field": "text",
+    "setting": "text", "where": "text", "output": "text",
 }  # fmt: skip
 COMPARISON = {
     "place": "text", "event_id": "text", "event_type": "text", "event_name": "text", "user_id": "text",
     "destination_id": "text", "destination_name": "text", "destination": "text", "kind": "name", "before": "name",
-    "after": "name", "before_error": "text", "after_error": "text", "changes": "text",
+    "after": "name", "before_error": "text", "after_error": "text", "before_rule": "text", "after_rule": "text",
+    "changes": "text",
 }  # fmt: skip
 Columns = dict[str, list[Any]]
 _NAMES: dict[str, list[str]] = {

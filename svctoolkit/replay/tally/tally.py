@@ -57,13 +57,13 @@ class Group(msgspec.Struct):
     `kind` is one of `svctoolkit.replay.KINDS` (of a comparison; `accepted` for what a review has accepted), or
     `failed`, `filtered`, `dropped`, `unmapped` and `lossy` (of a replay). For `changed`, `path` is the place in the
     payload, with `*` for the index in a list, and `before` and `after` are JSON types, `nothing` for a member that is
-    not there; otherwise they are the errors, with
-    `…` for numbers and quoted texts. A value that was another in each run and is now the same is `varying` and `fixed`.
-    `events` counts them by name (or type); behind the first thousand names stands `…`. `numbers` is for a number that
-    has become another. Of `failed`, `path` is the field of the event and `before` the stable id of the rule that it
-    breaks (see `svctoolkit.results.Failure`). Of what does not arrive, `stage` is where, and `decides` the place in the
-    user's code, or the settings of the destination with other values of which the first example would go on (those of a
-    mapping for the first fifty groups of a piece of work).
+    not there; otherwise they are the ids of the rules that were broken, with their sentences in `before_text` and
+    `after_text`, or reasons with `…` for values. A value that was another in each run and is now the same is `varying`
+    and `fixed`. `events` counts them by name (or type); behind the first thousand names stands `…`. `numbers` is for a
+    number that has become another. Of `failed`, `path` is the field of the event, `before` the id of the rule that it
+    breaks (see `svctoolkit.results.Failure`) and `after` its sentence. Of what does not arrive, `stage` is where, and
+    `decides` the place in the user's code, or the settings of the destination with other values of which the first
+    example would go on (those of a mapping for the first fifty groups of a piece of work).
     """
 
     destination: str
@@ -77,6 +77,8 @@ class Group(msgspec.Struct):
     numbers: Numbers | None = None
     stage: str = ""
     decides: str = ""
+    before_text: str = ""
+    after_text: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:

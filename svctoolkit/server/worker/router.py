@@ -211,12 +211,12 @@ class Router:
         own_block = block if len(block.body) < _HELD * block.count else None
         fates = list(self._fates(block, place, head, row.repeats))
         check = None
-        if any(status == "pending" for _, (status, _, _) in fates):  # what goes nowhere is never checked
+        if any(fate.status == "pending" for _, fate in fates):  # what goes nowhere is never checked
             check = self._checks.check(block, place)
         if check is not None:
             routes.add_check(check, row)
             fates = [(key, fate_after_plan(fate, check.reason)) for key, fate in fates]
-        for key, (status, by, reason) in fates:
+        for key, (status, by, reason, _) in fates:
             fate = FateRow(row.seq, key, block.run, status, by, storable(reason), 0, block.at, None)
             routes.fates.append(fate)
             if status == "pending":

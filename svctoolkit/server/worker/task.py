@@ -8,7 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from svctoolkit.causes import Cause
 from svctoolkit.destinations import OutcomeKind
+from svctoolkit.pipeline import Fate
 from svctoolkit.server.store.block import Block
 
 Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "dead", "unmapped"]
@@ -32,7 +34,7 @@ class Task:
     """An event that a destination is to get. Tasks of one `owner` are delivered in the order of their events.
 
     `jobs` are what is still to be delivered of it, None until the user transformation has run; `alone` holds for those.
-    `failure` are stage and reason of jobs that nobody sends again, `first_at` is the time of the first attempt and
+    `failure` is the fate of jobs that are not sent again, `first_at` is the time of the first attempt and
     `age` how many seconds after that the last one ended, `transformed` are the events after the user transformation,
     `change` is what a tracking plan makes of the event: `svctoolkit.plans.change_event`.
     """
@@ -50,7 +52,7 @@ class Task:
     block: Block | None = None
     alone: bool = False
     jobs: list[Job] | None = None
-    failure: tuple[str, str] | None = None
+    failure: Fate | None = None
     transformed: Sequence[Mapping[str, Any]] | None = None
     change: Mapping[str, Any] | None = None
 
@@ -86,6 +88,7 @@ class Outcome(Struct, frozen=True):
     status: Status
     by: str = ""
     reason: str = ""
+    cause: Cause | None = None
     again: bool = False
     wait: float | None = None
     throttled: bool = False

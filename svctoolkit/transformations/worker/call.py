@@ -261,6 +261,7 @@ def failure(error: BaseException, files: list[str]) -> dict[str, Any]:
     except Exception:  # noqa: BLE001 - an error's own __str__ may fail as well
         message = "(its text cannot be shown)"
     at: list[Any] | None = None
+    function = ""
     if isinstance(error, SyntaxError) and error.filename in files:
         at, message = [error.filename, error.lineno or 1, error.offset or 1], str(error.msg)
     else:
@@ -269,9 +270,9 @@ def failure(error: BaseException, files: list[str]) -> dict[str, Any]:
             code = trace.tb_frame.f_code
             if code.co_filename in files:
                 column = list(code.co_positions())[trace.tb_lasti // 2][2]
-                at = [code.co_filename, trace.tb_lineno, (column or 0) + 1]
+                at, function = [code.co_filename, trace.tb_lineno, (column or 0) + 1], code.co_name
             trace = trace.tb_next
-    return {"name": type(error).__name__[:100], "message": message, "at": at}
+    return {"name": type(error).__name__[:100], "message": message, "at": at, "function": function}
 
 
 def _entry_point(names: Mapping[str, Any]) -> str:

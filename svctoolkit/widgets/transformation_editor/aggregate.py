@@ -17,7 +17,7 @@ from svctoolkit.replay.records.record import Chunk, Reject
 from svctoolkit.results import ABSENT
 from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.results.changes import Change, changes
-from svctoolkit.results.failures import template_of
+from svctoolkit.transformations import cause_of
 from svctoolkit.widgets.transformation_editor.trial import Bench, Trial, Trials
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ def aggregate(bench: Bench, transformation: Transformation, many: Many, *, offse
 def _found(trial: Trial) -> Iterator[tuple[Outcome, str, str | None, str | None]]:
     """What happened to an event: outcome, what, and the values before and after."""
     if trial.output.error is not None:
-        where = trial.output.error.where
-        yield "failed", template_of(str(trial.output.error)) + (f" ({where})" if where else ""), None, None
+        cause = cause_of(trial.output.error)
+        yield "failed", cause.template + (f" ({cause.where})" if cause.where else ""), None, None
     elif not trial.output.events:
         yield "dropped", "no event came out", None, None
     for event in trial.output.events:

@@ -139,7 +139,7 @@ class Trials(Sequence[Trial]):
     def marks(self) -> list[tuple[int, int, str]]:
         """The errors that stand in the code: line, column (both from 1) and text, each once."""
         errors = [trial.output.error for trial in self.trials if trial.output.error is not None]
-        places = [(*_place(error.where), f"{error.name}: {error.message}") for error in errors]
+        places = [(*(error.at or ("", 0, 0)), f"{error.name}: {error.message}") for error in errors]
         return list(dict.fromkeys((line, column, text) for file, line, column, text in places if file == self.file))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -186,7 +186,7 @@ class Trials(Sequence[Trial]):
 
     def _excerpt(self, error: TransformationError | None) -> Excerpt | None:
         """The lines around an error; None where there is none, or it stands in a library."""
-        file, line, column = _place(error.where) if error else ("", 0, 0)
+        file, line, column = (error and error.at) or ("", 0, 0)
         return Excerpt(self.source, line, column, self.offset) if line and file == self.file else None
 
 
@@ -255,13 +255,6 @@ def file_of(transformation: Transformation) -> str:
 
 def _mask(output: Output, masker: Masker) -> Output:
     return msgspec.structs.replace(mask_output(output, masker), events=tuple(map(masker.mask, output.events)))
-
-
-def _place(where: str) -> tuple[str, int, int]:
-    """The file, line and column in `file:line:col`; a line of 0 where there is none."""
-    file, _, rest = where.rpartition(":")
-    name, _, line = file.rpartition(":")
-    return (name, int(line), int(rest)) if line.isdigit() and rest.isdigit() else (where, 0, 0)
 
 
 def _time(trials: Trials) -> str:

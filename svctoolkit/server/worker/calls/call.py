@@ -15,12 +15,12 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from svctoolkit.causes import Refusal
-from svctoolkit.delivery import Delivered
+from svctoolkit.causes import Cause, Refusal, map_texts
+from svctoolkit.delivery import Delivered, rejection_of
 from svctoolkit.destinations import Context, JobOutcome, Reply, outcome_of_status
 from svctoolkit.destinations import Outcome as RequestOutcome
 from svctoolkit.pipeline import Route
-from svctoolkit.pipeline.fates import NOTHING_SENT
+from svctoolkit.pipeline.fates import NOTHING_SENT, Fate
 from svctoolkit.server.worker.calls.wire import Wire, reason_of
 from svctoolkit.server.worker.task import Exchange, Job, Outcome, Step, Task
 
@@ -50,6 +50,7 @@ class _Verdict(Struct, frozen=True):
     wait: float | None = None
     throttled: bool = False
     by: str = "send_to_destination"
+    cause: Cause | None = None
 
 
 class Call:
@@ -111,12 +112,13 @@ class Call:
 
     def _refuse(self, batch: _Batch, refusal: Refusal) -> list[_Verdict]:
         """A lookup that failed for now is asked again; nothing else of an event changes by waiting."""
-        reason = self._route.masker.text(refusal.text)
+        cause = map_texts(refusal, self._route.masker.text)
+        reason = cause.text
         outcome = outcome_of_status(Reply(refusal.status, {}, None)).outcome if refusal.status else "abort"
         if outcome == "retry" or outcome == "throttle":
             put_off = refusal.status in _PUT_OFF
-            return [_Verdict(job, outcome, reason, None, put_off, "dest_transform") for job in batch.jobs]
-        return [_Verdict(job, "refused", reason) for job in batch.jobs]
+            return [_Verdict(job, outcome, reason, None, put_off, "dest_transform", cause) for job in batch.jobs]
+        return [_Verdict(job, "refused", reason, by="dest_transform", cause=cause) for job in batch.jobs]
 
     def _send(self, payload: Mapping[str, Any], batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
         tasks = [job.task for job in batch.jobs]
@@ -130,13 +132,18 @@ class Call:
         self._on_auth(outcome.auth)
         each = outcome.jobs or [JobOutcome(outcome.outcome, outcome.message)] * len(tasks)
         wait = self._wire.wait(answer)
+        cause = None if all(job.outcome == "delivered" for job in each) else self._rejection(answer)
         verdicts = []
         for job, of_job in zip(batch.jobs, each, strict=True):
             job.alone = job.alone or of_job.alone
             put_off = of_job.outcome == "throttle" or answer.status in _PUT_OFF
             reason = self._route.masker.text(of_job.message or outcome.message)
-            verdicts.append(_Verdict(job, of_job.outcome, reason, wait, put_off))
+            verdict = _Verdict(job, of_job.outcome, reason, wait, put_off)
+            verdicts.append(verdict if of_job.outcome == "delivered" else replace(verdict, cause=cause))
         return verdicts
+
+    def _rejection(self, answer: Delivered) -> Cause:
+        return map_texts(rejection_of(answer.status, answer.response), self._route.masker.text)
 
     def _judge(self, payload: Mapping[str, Any], answer: Delivered, batch: _Batch) -> RequestOutcome:
         """What the answer means; in words of the destination where its type has none."""
@@ -160,8 +167,7 @@ class Call:
         exchange, place = self._last.get(task, (None, 0))
         for verdict in verdicts:
             if verdict.kind in ("abort", "refused"):
-                by = "send_to_destination" if verdict.kind == "abort" else "dest_transform"
-                task.failure = task.failure or (by, verdict.reason)
+                task.failure = task.failure or Fate("failed", verdict.by, verdict.reason, verdict.cause)
         failed = next((verdict for verdict in verdicts if verdict.kind in _RETRIED), None)
         if failed is not None:
             first = task.owner not in self._counted
@@ -172,6 +178,7 @@ class Call:
                 failed.reason,
                 again=True,
                 wait=failed.wait,
+                cause=failed.cause,
                 throttled=failed.throttled,
                 attempted=first,
                 kind="throttle" if failed.kind == "throttle" else "retry",
@@ -181,8 +188,8 @@ class Call:
         if task.jobs:
             return Outcome("pending", again=True, attempted=False, exchange=exchange, place=place)
         if task.failure:
-            by, reason = task.failure
-            return Outcome("failed", by, reason, kind="abort", exchange=exchange, place=place)
+            _, by, reason, cause = task.failure
+            return Outcome("failed", by, reason, cause, kind="abort", exchange=exchange, place=place)
         if all(verdict.kind == "nothing" for verdict in verdicts):
             return Outcome("filtered", "dest_transform", NOTHING_SENT)
         reason = next((verdict.reason for verdict in verdicts if verdict.reason), "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route, Stages, run_many
-from svctoolkit.pipeline.fates import fate_of_results, refusals
+from svctoolkit.pipeline.fates import fate_of_results, refusal_fate
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.server.worker.task import Job, Outcome, Task
 
@@ -43,8 +43,8 @@ def prepare(
 def _prepare(task: Task, results: Sequence[EventResult], route: Route, *, masked: bool) -> Outcome | None:
     task.transformed = transformed_events(results, route, masked=masked)
     task.jobs = [job for result in results for job in _jobs(task, result, route)]
-    refused = (refusal for result in results for refusal in refusals(result))
-    task.failure = next(((by, reason) for by, reason, dropped in refused if not dropped), None)
+    fates = (refusal_fate(result) for result in results)
+    task.failure = next((fate for fate in fates if fate is not None and fate.status == "failed"), None)
     if task.jobs:
         return None
     return Outcome(*fate_of_results(results, route, sends=False))

@@ -1,0 +1,49 @@
+"""What an answer that is not a success says: the vendor's own error code and message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from svctoolkit.causes import Rejection
+from svctoolkit.json_types import Json
+
+#: Members in which vendors write their error codes and messages, the most specific first.
+_CODES = ("code", "error_code", "errorCode", "error_subcode", "reason", "type", "status", "error")
+_MESSAGES = ("message", "error_description", "error_message", "errorMessage", "detail", "description", "title", "error")
+_NESTED = ("error", "errors", "fault", "response")
+_MAX_CODE, _MAX_MESSAGE = 80, 300  # characters
+
+
+def rejection_of(status: int, answer: Json) -> Rejection:
+    """A rejection with the code and the message of an answer (JSON or text), as far as it has them."""
+    objects = [*_objects(answer)]
+    codes = (_code(node.get(name)) for node in objects for name in _CODES)
+    messages = (_message(node.get(name)) for node in objects for name in _MESSAGES)
+    message = answer.strip() if isinstance(answer, str) else next(filter(None, messages), "")
+    return Rejection(status, next(filter(None, codes), ""), message[:_MAX_MESSAGE])
+
+
+def _objects(answer: Any) -> Iterator[Mapping[str, Any]]:
+    """The error objects inside an answer, from within: those say more than what is around them."""
+    if isinstance(answer, list):
+        answer = answer[0] if answer else None
+    if isinstance(answer, Mapping):
+        for name in _NESTED:
+            inner = answer.get(name)
+            inner = inner[0] if isinstance(inner, list) and inner else inner
+            if isinstance(inner, Mapping):
+                yield inner
+        yield answer
+
+
+def _code(value: Json) -> str:
+    """A code is a number or one word; a sentence is a message."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return ""
+    text = str(value)
+    return text if text and len(text) <= _MAX_CODE and not any(map(str.isspace, text)) else ""
+
+
+def _message(value: Json) -> str:
+    return value.strip() if isinstance(value, str) else ""
