@@ -478,3 +478,22 @@ def test_choosing_takes_the_main_thread_little_time(explorer: DestinationExplore
     box.value = "hook"
     with within(0.1):
         box.value = "MP"
+
+
+def test_a_refusal_leads_to_the_setting_that_decides(shop: Workspace) -> None:
+    """A button brings the setting's field into view, also from among those that are hidden, with the reason below."""
+    config = {"accountId": "a", "passcode": "p", "trackAnonymous": False}
+    shop.destination("ct", "CLEVERTAP", config=config)
+    explorer = DestinationExplorer(shop, "ct", event={"type": "track", "event": "E", "anonymousId": "a1"})
+    try:
+        explorer.run()
+        assert explorer.wait()
+        jump = controls(explorer)["Go to setting trackAnonymous"]
+        jump.click()
+        assert explorer.wait()
+
+        field = explorer._form.fields["trackAnonymous"]
+        assert "trackAnonymous" in field._note.value
+        assert field.box in [*explorer._form._first.children, *explorer._form._rest.children]
+    finally:
+        explorer.close()

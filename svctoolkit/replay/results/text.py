@@ -77,14 +77,14 @@ def _describe(group: Group) -> str:
     if group.kind == "lossy":
         return f"{group.path} {group.before} in {events}: {group.after}"
     if not group.path:
-        return f"{group.before_text or group.before} -> {group.after_text or group.after} in {events}"
+        return f"{group.before_label} -> {group.after_label} in {events}"
     if group.path == PAYLOAD:
         return f"{'another payload' if group.before == 'nothing' else 'a payload less'} in {events}"
     if group.path.endswith(ORDER):
         return f"{group.path.removesuffix(ORDER)}: another order in {events}"
     if group.before == group.after:
         return f"{group.path}: another {group.before}{_spread(group)} in {events}"
-    return f"{group.path}: {group.before_text or group.before} -> {group.after_text or group.after} in {events}"
+    return f"{group.path}: {group.before_label} -> {group.after_label} in {events}"
 
 
 def _names(group: Group) -> str:

@@ -81,6 +81,16 @@ class Group(msgspec.Struct):
     after_text: str = ""
 
     @property
+    def before_label(self) -> str:
+        """`before` as users read it."""
+        return self.before_text or self.before
+
+    @property
+    def after_label(self) -> str:
+        """`after` as users read it."""
+        return self.after_text or self.after
+
+    @property
     def key(self) -> tuple[str, str, str, str, str]:
         return (self.destination, self.kind, self.path, self.before, self.after)
 

@@ -96,6 +96,13 @@ class Field:
         else:
             self._note.value = f'<div class="svc-help">{escape(self._help)}</div>' if self._help else ""
 
+    def focus(self) -> None:
+        """Put the cursor into the field, which scrolls it into view."""
+        control = self.control
+        while getattr(control, "children", ()):  # a group: its first control
+            control = control.children[0]
+        control.focus()
+
 
 def html(value: str = "") -> Json:
     """A place for HTML: set `value` to a `display.page`."""

@@ -74,7 +74,7 @@ class DestinationExplorer(controls.Explorer):
             self._plan.update()
         top = controls.grid(self._destination_card, self._event_card, least="340px")
         stages = controls.bar(*self._stages.values(), self._force, self._run, self._status)
-        super().__init__([top, stages, self._strips, self._tabs], closing=[self.wait])
+        super().__init__([top, stages, self._strips, self._jumps, self._tabs], closing=[self.wait])
 
     def run(self) -> None:
         """What the button does: run the stages in the background."""
@@ -87,6 +87,10 @@ class DestinationExplorer(controls.Explorer):
             self._fail(controls.failure(error))
             return
         self._work.start(lambda: _ran(trial))
+
+    def go_to_setting(self, setting: str, text: str = "") -> None:
+        """Bring a variable of the configuration into view, with `text` below its field."""
+        self._form.go_to(setting, text)
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Whether what was asked for is done within `timeout` seconds."""
@@ -129,6 +133,7 @@ class DestinationExplorer(controls.Explorer):
     def _make_views(self) -> None:
         nothing = display.page(display.message("Run to see what each stage gives", "info"))
         self._strips, self._payloads, self._diff = controls.html(), controls.html(nothing), controls.html(nothing)
+        self._jumps = controls.bar()
         self._http, self._frame = controls.html(nothing), controls.html(nothing)
         self._code, self._suite, self._added = controls.html(), controls.html(), controls.html()
         self._file = controls.text("Suite file", placeholder="orders.suite.yaml")
@@ -249,6 +254,11 @@ class DestinationExplorer(controls.Explorer):
         first = [] if verdict is None else [self._plan.choice.step(verdict)]
         self._checked = verdict_page(self._plan.choice, verdict)
         self._strips.value = _destination_view.strips(ran.result, first)
+        settings = {failure.setting: failure.message for failure in ran.result.failures() if failure.setting}
+        self._jumps.children = [
+            controls.button(f"Go to setting {name}", partial(self.go_to_setting, name, text), icon="arrow-up")
+            for name, text in settings.items()
+        ]
         self._lit = _destination_view.Lit(ran.result, ran.lineage)
         self._payloads.value = self._lit.payloads()
         self._http.value = _destination_view.http(ran.result)
@@ -276,6 +286,7 @@ class DestinationExplorer(controls.Explorer):
 
     def _fail(self, message: display.Html) -> None:
         self._strips.value = display.page(message)
+        self._jumps.children = []
 
     def _set_busy(self, busy: bool) -> None:
         self._status.value = display.page(display.message("running", "info")) if busy else ""

@@ -33,6 +33,7 @@ class Form:
         self._state, self._change = state, changed
         self._variables = configuration.variables(state.type)
         self._problems: Mapping[str, str] = {}
+        self._target = ""
         first = [n for n, v in self._variables.items() if (v.required and v.default is None) or n in state.config]
         self._others = [name for name in self._variables if name not in first]
         self.fields = {name: self._field(name) for name in first}
@@ -53,6 +54,19 @@ class Form:
             self._more.value = True
         self._tell(self.fields)
 
+    def go_to(self, name: str, text: str) -> None:
+        """Bring the field of a variable into view, with `text` below it. A variable without a field is ignored."""
+        if name in self._variables:
+            self.show({name: text})
+            self._target = name
+            self._focus()
+
+    def _focus(self) -> None:
+        """Focus the field that was asked for, once it exists."""
+        if self._target in self.fields:
+            self.fields[self._target].focus()
+            self._target = ""
+
     def _tell(self, fields: Mapping[str, controls.Field]) -> None:
         for name, field in fields.items():
             field.problem(self._problems.get(name, ""))
@@ -71,6 +85,7 @@ class Form:
         self.fields |= fields
         self._tell(fields)
         self._rest.children = [field.box for field in fields.values()]
+        self._focus()
 
     def _fail(self, message: Html) -> None:
         self._rest.children = [controls.html(display.page(message))]

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import ipywidgets
 
 from svctoolkit import display
+from svctoolkit.causes import Refusal
 from svctoolkit.display import Html
 from svctoolkit.errors import ToolkitError
 from svctoolkit.replay import Comparison, Events, Replayed, replay
@@ -49,9 +50,11 @@ class ReplayExplorer(controls.Explorer):
         self._note, self._details, self._said = controls.html(), controls.html(), controls.html()
         self._file = controls.text("Suite file", placeholder="orders.suite.yaml")
         self._editor = controls.button("Open in editor", lambda: self._open(self._edited), icon="pencil")
+        self._setting = controls.button("Go to the setting", lambda: self._open(self._explored_setting), icon="cog")
         onward = controls.bar(
             self._editor,
             controls.button("Open in destination explorer", lambda: self._open(self._explored), icon="search"),
+            self._setting,
             self._file,
             controls.button("Save as scenario", self._save, icon="plus"),
         )
@@ -104,6 +107,9 @@ class ReplayExplorer(controls.Explorer):
     def _show(self, trials: Any) -> None:
         self.trials = trials
         self._details.value = _display.details(trials)
+        refusal = self._refusal()
+        self._setting.disabled = refusal is None
+        self._setting.description = f"Go to setting {refusal.setting}" if refusal else "Go to the setting"
 
     def _fail(self, message: Html) -> None:
         self.trials = ()
@@ -124,7 +130,18 @@ class ReplayExplorer(controls.Explorer):
     def _edited(self) -> controls.Explorer:
         return TransformationEditor(self.state.newest, self.state.transformation(), events=[self.state.event()])
 
-    def _explored(self) -> controls.Explorer:
+    def _refusal(self) -> Refusal | None:
+        """Why the mapping refused the chosen event on the newest side, if a setting decides that."""
+        causes = [trial.fate.cause for trial in self.trials[-1:] if trial.fate is not None]
+        return next((cause for cause in causes if isinstance(cause, Refusal) and cause.setting), None)
+
+    def _explored_setting(self) -> controls.Explorer:
+        explorer, refusal = self._explored(), self._refusal()
+        if refusal is not None:
+            explorer.go_to_setting(refusal.setting, refusal.text)
+        return explorer
+
+    def _explored(self) -> DestinationExplorer:
         assert self.state.group is not None  # noqa: S101 - `event` raises where nothing is chosen
         return DestinationExplorer(self.state.newest, self.state.group.destination, event=self.state.event())
 

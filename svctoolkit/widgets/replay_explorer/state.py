@@ -33,8 +33,8 @@ _OF_COMPARISON = {
     "destination": "destination",
     "what": "kind",
     "field": "path",
-    "before": "before",
-    "after": "after",
+    "before": "before_label",
+    "after": "after_label",
     "decided by": "decides",
     "stage": "stage",
 }
