@@ -7,10 +7,12 @@ form; otherwise the whole text is the reason.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from svctoolkit.causes import Cause, CodeError, Refusal, json_value, text_template
-from svctoolkit.results import EventResult, error_of
+from svctoolkit.results import DestinationResult, EventResult, error_of
+from svctoolkit.results.cause_header import read_causes
 
 _PLACE = re.compile(r"\s\(([^()\s:]+):(\d+)(?::(\d+))?\)$")
 _ERROR = re.compile(r"(?P<name>[A-Za-z_]\w*): (?P<message>.*)", re.S)
@@ -22,8 +24,18 @@ _EXPECTED = re.compile(
 _AT = re.compile(r"(?P<field>(?:properties|traits|context|integrations)\.[\w.]*\w): (?P<why>.*)", re.S)
 
 
-def set_cause(entry: EventResult) -> None:
-    """Fill in `cause` of a result that came without one."""
+def set_causes(results: Iterable[DestinationResult], headers: Mapping[str, str]) -> None:
+    """Fill in the causes of results: from a header of the answer, else from the texts in it."""
+    given = read_causes(headers)
+    for result in results:
+        of_result = given.get(result.destination_id, {})
+        for number, entry in enumerate(result.data):
+            entry.cause = of_result.get(number)
+            if entry.cause is None:
+                _parse_entry(entry)
+
+
+def _parse_entry(entry: EventResult) -> None:
     stages: tuple[tuple[Literal["user_transform", "dest_transform"], object], ...] = (
         ("user_transform", entry.user_transformed_payload),
         ("dest_transform", entry.dest_transformed_payload),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from svctoolkit.client import _shape
-from svctoolkit.client._causes import set_cause
+from svctoolkit.client._causes import set_causes
 from svctoolkit.client._server import Server
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, EventError
@@ -86,6 +86,7 @@ class TestApiClient:
         answer = self._test("testDestination", destination, event, stages or Stages(), force, override, run)
         result = self._server.parse_answer(answer, lambda data: _shape.destination_result(data, event))
         self._mask(result, config or {})
+        set_causes([result], answer.headers)
         return result
 
     def test_source(
@@ -105,6 +106,7 @@ class TestApiClient:
         results = self._server.parse_answer(answer, lambda data: _shape.source_result(data, event))
         for result in results:
             self._mask(result, {})
+        set_causes(results, answer.headers)
         return SourceResult(results)
 
     def destination_definitions(self) -> list[dict[str, Json]]:
@@ -149,8 +151,6 @@ class TestApiClient:
         if result.destination in definitions.names():
             secrets.update(definitions.secret_values(result.destination, config))
         result.masker = Masker(secrets)
-        for entry in result.data:
-            set_cause(entry)
 
 
 def _segment(what: str, text: str) -> str:

@@ -15,7 +15,8 @@ from svctoolkit.runner.expect.matchers import MISSING
 #: A reason and a status that nobody expects: what holds with them, too, says nothing of the failure.
 OTHER_REASON: Final = "another reason \N{REPLACEMENT CHARACTER}"
 OTHER_STATUS: Final = 598
-_OWN = {"error", "status", "by", "fate", "message"}  # where a failure that is expected differs from the one that came
+#: Where a failure that is expected differs from the one that came.
+_OWN = {"error", "rule", "field", "setting", "status", "by", "fate", "message"}
 
 #: Failures that are told. Each is asked about by comparing everything anew, and a scenario fails for the first already.
 MOST_FAILURES: Final = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -13,7 +13,10 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET
 
+from svctoolkit.causes import Cause as FailureCause
+from svctoolkit.causes import CodeError
 from svctoolkit.json_types import Json
+from svctoolkit.results.cause_header import read_causes
 from svctoolkit.runner.attempts.causes import Cause, causes, failure, unexpected_failures
 from svctoolkit.runner.attempts.mentions import MOST_FAILURES, Mentions
 from svctoolkit.runner.attempts.shape import ANY_LIST, shape_results, unwrap_single
@@ -28,6 +31,7 @@ from svctoolkit.runner.attempts.stage_failures import (
     variants,
 )
 from svctoolkit.runner.expect.compare import Difference
+from svctoolkit.runner.expect.failed import with_cause
 from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.embedded import transformation_id
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
@@ -207,13 +211,33 @@ def _results(scenario: Scenario, answer: Answer, expected: Mapping[str, Any]) ->
     written = expected.get("headers")
     spelt = {n: answer.headers[n.lower()] for n in written if n.lower() in answer.headers} if written else {}
     values = {"status": answer.status, "headers": {**answer.headers, **spelt}, "body": answer.body}
+    causes = read_causes(answer.headers)
     if isinstance(answer.body, list):
         keys = {d.id: d.key for d in scenario.suite.workspace.destinations.values()}
-        results = {keys.get(str(r.get("destinationId")), ""): r for r in answer.body if isinstance(r, Mapping)}
+        results = {keys.get(str(r.get("destinationId")), ""): _with_causes(r, causes) for r in _objects(answer.body)}
         values |= {name: _by_destination(results, name, expected.get(name)) for name in ("error", *STAGES)}
     elif isinstance(answer.body, Mapping):
-        values |= {name: _member(answer.body, name, expected.get(name)) for name in ("error", *STAGES)}
+        result = _with_causes(answer.body, causes)
+        values |= {name: _member(result, name, expected.get(name)) for name in ("error", *STAGES)}
     return {name: value for name, value in values.items() if value is not MISSING}
+
+
+def _objects(items: Iterable[Json]) -> Iterator[Mapping[str, Any]]:
+    return (item for item in items if isinstance(item, Mapping))
+
+
+def _with_causes(result: Mapping[str, Any], causes: Mapping[str, Mapping[int, FailureCause]]) -> Mapping[str, Any]:
+    """A result of one destination whose failed stages say which rule was broken, where the data plane gave causes."""
+    of_result = causes.get(str(result.get("destinationId")), {})
+    if not of_result:
+        return result
+    data, type_ = list(result["data"]), str(result.get("destination") or "")
+    for number, entry in entries(result):
+        cause = of_result.get(number)
+        member = "user_transformed_payload" if isinstance(cause, CodeError) else "dest_transformed_payload"
+        if cause is not None and isinstance(entry.get(member), Mapping) and "error" in entry[member]:
+            data[number] = {**entry, member: with_cause(entry[member], cause, type_)}
+    return {**result, "data": data}
 
 
 def _by_destination(results: Mapping[str, Mapping[str, Any]], name: str, expected: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.runner.expect.compare import Comparison, Difference, differences
+from svctoolkit.runner.expect.failed import Failed
 from svctoolkit.secrets import Masker
 
 Update: TypeAlias = Literal["none", "new", "all"]
@@ -78,8 +79,8 @@ class ScenarioSnapshots:
 
 
 def _without_ignored(value: Any, comparison: Comparison) -> Any:
-    if not comparison.ignore:
-        return value
+    if isinstance(value, Failed):
+        value = value.without_wording()
     if isinstance(value, dict):
         inner = {key: (comparison.child(key), v) for key, v in value.items()}
         return {key: _without_ignored(v, place) for key, (place, v) in inner.items() if not place.is_ignored()}

@@ -22,7 +22,10 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "response": ("status", "headers", "body"),
     "delivered": ("destination", "method", "url", "path", "query", "headers", "body", "status", "response", "events"),
     "dropped": ("destination", "by", "reason", "event", "fate"),
-    "failed": ("destination", "by", "error", "status", "event", "fate", "attempts"),
+    "failed": (
+        *("destination", "by", "error", "status", "event", "fate", "attempts"),
+        *("rule", "field", "setting", "expected"),
+    ),
     "attempts": ("status", "after", "attempt", "body", "response", "headers", "error"),
     "send_to_destination": ("status", "response", "error"),
     "violations": ("type", "property", "path", "message", "event", "place", "dropped"),

@@ -13,6 +13,7 @@ from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.results import DestinationResult, SourceResult
+from svctoolkit.results.cause_header import write_causes
 from svctoolkit.server.test_api.schemas import TestDestinationRequest, TestSourceRequest, parse_request
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.json import decode_object, encode, refusal, refuse
@@ -94,11 +95,15 @@ def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
         test = make(unquote(id), decode_object(body), len(body), parse_qs(query).get("force", []), "")
         if not test.quick:
             return None
-        value, status = test.run().to_dict(), 200
+        result = test.run()
+        value, status = result.to_dict(), 200
+        causes = write_causes(result)
     except ToolkitError as error:
-        value, status, _ = refusal(error)  # the headers challenge who has no credentials, and nobody needs them here
+        causes = {}
+        value, status, _ = refusal(error)  # its headers ask for credentials, which are not needed here
     content = encode(value)
-    return Answer(status, {"content-length": str(len(content)), "content-type": "application/json"}, content)
+    headers = {"content-length": str(len(content)), "content-type": "application/json", **causes}
+    return Answer(status, headers, content)
 
 
 def _item(what: str, id: str, items: Mapping[str, T]) -> T:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from svctoolkit.pipeline import Pipeline, Stages
+from svctoolkit.results.cause_header import write_causes
 from svctoolkit.server.test_api.event_tests import FORCE, Test, Tests
 from svctoolkit.server.test_api.schemas import (
     DestinationError,
@@ -46,7 +47,7 @@ class TestApi:
         test = make(id, raw, size, request.query_params.getlist("force"), run_of(request))
         # What cannot block runs right here: a thread would cost more than it.
         result = test.run() if test.quick else await self._lanes.run(test.lane, test.run)
-        return json_response(result.to_dict())
+        return json_response(result.to_dict(), headers=write_causes(result))
 
     def operations(self) -> list[Operation]:
         destination, source = _example_ids(self._workspace)

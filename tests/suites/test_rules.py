@@ -1,0 +1,49 @@
+"""Suites name the rule that is broken: expectations and snapshots do not depend on how a refusal is worded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+from svctoolkit import Workspace, runner
+from svctoolkit.runner import Outcome
+from svctoolkit.runner.expect.snapshots import Snapshots
+
+WORKSPACE = "destinations: {mail: {type: REFINER, config: {apiKey: key}}}"
+SCENARIO = """
+scenarios:
+  - name: a person is needed
+    destination: mail
+    event: {type: track, event: E}
+    expect: {dest_transform: EXPECTED}
+"""
+
+
+def statuses(folder: Path, expected: str, update: Literal["none", "new"] = "none") -> list[str]:
+    """How the scenario ends."""
+    suite = runner.loads(
+        SCENARIO.replace("EXPECTED", expected), Workspace.loads(WORKSPACE), path=folder / "rules.suite.yaml"
+    )
+    with runner.open_planes(limit=60) as planes:
+        notices = [*runner.run(suite.scenarios, planes, snapshots=Snapshots(update))]
+    return [notice.status for notice in notices if isinstance(notice, Outcome)]
+
+
+def test_an_expectation_names_the_rule(tmp_path: Path) -> None:
+    """`rule`, `field` and `expected` of a refused event can be asserted next to its text."""
+    rule = "REFINER.missing.userId-or-traits.email"
+
+    assert statuses(tmp_path, f"{{rule: {rule}, field: userId or traits.email, expected: a value}}") == ["passed"]
+    assert statuses(tmp_path, "{rule: REFINER.missing.event}") == ["failed"]
+
+
+def test_a_snapshot_keeps_the_rule_and_not_the_wording(tmp_path: Path) -> None:
+    """What is written of a refused event is its rule: another wording of the refusal leaves the snapshot valid."""
+    statuses(tmp_path, "{$snapshot: refusal}", "new")
+    (file,) = tmp_path.rglob("*.json")
+
+    assert json.loads(file.read_text()) == [
+        {"rule": "REFINER.missing.userId-or-traits.email", "field": "userId or traits.email"}
+    ]
+    assert statuses(tmp_path, "{$snapshot: refusal}") == ["passed"]

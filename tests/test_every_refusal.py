@@ -1,0 +1,133 @@
+"""Every refusal of every type is data: it names a field or a setting, and its rule is its own."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from svctoolkit import CATALOGUE
+from svctoolkit.causes import Refusal
+from svctoolkit.errors import MappingError, ToolkitError
+from tests.catalogue import examples
+
+PACKAGE = Path(__file__).parent.parent / "svctoolkit"
+ROOMS = ("destinations", "mapping", "warehouse")
+#: What authors raise, and how many arguments tell where the event or the configuration is wrong.
+KINDS = ("Missing", "Misfit", "NotConfigured", "Unsupported", "Misconfigured", "NotFound", "LookupFailed")
+#: What has no field and no setting: a fault of a mapping itself, and an event that no handler is for.
+FRAME = {
+    "destinations/_context.py", "destinations/_define.py", "destinations/_examples.py", "destinations/_mapping.py",
+    "destinations/_settings.py", "mapping/refusals.py",
+}  # fmt: skip
+
+
+def files() -> Iterator[Path]:
+    for room in ROOMS:
+        yield from (file for file in (PACKAGE / room).rglob("*.py") if str(file.relative_to(PACKAGE)) not in FRAME)
+
+
+def calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id, node
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node.func.attr, node
+
+
+def given(call: ast.Call, name: str, place: int | None = None) -> ast.expr | None:
+    """An argument of a call; None where it is left out or an empty text."""
+    value = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    if value is None and place is not None and len(call.args) > place:
+        value = call.args[place]
+    return None if isinstance(value, ast.Constant) and value.value == "" else value
+
+
+def test_no_mapping_raises_a_bare_text() -> None:
+    """What mappings raise is one of the vocabulary, never a sentence."""
+    bare = [
+        f"{file.relative_to(PACKAGE)}:{call.lineno}"
+        for file in files()
+        for name, call in calls(file)
+        if name in ("MappingError", "EventError", "UnsupportedEvent")
+        and not (call.args and isinstance(call.args[0], ast.Call) and getattr(call.args[0].func, "id", "") == "Refusal")
+    ]
+
+    assert bare == []
+
+
+def test_every_refusal_names_a_field_or_a_setting() -> None:
+    """As they are written: also those that no example reaches, and what lookups ask for."""
+    nameless = [
+        f"{file.relative_to(PACKAGE)}:{call.lineno} {name}"
+        for file in files()
+        for name, call in calls(file)
+        if (name in KINDS or name == "ask") and not names_a_place(name, call)
+    ]
+
+    assert nameless == []
+
+
+def names_a_place(name: str, call: ast.Call) -> bool:
+    if name in ("NotFound", "ask"):
+        return given(call, "field") is not None or given(call, "setting") is not None
+    if name == "Unsupported":
+        return given(call, "setting") is not None
+    return given(call, "field", 0) is not None or given(call, "setting", 0) is not None
+
+
+def refusals(name: str) -> Iterator[Refusal]:
+    """Those that the examples of a type come to."""
+    for example in examples(name):
+        if example.error is None:
+            continue
+        try:
+            CATALOGUE[name].payloads(
+                deepcopy(example.event),
+                example.config,
+                clock=example.now,
+                lookup=example.lookup,
+                metadata=example.metadata,
+            )
+        except MappingError as error:
+            yield error.refusal
+        except ToolkitError:
+            continue  # a configuration that is refused
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names())
+def test_a_rule_of_a_type_is_its_own(name: str) -> None:
+    """Each names its place and what was expected; two rules of a type never share an id; no id has a value in it."""
+    rules: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
+    for refusal in refusals(name):
+        rule = refusal.rule(name)
+        rules[rule].add((refusal.kind, refusal.field if refusal.kind != "unsupported" else "", refusal.expected))
+        assert refusal.kind != "fault", refusal.text
+        assert refusal.field or refusal.setting, refusal.text
+        assert refusal.expected, refusal.text
+        assert rule.startswith(f"{name}.{refusal.kind}")
+        assert " " not in rule
+
+    assert {rule: said for rule, said in rules.items() if len(said) > 1} == {}
+
+
+def test_rules_as_they_are_written_are_told_apart() -> None:
+    """In one type two refusals with the same kind, place and case expect the same."""
+    shared = []
+    for folder in sorted(path for path in (PACKAGE / "destinations").iterdir() if (path / "__init__.py").is_file()):
+        expected: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for file in folder.glob("*.py"):
+            for name, call in calls(file):
+                if name in ("Missing", "Misfit") and all(isinstance(arg, ast.Constant) for arg in call.args[:1]):
+                    fields = call.args if name == "Missing" else call.args[:1]
+                    wants = given(call, "wants", 1 if name == "Misfit" else None)
+                    case = given(call, "case")
+                    key = (name, *map(ast.unparse, fields), ast.unparse(case) if case else "")
+                    expected[key].add(ast.unparse(wants) if wants else "")
+        shared += [(folder.name, key, texts) for key, texts in expected.items() if len(texts) > 1]
+
+    assert shared == []
