@@ -9,9 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, IP, TIME, Shape, Table, first, required, value_of, whole_second
+from svctoolkit.mapping import (
+    ANY_ID,
+    IP,
+    TIME,
+    Misfit,
+    Missing,
+    Shape,
+    Table,
+    first,
+    required,
+    value_of,
+    whole_second,
+)
 
 
 class KoddiSettings(Settings, frozen=True, kw_only=True):
@@ -67,7 +78,7 @@ def send_action(event: Event, settings: KoddiSettings) -> Payload:
         case "conversions":
             return _conversion(event, settings)
     where = "integrations.koddi.eventType"
-    raise MappingError(f"{where}: expected Impressions, Clicks or Conversions, got {kind!r}", field=where)
+    raise Misfit(where, "one of Impressions, Clicks, Conversions", kind)
 
 
 def _advertisement(settings: KoddiSettings, action: str, values: dict[str, Any]) -> Payload:
@@ -92,9 +103,9 @@ def _conversion(event: Event, settings: KoddiSettings) -> Payload:
 def _check_bidders(bidders: Any) -> None:
     where = "properties.bidders"
     if not isinstance(bidders, list) or not bidders or not all(isinstance(bidder, dict) for bidder in bidders):
-        raise MappingError(f"{where}: expected a list of at least one bidder", field=where)
+        raise Misfit(where, "a list of at least one bidder", case="list")
     for number, bidder in enumerate(bidders):
         for name in ("count", "base_price"):
             if not bidder.get(name):
                 field = f"{where}.{number}.{name}"
-                raise MappingError(f"{field}: a bidder needs one, other than 0", field=field)
+                raise Missing(field, wants="a value other than 0")

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_ID,
@@ -21,6 +20,7 @@ from svctoolkit.mapping import (
     LAST_NAME,
     PHONE,
     USER_ID,
+    Missing,
     Table,
     as_object,
     first,
@@ -149,7 +149,11 @@ def _customer_id(event: Event, settings: KustomerSettings, context: Context) -> 
         if value is None:
             continue
         url = f"{settings.base_endpoint}/v1/customers/{name}={in_words(value)}"
-        answer = context.ask({"method": "GET", "url": url, "headers": _headers(settings)}, may_miss=True)
+        answer = context.ask(
+            {"method": "GET", "url": url, "headers": _headers(settings)},
+            may_miss=True,
+            field=source if isinstance(source, str) else source.paths[0],
+        )
         customer_id = as_object(as_object(answer).get("data")).get("id")
         if customer_id:
             return customer_id
@@ -161,7 +165,7 @@ def send_action(event: Event, settings: KustomerSettings) -> Payload:
     """An event of its name."""
     name = value_of(event, "event")
     if name is None:
-        raise MappingError("needs a value at event", field="event")
+        raise Missing("event")
     return _send_action(event, settings, name)
 
 

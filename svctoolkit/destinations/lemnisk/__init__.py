@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, TIME, Source, Table, first, required
+from svctoolkit.mapping import ANY_ID, TIME, Misconfigured, Source, Table, first, required
 from svctoolkit.secrets import Secret
 
 
@@ -78,9 +77,11 @@ def send_page(event: Event, settings: LemniskSettings) -> Payload:
 
 def _send(event: Event, table: Table, settings: LemniskSettings) -> Payload:
     if settings.cloud_mode != "web":
-        raise MappingError(f"cloudMode: {event.type} events of {settings.cloud_mode} mode are not mapped; only web is")
+        raise Misconfigured(
+            "cloudMode", f"must be web; {event.type} events of {settings.cloud_mode} mode are not mapped"
+        )
     if not settings.pl or not settings.pl_write_key:
-        raise MappingError("pl, plWriteKey: web mode needs the region's URL and a write key")
+        raise Misconfigured("pl", "is required in web mode, the region's URL, and plWriteKey, its write key")
     context = dict(event.context)
     agent = context.pop("userAgent", None)
     body = {**table(event), "context": {**context, "userAgent": {"ua": agent} if agent else {}}}

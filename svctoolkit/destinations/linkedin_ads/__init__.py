@@ -17,13 +17,16 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Rows, Settings
 from svctoolkit.destinations._families.oauth_answers import judge_account
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
     TIME,
+    TIME_EXAMPLE,
+    Misfit,
+    Missing,
+    NotConfigured,
     Table,
     check_age,
     event_name,
@@ -97,16 +100,14 @@ def send_conversions(event: Event, settings: LinkedInSettings, context: Context)
 def _rules(name: str, settings: LinkedInSettings) -> list[str]:
     rules = [row.to for row in settings.conversion_mapping if row.from_.lower() == name.lower()]
     if not rules:
-        raise MappingError(f"event: no conversion rule for {name!r} in conversionMapping", field="event")
+        raise NotConfigured("event", name, setting="conversionMapping")
     return rules
 
 
 def _conversion(event: Event, settings: LinkedInSettings, context: Context) -> dict[str, Any]:
     address = (_hashed_address if settings.hash_data else _plain_address)(event.raw)
     if not address:
-        raise MappingError(
-            "LinkedIn finds people by their e-mail address, and the event has none", field="context.traits.email"
-        )
+        raise Missing("context.traits.email", why="LinkedIn matches people by their e-mail address")
     members: dict[str, Any] = {
         "conversionHappenedAt": _milliseconds(event, context),
     }
@@ -127,9 +128,7 @@ def _milliseconds(event: Event, context: Context) -> int:
     timestamp = _time(event.raw)
     when = context.clock() if timestamp is None else moment(timestamp)
     if when is None:
-        raise MappingError(
-            f"timestamp: expected a time such as 2026-01-31T12:00:00Z, got {timestamp!r}", field="timestamp"
-        )
+        raise Misfit("timestamp", TIME_EXAMPLE, timestamp)
     check_age(when, context.clock(), past=timedelta(days=90))
     return int(when.timestamp() * 1000)
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Method, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL, USER_ID, Table, as_it_is, as_object, event_name
+from svctoolkit.mapping import EMAIL, USER_ID, Missing, Table, as_it_is, as_object, event_name
 from svctoolkit.secrets import Secret
 
 
@@ -39,7 +38,7 @@ def send_contact(event: Event, settings: LoopsSettings) -> Payload:
     """The contact, made or updated."""
     contact = _contact(event)
     if not contact.get("email"):
-        raise MappingError("needs a value at traits.email or context.traits.email", field="traits.email")
+        raise Missing("traits.email", "context.traits.email")
     return _send(settings, "contacts/update", contact, method="PUT")
 
 
@@ -49,7 +48,7 @@ def send_event(event: Event, settings: LoopsSettings) -> Payload:
     name = event_name(event)
     contact = _contact(event)
     if not (contact.get("email") or contact.get("userId")):
-        raise MappingError("needs an e-mail address or a user ID", field="userId")
+        raise Missing("traits.email", "context.traits.email", "userId")
     body = {**contact, "eventName": name}
     if isinstance(event.raw.get("properties"), dict):
         body["eventProperties"] = event.properties

@@ -15,7 +15,6 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
 from svctoolkit.destinations.mailchimp._batches import batch
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -23,6 +22,7 @@ from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     TIME,
+    Misfit,
     Table,
     as_object,
     basic_auth,
@@ -118,7 +118,7 @@ def send_person(event: Event, settings: MailchimpSettings, context: Context) -> 
         return _warehouse_member(event, settings)
     member, audience, address = MEMBER(event), _audience(event, settings), ADDRESS(event)
     if address and not all(key in address for key in _NEEDED):
-        raise MappingError("traits.address: an address needs addressLine1, city, state and zip", field="traits.address")
+        raise Misfit("traits.address", "an address with addressLine1, city, state and zip", address)
     if settings.enable_merge_fields:
         member |= compact({"merge_fields": _merge_fields(event, address)})
     place = f"/lists/{audience}/members/{_hash(member['email_address'])}"
@@ -138,7 +138,7 @@ def send_action(event: Event, settings: MailchimpSettings) -> Payload:
     value = event.raw.get("event")
     name = "" if value is None else "_".join(in_words(value).split())
     if not 2 <= len(name) <= 30:
-        raise MappingError(f"event: Mailchimp takes names of 2 to 30 characters, got {name!r}", field="event")
+        raise Misfit("event", "a name of 2 to 30 characters", name)
     member, body = _hash(MEMBER(event)["email_address"]), {"name": name, **ACTION(event)}
     if isinstance(event.raw.get("properties"), dict):
         body["properties"] = {k: text(v) for k, v in event.properties.items() if k != "isSyncing"}
@@ -180,7 +180,7 @@ def _hash(address: str) -> str:
 
 def _check_status(status: Any, where: str) -> str:
     if status not in _STATUSES:
-        raise MappingError(f"{where}: expected one of {', '.join(_STATUSES)}, got {status!r}", field=where)
+        raise Misfit(where, f"one of {', '.join(_STATUSES)}", status)
     return str(status)
 
 
@@ -189,7 +189,7 @@ def _lookup(
 ) -> Mapping[str, Any] | None:
     """What Mailchimp knows of a member or an audience; None when it knows no such thing, if it `may_miss`."""
     request = {"method": "GET", "url": _url(settings, place), "headers": _headers(settings)}
-    answer = context.ask(request, may_miss=may_miss)
+    answer = context.ask(request, may_miss=may_miss, field="traits.email")
     return None if answer is None else as_object(answer)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_POSTAL_CODE,
@@ -19,6 +18,7 @@ from svctoolkit.mapping import (
     LAST_NAME,
     POSTAL_CODE_NAMES,
     STATE,
+    Misfit,
     Table,
     custom_traits,
     first,
@@ -119,7 +119,7 @@ def _address(event: Event) -> dict[str, str]:
     if address is None:
         return {}
     if not isinstance(address, str):
-        raise MappingError("traits.address: expected a text or an object", field="traits.address")
+        raise Misfit("traits.address", "a text or an object", address)
     lines = (address[:_ADDRESS_LENGTH], address[_ADDRESS_LENGTH + 1 :])
     return {f"address{number}": line for number, line in enumerate(lines, 1) if line}
 

@@ -17,12 +17,16 @@ import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
 from svctoolkit.destinations._families.marketo_answers import judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
     TIME,
     USER_ID,
+    LookupFailed,
+    Misfit,
+    Missing,
+    NotConfigured,
+    NotFound,
     Table,
     as_object,
     external_ids,
@@ -30,7 +34,6 @@ from svctoolkit.mapping import (
     in_url,
     is_empty,
     leading_number,
-    text,
     value_of,
     warehouse_id,
 )
@@ -116,7 +119,7 @@ def send_person(event: Event, settings: MarketoSettings, context: Context) -> Pa
     """The lead under the number that Marketo has for it, or the row of a custom object."""
     traits = event.traits
     if not isinstance(event.raw.get("traits"), dict) and not isinstance(event.context.get("traits"), dict):
-        raise MappingError("needs traits, of which a lead is made", field="traits")
+        raise Missing("traits", "context.traits", wants="the fields of a lead")
     marketo = _Marketo(settings, context)
     if event.context.get("mappedToDestination"):
         row = {key: value for key, value in traits.items() if key != "marketoGUID"} | warehouse_id(event)
@@ -135,11 +138,13 @@ def send_person(event: Event, settings: MarketoSettings, context: Context) -> Pa
 def send_action(event: Event, settings: MarketoSettings, context: Context) -> Payload:
     """The custom activity of the event's name."""
     if not event.raw.get("userId") and not settings.track_anonymous_events:
-        raise MappingError("userId: anonymous people are tracked with trackAnonymousEvents only", field="userId")
+        raise Missing(
+            "userId", setting="trackAnonymousEvents", why="anonymous people are tracked only with trackAnonymousEvents"
+        )
     activity, key = _activity(event, settings)
     primary = event.properties.get(key)
     if is_empty(primary):
-        raise MappingError(f"needs a value at properties.{key}, the primary attribute", field=f"properties.{key}")
+        raise Missing(f"properties.{key}", wants="the primary attribute of the activity")
     marketo = _Marketo(settings, context)
     names = {row.from_: row.to for row in settings.custom_activity_property_map if row.from_ != key}
     attributes = [
@@ -165,7 +170,7 @@ def _activity(event: Event, settings: MarketoSettings) -> tuple[str, str]:
             return row.marketo_activity_id, row.marketo_primarykey
     numbers = {row.from_: row.to for row in settings.custom_activity_event_map if row.from_}
     if not isinstance(name, str) or name not in numbers:
-        raise MappingError(f"event: rudderEventsMapping gives no custom activity for {name!r}", field="event")
+        raise NotConfigured("event", name, setting="customActivityEventMap")
     keys = {row.from_: row.to for row in settings.custom_activity_primary_key_map}
     return numbers[name], keys.get(name, "")
 
@@ -181,9 +186,13 @@ class _Marketo:
             "client_secret": settings.client_secret.reveal(),
             "grant_type": "client_credentials",
         }
-        answer = as_object(context.ask({"method": "GET", "url": f"{host}/identity/oauth/token", "params": params}))
+        answer = as_object(
+            context.ask({"method": "GET", "url": f"{host}/identity/oauth/token", "params": params}, setting="clientId")
+        )
         if not answer.get("access_token") or not answer.get("expires_in"):
-            raise MappingError("Marketo's answer to the log-in has no access_token that is still good")
+            raise LookupFailed(
+                "", "Marketo's answer to the login has no access_token that is still valid", setting="clientId"
+            )
         self._api = f"{host}/rest/v1"
         self._headers = {"Authorization": f"Bearer {answer['access_token']}", "Content-Type": "application/json"}
 
@@ -200,7 +209,7 @@ class _Marketo:
         values = {name: value for name, value in ids.items() if not is_empty(value)}
         for name, value in values.items():
             if isinstance(value, (bool, list, dict)):
-                raise MappingError(f"{name}: expected a text or a number, got {text(value)}", field=name)
+                raise Misfit(name, "a text or a number", value)
             lead = self._lead("GET", params={"filterType": name, "filterValues": value})
             if lead is not None:
                 return lead
@@ -209,12 +218,12 @@ class _Marketo:
             lead = self._lead("POST", {"action": "createOrUpdate", "input": [values], "lookupField": name})
             if lead is not None:
                 return lead
-        raise MappingError("Marketo neither has this lead nor creates it", field="userId or traits.email")
+        raise NotFound("lead, and Marketo did not create one", field="userId or traits.email")
 
     def _lead(self, method: str, body: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> Any:
         url = f"{self._api}/leads.json"
         request = {"method": method, "url": url, "headers": self._headers, "params": params or {}, "body": body}
-        records = as_object(self._context.ask(request)).get("result")
+        records = as_object(self._context.ask(request, field="userId or traits.email")).get("result")
         return as_object(records[0]).get("id") if isinstance(records, list) and records else None
 
 

@@ -17,7 +17,6 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -28,6 +27,10 @@ from svctoolkit.mapping import (
     LAST_NAME,
     PHONE,
     TIME,
+    Misconfigured,
+    Misfit,
+    Missing,
+    NotFound,
     Table,
     as_object,
     basic_auth,
@@ -130,7 +133,7 @@ _LOOKUP = {**CONTACT.shape, "email": EMAIL_OR_EXTERNAL_ID}
 def send_contact(event: Event, settings: MauticSettings, context: Context) -> Payload:
     """A contact, created or updated."""
     if event.raw.get("traits") is None and event.context.get("traits") is None:
-        raise MappingError("a contact needs traits", field="traits")
+        raise Missing("traits", "context.traits", wants="the fields of a contact")
     contact = {**CONTACT(event), **_address(value_of(event, ADDRESS))}
     _check(contact)
     known = _contact_id(event, settings, context)
@@ -145,15 +148,15 @@ def send_membership(event: Event, settings: MauticSettings, context: Context) ->
     traits = as_object(event.raw.get("traits"))
     kind, operation = traits.get("type"), traits.get("operation") or "add"
     if not isinstance(kind, str) or kind.lower() not in _GROUPS:
-        raise MappingError(f"traits.type: expected Segments, Companies or Campaigns, got {kind!r}", field="traits.type")
+        raise Misfit("traits.type", "one of Segments, Companies, Campaigns", kind)
     if operation not in ("add", "remove"):
-        raise MappingError(f"traits.operation: expected add or remove, got {operation!r}", field="traits.operation")
+        raise Misfit("traits.operation", "add or remove", operation)
     group = event.raw.get("groupId")
     if group is None or group == "":
-        raise MappingError("needs a value at groupId", field="groupId")
+        raise Missing("groupId")
     contact = _contact_id(event, settings, context)
     if contact is None:
-        raise MappingError(f"{settings.look_up_field}: Mautic finds no contact", field=settings.look_up_field)
+        raise NotFound("contact in Mautic", field=settings.look_up_field, setting="lookUpField")
     return _send(settings, f"/{kind.lower()}/{_in_path(group)}/contact/{_in_path(contact)}/{operation}")
 
 
@@ -176,11 +179,11 @@ def _check(contact: Mapping[str, Any]) -> None:
     for field, pattern in (("email", _EMAIL), ("phone", _PHONE)):
         value = contact.get(field)
         if value is not None and not (isinstance(value, str) and pattern.fullmatch(value)):
-            raise MappingError(f"traits.{field}: Mautic takes no such value", field=f"traits.{field}")
+            raise Misfit(f"traits.{field}", "a value that Mautic accepts", value)
     for field, choices in _CHOICES.items():
         value = contact.get(field)
         if value is not None and not (isinstance(value, str) and value.lower() in choices):
-            raise MappingError(f"{field}: expected one of {', '.join(choices)}, got {value!r}", field=field)
+            raise Misfit(field, f"one of {', '.join(choices)}", value)
 
 
 def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Json:
@@ -191,7 +194,7 @@ def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Jso
     field = settings.look_up_field.lower()
     leaf = _LOOKUP.get(field)
     if leaf is None or isinstance(leaf, Mapping):
-        raise MappingError(f"lookUpField: Mautic's contacts are not looked for by {settings.look_up_field}")
+        raise Misconfigured("lookUpField", f"cannot be {settings.look_up_field}: Mautic does not search contacts by it")
     value = value_of(event, leaf)
     if not value:
         return None
@@ -199,7 +202,7 @@ def _contact_id(event: Event, settings: MauticSettings, context: Context) -> Jso
         f"where%5B0%5D%5Bcol%5D={field}&where%5B0%5D%5Bexpr%5D=eq&where%5B0%5D%5Bval%5D={quote(in_words(value), '@')}"
     )
     request = {"method": "GET", "url": f"{settings.server}/api/contacts?{query}", "headers": settings.headers}
-    contacts = as_object(as_object(context.ask(request)).get("contacts"))
+    contacts = as_object(as_object(context.ask(request, setting="lookUpField")).get("contacts"))
     return next(iter(contacts), None)
 
 

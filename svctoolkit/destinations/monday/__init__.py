@@ -24,10 +24,18 @@ from svctoolkit.destinations import (
     Tags,
     outcome_of_status,
 )
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import as_object, event_name, json_text, objects, text
+from svctoolkit.mapping import (
+    Missing,
+    NotConfigured,
+    NotFound,
+    as_object,
+    event_name,
+    json_text,
+    objects,
+    text,
+)
 from svctoolkit.secrets import Secret
 
 _API = "https://api.monday.com/v2"
@@ -85,10 +93,10 @@ def judge(delivery: Delivery) -> Outcome | None:
 def send_item(event: Event, settings: MondaySettings, context: Context) -> Payload:
     name = event_name(event)
     if name.lower() not in {allowed.lower() for allowed in settings.whitelisted_events}:
-        raise MappingError(f"event: whitelistedEvents has no {name!r}", field="event")
+        raise NotConfigured("event", name, setting="whitelistedEvents")
     item = event.properties.get("name")
     if settings.group_title and not item:
-        raise MappingError("needs a value at properties.name: the item's name", field="properties.name")
+        raise Missing("properties.name", wants="the name of the item", setting="groupTitle")
     board = _board(settings, context)
     columns = json_text(json_text(_values(event, settings, board)))
     group = f', group_id: "{_group(settings, board)}"' if settings.group_title else ""
@@ -107,9 +115,9 @@ def _board(settings: MondaySettings, context: Context) -> Mapping[str, Json]:
     fields = "name, columns {id title type settings_str}, groups {id title}"
     query = f"query {{ boards (ids: {settings.board_id}) {{ {fields} }}}}"
     question = {"method": "POST", "url": _API, "headers": _headers(settings), "body": {"query": query}}
-    boards = objects(as_object(as_object(context.ask(question)).get("data")).get("boards"))
+    boards = objects(as_object(as_object(context.ask(question, setting="boardId")).get("data")).get("boards"))
     if not boards:
-        raise MappingError(f"Monday has no board {settings.board_id} for this token: see boardId")
+        raise NotFound("board for this token", settings.board_id, setting="boardId")
     return boards[0]
 
 
@@ -117,7 +125,7 @@ def _group(settings: MondaySettings, board: Mapping[str, Json]) -> str:
     for group in objects(board.get("groups")):
         if group.get("title") == settings.group_title:
             return text(group.get("id"))
-    raise MappingError(f"the board has no group {settings.group_title!r}: see groupTitle")
+    raise NotFound("group of the board", settings.group_title, setting="groupTitle")
 
 
 def _values(event: Event, settings: MondaySettings, board: Mapping[str, Json]) -> dict[str, Json]:
@@ -126,7 +134,7 @@ def _values(event: Event, settings: MondaySettings, board: Mapping[str, Json]) -
     for row in settings.column_to_property_mapping:
         column = columns.get(row.from_)
         if column is None:
-            raise MappingError(f"the board has no column {row.from_!r}: see columnToPropertyMapping")
+            raise NotFound("column of the board", row.from_, setting="columnToPropertyMapping")
         value = event.properties.get(row.to)
         if value is not None and value != "":
             values[text(column.get("id"))] = _value(event, text(column.get("type")), value)

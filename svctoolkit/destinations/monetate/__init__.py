@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, first, in_words, objects, required
+from svctoolkit.mapping import Misfit, Table, first, in_words, objects, required
 
 
 class MonetateSettings(Settings, frozen=True, kw_only=True):
@@ -112,17 +111,17 @@ def _view_product(event: Event) -> list[dict[str, Any]]:
 def _view_list(event: Event) -> list[dict[str, Any]]:
     products = event.properties.get("products")
     if not isinstance(products, list):
-        raise MappingError("properties.products: expected a list of products", field="properties.products")
+        raise Misfit("properties.products", "a list of products", products)
     ids = [item.get("product_id") for item in objects(products)]
     if not all(ids):
-        raise MappingError("properties.products: each product needs a product_id", field="properties.products")
+        raise Misfit("properties.products", "a product_id in each product", products, case="product-id")
     return _item("ProductThumbnailView", {"products": [in_words(product_id) for product_id in ids]})
 
 
 def _add_product(event: Event) -> list[dict[str, Any]]:
     product = ADDITION(event)
     if not _is_quantity(product["quantity"]):
-        raise MappingError("properties.quantity: expected a whole number", field="properties.quantity")
+        raise Misfit("properties.quantity", "a whole number", product["quantity"])
     line = {
         "pid": in_words(product["product_id"]),
         "sku": product.get("sku", ""),
@@ -163,8 +162,8 @@ def _line(product: Mapping[str, Any], event: Event) -> dict[str, Any]:
     price: Any = product.get("price")
     is_price = isinstance(price, (int, float)) and not isinstance(price, bool)
     if not product.get("product_id") or not _is_quantity(quantity) or not is_price:
-        said = "each product needs a product_id, a quantity that is a whole number and a price that is a number"
-        raise MappingError(f"properties.products: {said}", field="properties.products")
+        wants = "a product_id, a quantity that is a whole number and a price that is a number in each product"
+        raise Misfit("properties.products", wants, event.properties.get("products"), case="purchase")
     return {
         "pid": in_words(product["product_id"]),
         "sku": product.get("sku") or "",

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL, TIME, USER_ID, basic_auth, event_key, moment, not_null
+from svctoolkit.mapping import EMAIL, TIME, USER_ID, Missing, basic_auth, event_key, moment, not_null
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
@@ -61,20 +60,20 @@ def send_person(event: Event, settings: MovableInkSettings) -> Payload:
 def send_action(event: Event, settings: MovableInkSettings) -> Payload:
     """The event as it is, when its properties have what its name asks for."""
     if not event.raw.get("event"):
-        raise MappingError("needs a value at event", field="event")
+        raise Missing("event")
     member = NEEDS.get(event_key(event))
     if member and not event.properties.get(member):
-        raise MappingError(f"needs a value at properties.{member}", field=f"properties.{member}")
+        raise Missing(f"properties.{member}")
     return _send(event, settings)
 
 
 def _send(event: Event, settings: MovableInkSettings) -> Payload:
     when = _time(event.raw)
     if when is None:
-        raise MappingError("needs a value at timestamp or originalTimestamp", field="timestamp")
+        raise Missing("timestamp", "originalTimestamp")
     user = _user(event.raw) or _email(event.raw)
     if not user and not event.raw.get("anonymousId"):
-        raise MappingError("needs a value at userId, email or anonymousId", field="userId or anonymousId")
+        raise Missing("userId", "traits.email", "anonymousId")
     body = {**event.raw, "timestamp": _milliseconds(when)}
     if user:
         body["userId"] = user

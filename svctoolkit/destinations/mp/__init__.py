@@ -21,9 +21,13 @@ from svctoolkit.destinations.mp._batches import batch
 from svctoolkit.destinations.mp._judge import answer_batch, judge
 from svctoolkit.destinations.mp._people import Traits, browser, person
 from svctoolkit.destinations.mp._tables import ADDRESS, EVENT, PERSON
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
+    TIME_EXAMPLE,
+    Misconfigured,
+    Misfit,
+    Missing,
+    Unsupported,
     as_object,
     basic_auth,
     check_age,
@@ -146,7 +150,10 @@ def send_page(event: Event, settings: MixpanelSettings, context: Context) -> Pay
     if event.type == "screen":
         own, template = settings.use_user_defined_screen_event_name, settings.user_defined_screen_event_template
     if own and not template:
-        raise MappingError(f"set userDefined{event.type.title()}EventTemplate: the configuration asks for own names")
+        raise Misconfigured(
+            f"userDefined{event.type.title()}EventTemplate",
+            "is required, because the configuration asks for user-defined names",
+        )
     name = fill_from(template, event.raw) if own else f"Loaded a {event.type.title()}"
     titles = {key: event.raw[key] for key in ("name", "category") if event.raw.get(key)}
     return _event(
@@ -158,7 +165,7 @@ def send_page(event: Event, settings: MixpanelSettings, context: Context) -> Pay
 def send_group(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
     """For each group key that the event has: the user's membership, then one profile for each group."""
     if not settings.group_key_settings:
-        raise MappingError("groups need their keys: set groupKeySettings in the configuration (such as `company`)")
+        raise Misconfigured("groupKeySettings", "is required for groups: the keys that they have, such as `company`")
     members = as_object(event.raw.get("traits"))
     any_group = False
     for key in settings.group_key_settings:
@@ -171,24 +178,19 @@ def send_group(event: Event, settings: MixpanelSettings) -> Iterator[Payload]:
             body = {"$token": settings.token, "$group_key": key, "$group_id": group, "$set": members}
             yield _post(settings, "/groups/", {"verbose": 2}, body)
     if not any_group:
-        keys = " or ".join(f"traits.{key}" for key in settings.group_key_settings)
-        raise MappingError(f"needs a value at {keys}: the group keys of the configuration", field=keys)
+        raise Missing(*(f"traits.{key}" for key in settings.group_key_settings), setting="groupKeySettings")
 
 
 @destination.on("alias")
 def send_alias(event: Event, settings: MixpanelSettings, context: Context) -> Payload:
     """`previousId` (else `anonymousId`) and `userId` are one person from now on."""
     if settings.identity_merge_api == "simplified":
-        raise MappingError(
-            "Mixpanel takes no alias events with the simplified ID merge (identityMergeApi)", field="type"
-        )
+        raise Unsupported("alias events", setting="identityMergeApi: original")
     user, previous = event.raw.get("userId"), event.raw.get("previousId") or event.raw.get("anonymousId")
     if not previous:
-        raise MappingError("needs a value at previousId or anonymousId", field="previousId or anonymousId")
+        raise Missing("previousId", "anonymousId")
     if previous == user:
-        raise MappingError(
-            "previousId (or anonymousId) is the same as userId: there is nothing to join", field="userId"
-        )
+        raise Misfit("userId", "an ID other than previousId (or anonymousId)", user, why="there is nothing to join")
     _check_age(event, context)
     alias = {"alias": user} if user is not None else {}
     return _import(settings, "$create_alias", {"distinct_id": previous, **alias, "token": settings.token})
@@ -205,7 +207,7 @@ def _event(
     _check_age(event, context)
     message_id = event.raw.get("messageId")
     if message_id is not None and not isinstance(message_id, str):
-        raise MappingError(f"messageId: expected a text, got {message_id!r}", field="messageId")
+        raise Misfit("messageId", "a text", message_id)
     built = {
         **properties,
         **EVENT(event),
@@ -253,7 +255,7 @@ def _epoch_ms(event: Event) -> int | None:
 def _time(event: Event) -> datetime:
     when = moment(event.raw.get("timestamp")) or moment(event.raw.get("originalTimestamp"))
     if when is None:
-        raise MappingError("neither timestamp nor originalTimestamp is a time", field="timestamp")
+        raise Misfit("timestamp or originalTimestamp", TIME_EXAMPLE, event.raw.get("timestamp"), case="time")
     return when
 
 

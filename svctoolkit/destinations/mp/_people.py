@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from svctoolkit.destinations import Tags
 from svctoolkit.destinations.mp._tables import DEVICE, PERSON
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import agent, as_object, in_words, is_empty, path, platform, without
+from svctoolkit.mapping import Misfit, agent, as_object, in_words, is_empty, path, platform, without
 
 
 class Traits(NamedTuple):
@@ -39,7 +38,7 @@ def person(event: Event, traits: Traits, *, new_names: bool) -> dict[str, Json]:
     out = PERSON(Event({"traits": traits.own, "context": {**event.context, "traits": traits.context}}))
     if out.get("$geo_source", "reverse_geocoding") != "reverse_geocoding":
         where = "context.location.geoSource"
-        raise MappingError(f"{where}: expected null or 'reverse_geocoding', got {out['$geo_source']!r}", field=where)
+        raise Misfit(where, "null or 'reverse_geocoding'", out["$geo_source"])
     if "$name" not in out and "$first_name" in out and "$last_name" in out:
         out["$name"] = f"{in_words(out['$first_name'])} {in_words(out['$last_name'])}"
     if not new_names:

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -21,7 +20,11 @@ from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
+    TIME_EXAMPLE,
+    Misfit,
+    Missing,
     Table,
+    WrongValue,
     compact,
     converter,
     custom_traits,
@@ -91,7 +94,7 @@ def moment(value: Json) -> str:
 def strict_moment(value: Json) -> Json:
     """A time as Ometria reads it; anything else is refused."""
     if not moment.of(value):
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+        raise WrongValue(TIME_EXAMPLE, value, case="time")
     return value
 
 
@@ -113,7 +116,7 @@ def currency(value: Json) -> str:
     """A code of three letters."""
     code = value.strip() if isinstance(value, str) else ""
     if len(code) != 3:
-        raise ValueError(f"expected a code of three letters, got {value!r}")
+        raise WrongValue("a code of three letters", value, case="currency")
     return code
 
 
@@ -213,9 +216,7 @@ def send_contact(event: Event, settings: OmetriaSettings) -> Payload:
     contact.update(_names(value_of(event, NAME)))
     contact["id"] = options.get("listingId") or value_of(event, LISTING_ID)
     if contact["id"] is None:
-        raise MappingError(
-            "needs a value at traits.listingId, or listingId among the event's options", field="listingId"
-        )
+        raise Missing("traits.listingId", "listingId", why="it can also be among the event's options")
     if "properties" not in contact and (rest := custom_traits(event, _KNOWN_TRAITS)):
         contact["properties"] = rest
     if settings.marketing_optin:
@@ -235,8 +236,9 @@ def send_event(event: Event, settings: OmetriaSettings) -> Payload:
         action = {"properties": without(event.properties, _KNOWN_OF_EVENT), **CUSTOM_EVENT(event)}
         return _push(settings, {**action, "@type": "custom_event", "event_type": name})
     order, customer, items = ORDER(event), CUSTOMER(event), _items(event)
-    if "id" not in customer or "email" not in customer:
-        raise MappingError("an order needs values at userId and traits.email", field="userId or traits.email")
+    for member, field in (("id", "userId"), ("email", "traits.email")):
+        if member not in customer:
+            raise Missing(field, wants="the customer of an order")
     rest = compact({"properties": without(event.properties, _KNOWN_OF_ORDER), "lineitems": items})
     return _push(
         settings, {**rest, **order, "customer": customer, "@type": "order", "status": status, "is_valid": True}
@@ -248,7 +250,7 @@ def _names(name: Json) -> dict[str, str]:
     if not name:
         return {}
     if not isinstance(name, str):
-        raise MappingError("traits.name: expected a text", field="traits.name")
+        raise Misfit("traits.name", "a text", name)
     words = name.split(" ")
     if len(words) < 3:
         return dict(zip(("firstname", "lastname"), [*words, ""], strict=False))

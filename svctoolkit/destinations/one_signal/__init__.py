@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     COUNTRY,
@@ -22,7 +21,10 @@ from svctoolkit.mapping import (
     PHONE,
     TIME,
     USER_ID,
+    Misfit,
+    Missing,
     Table,
+    WrongValue,
     agent,
     as_object,
     compact,
@@ -139,10 +141,13 @@ def send_person(event: Event, settings: OneSignalSettings) -> Iterator[Payload]:
         yield _v1("PUT", f"/players/{in_url(player)}", body)
         return
     if not addresses and not device:
-        raise MappingError(
-            "needs a device: context.device.token with type ios or android, a userAgent of Chrome, Firefox or Safari "
-            "and an anonymousId, or deviceType and identifier in the event's integrations",
-            field="context.device.token",
+        raise Missing(
+            "context.device.token",
+            wants="a device",
+            why=(
+                "send context.device.token with type ios or android, a userAgent of Chrome, Firefox or Safari with an "
+                "anonymousId, or deviceType and identifier in the event's integrations"
+            ),
         )
     for kind, identifier in [*addresses, *device]:
         device_type = _KINDS[kind][0] if kind in _KINDS else _device_type(kind)
@@ -154,7 +159,7 @@ def send_event(event: Event, settings: OneSignalSettings) -> Payload:
     """The event's name becomes a tag that is true. V2 knows products as purchases too."""
     name = event.raw.get("event")
     if not name:
-        raise MappingError("event: a track event needs a name", field="event")
+        raise Missing("event", wants="the name of the event")
     own = _allow(event.properties, settings)
     if settings.event_as_tags:
         own = {f"{in_words(name)}_{key}": value for key, value in own.items()}
@@ -208,8 +213,8 @@ def _device_type(written: str) -> int | float:
     where = "integrations.one_signal.deviceType"
     try:
         return number.of(written)
-    except ValueError as error:
-        raise MappingError(f"{where}: {error}", field=where) from error
+    except WrongValue as error:
+        raise Misfit(where, error.expected, written, case=error.case) from error
 
 
 def _subscriptions(event: Event, traits: Mapping[str, Any], devices: list[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -231,7 +236,7 @@ def _tag_user(event: Event, settings: OneSignalSettings, tags: Mapping[str, Any]
     if settings.version == "V1":
         user = _user_id(event.raw)
         if user is None:
-            raise MappingError("needs a value at userId", field="userId")
+            raise Missing("userId")
         return _v1("PUT", f"/apps/{settings.app_id.reveal()}/users/{in_url(in_words(user))}", {"tags": tags})
     return _user(event, settings, {"tags": tags, **bought}, [])
 
@@ -241,8 +246,7 @@ def _identity(event: Event) -> dict[str, Any]:
     user = _user_id(event.raw)
     aliases = as_object(destination.options(event).get("aliases"))
     if user is None and not aliases:
-        where = "userId or integrations.one_signal.aliases"
-        raise MappingError(f"needs a value at {where}", field=where)
+        raise Missing("userId", "integrations.one_signal.aliases")
     return dict(aliases) if user is None else {"external_id": user}
 
 

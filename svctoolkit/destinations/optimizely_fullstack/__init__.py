@@ -15,10 +15,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import as_object, md5, moment, number_or_nothing, objects, text
+from svctoolkit.mapping import (
+    Misfit,
+    Missing,
+    NotFound,
+    Unsupported,
+    as_object,
+    md5,
+    moment,
+    number_or_nothing,
+    objects,
+    text,
+)
 from svctoolkit.mapping.times import microseconds
 
 Members = dict[str, Any]
@@ -61,7 +71,7 @@ def send_decision(event: Event, settings: OptimizelySettings, context: Context) 
     variation = destination.options(event).get("variationId")
     if not variation:
         where = "integrations.optimizely_fullstack.variationId"
-        raise MappingError(f"needs a value at {where}: the variation that the visitor saw", field=where)
+        raise Missing(where, wants="the variation that the visitor saw")
     decision = {
         "campaign_id": settings.campaign_id,
         "experiment_id": settings.experiment_id,
@@ -78,7 +88,7 @@ def send_conversion(event: Event, settings: OptimizelySettings, context: Context
     file = _data_file(settings, context)
     entity = _find(file, settings.event_mapping, _name(event.raw.get("event"), "event"))
     if entity is None:
-        raise MappingError(f"event: Optimizely's data file has no event {event.raw['event']!r}", field="event")
+        raise NotFound("event in Optimizely's data file", event.raw["event"], field="event")
     tags = dict(event.properties)
     worth: Members = {key: tags.pop(key) for key in ("quantity", "revenue") if key in tags}
     revenue = worth.pop("revenue", None)
@@ -91,14 +101,14 @@ def send_conversion(event: Event, settings: OptimizelySettings, context: Context
 @destination.on("page", "screen")
 def send_page(event: Event, settings: OptimizelySettings, context: Context) -> Payload:
     if not settings.track_categorized_pages and not settings.track_named_pages:
-        raise MappingError("pages are sent with trackCategorizedPages or trackNamedPages only", field="type")
+        raise Unsupported("page events", setting="trackCategorizedPages", why="or with trackNamedPages")
     file = _data_file(settings, context)
     names = list(_page_names(event, settings))
     if not names:
-        raise MappingError("needs a value at name or properties.category", field="name or properties.category")
+        raise Missing("name", "properties.category")
     entities = [entity for name in names if (entity := _find(file, settings.page_mapping, name)) is not None]
     if not entities:
-        raise MappingError(f"Optimizely's data file has none of the events {', '.join(map(repr, names))}", field="name")
+        raise NotFound("event in Optimizely's data file", names, field="name")
     events = [{**entity, **_occurrence(event), **_tags(event, event.properties)} for entity in entities]
     for another in events[1:]:
         another["uuid"] = _derived_id(another)
@@ -115,12 +125,12 @@ def _page_names(event: Event, settings: OptimizelySettings) -> Iterator[str]:
 
 def _name(value: Json, where: str) -> str:
     if not value or not isinstance(value, str):
-        raise MappingError(f"{where}: needs a name, as a text", field=where)
+        raise Misfit(where, "a name, as a text", value)
     return value
 
 
 def _data_file(settings: OptimizelySettings, context: Context) -> Mapping[str, Json]:
-    return as_object(context.ask({"method": "GET", "url": settings.data_file_url}))
+    return as_object(context.ask({"method": "GET", "url": settings.data_file_url}, setting="dataFileUrl"))
 
 
 def _find(file: Mapping[str, Json], rows: tuple[Rows, ...], name: str) -> Members | None:
@@ -161,7 +171,9 @@ def _send(
     where = "userId" if settings.track_known_users else "anonymousId"
     visitor = event.raw.get(where)
     if not visitor:
-        raise MappingError(f"needs a value at {where}, as trackKnownUsers of the configuration says", field=where)
+        raise Missing(
+            where, setting="trackKnownUsers", why="trackKnownUsers of the configuration decides which ID is needed"
+        )
     person: Members = {"visitor_id": visitor, "snapshots": [{"decisions": decisions or [], "events": events}]}
     if session := event.context.get("sessionId"):
         person["session_id"] = text(session)

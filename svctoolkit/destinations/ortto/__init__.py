@@ -17,7 +17,6 @@ from typing import Any, Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -27,6 +26,8 @@ from svctoolkit.mapping import (
     LAST_NAME,
     PHONE,
     USER_ID,
+    Missing,
+    NotConfigured,
     Table,
     as_it_is,
     as_object,
@@ -162,7 +163,7 @@ def send_activity(event: Event, settings: OrttoSettings) -> Payload:
     name = event_name(event)
     row = next((row for row in settings.ortto_events_mapping if row.rs_event_name == name), None)
     if row is None:
-        raise MappingError(f"event: orttoEventsMapping has no row for {name!r}", field="event")
+        raise NotConfigured("event", name, setting="orttoEventsMapping")
     fields = [(entry.rudder_property, entry.ortto_property, entry.type) for entry in row.event_properties]
     activity = {
         "fields": _fields(event, settings),
@@ -176,7 +177,7 @@ def send_activity(event: Event, settings: OrttoSettings) -> Payload:
 def _fields(event: Event, settings: OrttoSettings) -> dict[str, Any]:
     person, places, phone = PERSON(event), PLACES(event), TELEPHONE(event)
     if "str::ei" not in person and "str::email" not in person:
-        raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
+        raise Missing("userId", "traits.email")
     for place in ("geo::city", "geo::country", "geo::region"):
         person[place] = {"name": places[place]} if place in places else {}
     if phone:

@@ -12,9 +12,20 @@ from datetime import timedelta
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, Table, check_age, default, moment, objects, path, required, value_of
+from svctoolkit.mapping import (
+    TIME,
+    Misconfigured,
+    Misfit,
+    Table,
+    check_age,
+    default,
+    moment,
+    objects,
+    path,
+    required,
+    value_of,
+)
 from svctoolkit.secrets import Secret
 
 
@@ -66,15 +77,13 @@ def send_event(event: Event, settings: PagerdutySettings, context: Context) -> P
         return _send("change/enqueue", {"payload": CHANGE(event), **_media(event)}, settings)
     action = event.properties.get("action") or "trigger"
     if action not in _ACTIONS:
-        raise MappingError(
-            f"properties.action: expected one of {', '.join(_ACTIONS)}, got {action!r}", field="properties.action"
-        )
+        raise Misfit("properties.action", f"one of {', '.join(_ACTIONS)}", action)
     body: dict[str, Any] = {"event_action": action}
     key = path(settings.dedup_key_field_identifier)(event.raw) if settings.dedup_key_field_identifier else None
     if key:
         body["dedup_key"] = key
     elif action != "trigger":
-        raise MappingError(f"dedupKeyFieldIdentifier: to {action} an alert, the event must have its key")
+        raise Misconfigured("dedupKeyFieldIdentifier", f"must name a field that the event has, to {action} an alert")
     if action == "trigger":
         body |= {"payload": ALERT(event), **CLIENT(event), **_media(event)}
     return _send("enqueue", body, settings)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
 from svctoolkit.destinations.pardot._judge import judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, first, in_words, objects, trait, value_of
+from svctoolkit.mapping import Missing, Table, first, in_words, objects, trait, value_of
 from svctoolkit.secrets import Secret
 
 
@@ -91,9 +90,7 @@ def _key(event: Event) -> str:
             return f"{key}/{in_words(entry['id'])}"
     email = value_of(event, EMAIL)
     if not email:
-        raise MappingError(
-            "needs an external ID, or a value at traits.email or context.traits.email", field="traits.email"
-        )
+        raise Missing("traits.email", "context.traits.email", why="or send an external ID")
     return f"email/{in_words(email)}"
 
 

@@ -11,11 +11,12 @@ from functools import cached_property
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Method, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
+    Misfit,
+    Missing,
     Source,
     Table,
     as_object,
@@ -90,7 +91,7 @@ def send_lead(event: Event, settings: PersistiqSettings) -> Payload:
     if lead_id:
         return _send(settings, f"leads/{in_words(lead_id)}", {**STATUS(event), "data": lead}, method="PATCH")
     if "email" not in lead:
-        raise MappingError("a new lead needs a value at traits.email or context.traits.email", field="traits.email")
+        raise Missing("traits.email", "context.traits.email", wants="the e-mail address of a new lead")
     return _send(settings, "leads", {"leads": [lead], **COMMON(event)})
 
 
@@ -99,25 +100,23 @@ def send_member(event: Event, settings: PersistiqSettings) -> Payload:
     """The lead joins the campaign with the ID of the group, or leaves it."""
     group_id = event.raw.get("groupId")
     if not group_id:
-        raise MappingError("groupId: needs the ID of a campaign", field="groupId")
+        raise Missing("groupId", wants="the ID of a campaign")
     member = MEMBER(event)
     if "lead_id" not in member:
-        raise MappingError(f"needs a value at {LEAD_ID}", field=LEAD_ID)
+        raise Missing(LEAD_ID)
     path = f"campaigns/{in_words(group_id)}/leads"
     operation = as_object(event.raw.get("traits")).get("operation") or "add"
     if operation == "remove":
         return _send(settings, f"{path}/{in_words(member['lead_id'])}", {}, method="DELETE")
     if operation != "add":
-        raise MappingError(
-            f"traits.operation: expected add or remove, got {in_words(operation)}", field="traits.operation"
-        )
+        raise Misfit("traits.operation", "add or remove", operation)
     return _send(settings, path, member)
 
 
 def _lead(event: Event, settings: PersistiqSettings) -> dict[str, Any]:
     title = value_of(event, TITLE)
     if title is not None and in_words(title).rstrip(".").lower() not in _HONORIFICS:
-        raise MappingError("traits.title: PersistIQ takes Mr, Mrs, Ms, Dr and Prof only", field="traits.title")
+        raise Misfit("traits.title", "one of Mr, Mrs, Ms, Dr, Prof", title)
     attributes = {name: value_of(event, source) for name, source in settings.attributes}
     traits = as_object(event.context.get("traits") or event.raw.get("traits"))
     custom = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM}

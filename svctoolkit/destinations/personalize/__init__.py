@@ -12,10 +12,21 @@ import msgspec
 
 from svctoolkit.destinations import DestinationType, Payload, Rows, Settings
 from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS, value_named
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import TIME, USER_ID, Table, epoch_s, event_name, required, text, value_of
+from svctoolkit.mapping import (
+    TIME,
+    USER_ID,
+    Misconfigured,
+    Missing,
+    Table,
+    Unsupported,
+    epoch_s,
+    event_name,
+    required,
+    text,
+    value_of,
+)
 
 _USER = required(USER_ID)
 
@@ -42,17 +53,17 @@ EVENT = Table({"sessionId": "anonymousId", "sentAt": required(epoch_s(TIME))})
 @destination.on("track")
 def send_event(event: Event, settings: PersonalizeSettings) -> Payload:
     if settings.event_choice == "PutUsers":
-        raise MappingError("PutUsers takes identify events: see eventChoice", field="type")
+        raise Unsupported(f"{event.type} events", setting="eventChoice: PutEvents", why="or with PutItems")
     if settings.event_choice == "PutItems":
         arn = _dataset(settings, "ITEMS")
         properties = _mapped(event, settings)
         item = properties.pop("itemId", None) or event.properties.get("itemId")
         if not item:
-            raise MappingError("needs a value at properties.itemId", field="properties.itemId")
+            raise Missing("properties.itemId")
         items: dict[str, Json] = {"datasetArn": arn, "items": [{"itemId": text(item), "properties": properties}]}
         return _send(settings, "items", items)
     if not settings.tracking_id:
-        raise MappingError("PutEvents needs a trackingId in the configuration")
+        raise Misconfigured("trackingId", "is required by PutEvents")
     name, properties, visit = event_name(event), _mapped(event, settings), EVENT(event)
     entry: dict[str, Json] = {"eventType": name, "sentAt": visit.pop("sentAt"), "properties": properties}
     if (item := properties.pop("itemId", None)) is not None:
@@ -69,7 +80,7 @@ def send_event(event: Event, settings: PersonalizeSettings) -> Payload:
 @destination.on("identify")
 def send_user(event: Event, settings: PersonalizeSettings) -> Payload:
     if settings.event_choice != "PutUsers":
-        raise MappingError(f"{settings.event_choice} takes track events: see eventChoice", field="type")
+        raise Unsupported("identify events", setting="eventChoice: PutUsers")
     arn = _dataset(settings, "USERS")
     user = {"userId": text(value_of(event, _USER)), "properties": _mapped(event, settings)}
     return _send(settings, "users", {"datasetArn": arn, "users": [user]})
@@ -78,7 +89,7 @@ def send_user(event: Event, settings: PersonalizeSettings) -> Payload:
 def _dataset(settings: PersonalizeSettings, kind: str) -> str:
     """The dataset of the configuration. Raises `MappingError` for one that is not of this kind."""
     if not settings.dataset_arn.endswith(f"/{kind}"):
-        raise MappingError(f"{settings.event_choice} needs a datasetARN in the configuration that ends with /{kind}")
+        raise Misconfigured("datasetARN", f"must end with /{kind}, as {settings.event_choice} needs it")
     return settings.dataset_arn
 
 
@@ -89,7 +100,7 @@ def _mapped(event: Event, settings: PersonalizeSettings) -> dict[str, Json]:
             continue
         value = value_named(event, row.to)
         if value is None:
-            raise MappingError(f"needs a value at {row.to}, as customMappings says", field=row.to)
+            raise Missing(row.to, setting="customMappings")
         first, *words = row.from_.strip().lower().split("_")
         properties[first + "".join(map(str.title, words))] = value if settings.disable_stringify else text(value)
     return properties

@@ -25,9 +25,18 @@ from svctoolkit.destinations.pinterest_tag._tables import (
     PLAIN_ID,
     SERVER,
 )
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import moment, number, path, require_name, text
+from svctoolkit.mapping import (
+    TIME_EXAMPLE,
+    Misconfigured,
+    Misfit,
+    Missing,
+    moment,
+    number,
+    path,
+    require_name,
+    text,
+)
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 from svctoolkit.secrets import Secret
@@ -183,11 +192,11 @@ def _address(settings: PinterestSettings) -> tuple[str, dict[str, str], dict[str
     """The endpoint, the headers and the members of the body that say whose events these are."""
     if settings.api_version == "legacyApi":
         if not settings.advertiser_id:
-            raise MappingError("version 3 of the API needs advertiserId in the configuration")
+            raise Misconfigured("advertiserId", "is required by version 3 of the API")
         return "https://ct.pinterest.com/events/v3", {}, {"advertiser_id": settings.advertiser_id}
     for variable, value in (("adAccountId", settings.ad_account_id), ("conversionToken", settings.conversion_token)):
         if not value:
-            raise MappingError(f"version 5 of the API needs {variable} in the configuration")
+            raise Misconfigured(variable, "is required by version 5 of the API")
     return (
         f"https://api.pinterest.com/v5/ad_accounts/{settings.ad_account_id.reveal()}/events",
         {"Authorization": f"Bearer {settings.conversion_token.reveal()}"},
@@ -209,7 +218,7 @@ def _seconds(event: Event) -> int:
     when = moment(event.raw.get("originalTimestamp") if timestamp is None else timestamp)
     seconds = 0 if when is None else microseconds(when) // 1_000_000
     if not seconds:
-        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+        raise Misfit("timestamp", TIME_EXAMPLE, when)
     return seconds
 
 
@@ -218,7 +227,7 @@ def _source_of_action(event: Event) -> str:
     if not isinstance(source, str) or source not in _ACTION_SOURCES:
         where = "properties.action_source"
         sources = ", ".join(_ACTION_SOURCES)
-        raise MappingError(f"{where} or channel: expected one of {sources}, got {source!r}", field=where)
+        raise Misfit(f"{where} or channel", f"one of {sources}", source)
     return source
 
 
@@ -228,7 +237,7 @@ def _person(event: Event, settings: PinterestSettings) -> dict[str, Any]:
     if settings.send_external_id and (ids := (_plain_id if is_plain else _hashed_id)(event.raw)):
         person["external_id"] = ids
     if not person.keys() & {"em", "hashed_maids"} and not {"client_ip_address", "client_user_agent"} <= person.keys():
-        raise MappingError(
-            "needs an e-mail address, an advertising ID, or an IP address with a user agent", field="context.traits"
+        raise Missing(
+            "context.traits", wants="an e-mail address, an advertising ID, or an IP address with a user agent"
         )
     return person

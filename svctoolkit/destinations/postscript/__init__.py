@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -17,7 +16,10 @@ from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     TIME,
+    TIME_EXAMPLE,
+    Missing,
     Table,
+    WrongValue,
     as_it_is,
     as_object,
     converter,
@@ -60,7 +62,7 @@ def day_and_time(value: Json) -> str:
     """A time as `2026-01-31 12:00:00.000`; a number is milliseconds, and so are true and false."""
     when = moment(int(value) if isinstance(value, bool) else value)
     if when is None:
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+        raise WrongValue(TIME_EXAMPLE, value, case="time")
     return when.replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
@@ -122,13 +124,15 @@ def _demand_keyword(event: Event) -> None:
     """Who may be new needs a keyword: among the traits of the event, or those of its context where it has none."""
     traits = as_object(event.raw.get("traits") or event.context.get("traits"))
     if not (traits.get("keyword") or traits.get("keywordId")):
-        raise MappingError("a new subscriber needs traits.keyword or traits.keywordId", field="traits.keyword")
+        raise Missing("traits.keyword", "traits.keywordId", wants="the keyword of a new subscriber")
 
 
 def _find(phone: Any, settings: PostscriptSettings, context: Context) -> Any:
     """The ID of the subscriber with this telephone number."""
     url = f"{_API}/subscribers?phone_number__in={in_url(in_words(phone))}"
-    answer = as_object(context.ask({"method": "GET", "url": url, "headers": _headers(settings)}, may_miss=True))
+    answer = as_object(
+        context.ask({"method": "GET", "url": url, "headers": _headers(settings)}, may_miss=True, field="traits.phone")
+    )
     subscribers = objects(answer.get("subscribers"))
     return subscribers[0].get("id") if subscribers else None
 

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     TIME,
+    Missing,
+    NotFound,
     Table,
+    WrongValue,
     as_object,
     converter,
     first,
@@ -60,7 +62,7 @@ destination = DestinationType(
 @converter
 def interval(value: Json) -> str:
     if not isinstance(value, str) or value.lower() not in ("month", "year"):
-        raise ValueError(f"expected month or year, got {value!r}")
+        raise WrongValue("month or year", value, case="interval")
     return value
 
 
@@ -83,7 +85,7 @@ def date(value: Json) -> Json:
 
 def _word(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"expected a text, got {value!r}")
+        raise WrongValue("a text", value, case="text")
     return value
 
 
@@ -116,15 +118,14 @@ def send_subscription(event: Event, settings: ProfitWellSettings, context: Conte
     """The subscription: an update of the one that ProfitWell has, or a new one."""
     key, alias = value_of(event, SUBSCRIPTION), value_of(event, ALIAS)
     if key is None and alias is None:
-        where = f"{SUBSCRIPTION} or traits.subscriptionAlias"
-        raise MappingError(f"needs a value at {where}", field=where)
+        raise Missing(SUBSCRIPTION, "traits.subscriptionAlias")
     for row in _subscriptions(event, settings, context):
         name = "subscription_id" if key is not None else "subscription_alias"
         if row.get(name) and row[name] == (alias if key is None else key):
             path = f"/subscriptions/{in_words(row[name])}/"
             return _send(settings, path, UPDATE(event), method="PUT")
     if key is not None and value_of(event, USER) is not None:
-        raise MappingError(f"{SUBSCRIPTION}: ProfitWell has no such subscription of the customer", field=SUBSCRIPTION)
+        raise NotFound("subscription of the customer", key, field=SUBSCRIPTION)
     body = CREATION(event)
     body.setdefault("effective_date", whole_second(value_of(event, TIME)))
     return _send(settings, "/subscriptions/", body)
@@ -136,9 +137,9 @@ def _subscriptions(event: Event, settings: ProfitWellSettings, context: Context)
     if user is None:
         return []
     request = {"method": "GET", "url": f"{_API}/users/{in_words(user)}/", "headers": settings.headers}
-    answer = context.ask(request, may_miss=True)
+    answer = context.ask(request, may_miss=True, field=USER)
     if answer is None and value_of(event, USER) is not None:
-        raise MappingError(f"{USER}: ProfitWell has no such customer", field=USER)
+        raise NotFound("customer", user, field=USER)
     return [as_object(row) for row in answer] if isinstance(answer, list) else []
 
 

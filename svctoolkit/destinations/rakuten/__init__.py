@@ -10,9 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from svctoolkit.destinations import Answer, Delivery, DestinationType, Outcome, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, as_object, default, first, in_words, number, required
+from svctoolkit.mapping import (
+    Misfit,
+    Missing,
+    Table,
+    WrongValue,
+    as_object,
+    default,
+    first,
+    in_words,
+    number,
+    required,
+)
 from svctoolkit.secrets import Secret
 
 
@@ -114,7 +124,7 @@ def send_order(event: Event, settings: RakutenSettings) -> Payload:
     order = ORDER(event)
     items = event.properties.get("products")
     if not isinstance(items, list) or not items:
-        raise MappingError("properties.products: expected a list of items", field="properties.products")
+        raise Misfit("properties.products", "a list of items", items)
     lists = _lists([as_object(item) for item in items])
     return Payload(
         endpoint="https://track.linksynergy.com/ep",
@@ -131,7 +141,7 @@ def _lists(items: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         values = ["" if item.get(key) is None else in_words(item[key]) for item in items]
         if name in _NEEDED and "" in values:
             where = f"properties.products.{values.index('')}.{key}"
-            raise MappingError(f"needs a value at {where}", field=where)
+            raise Missing(where)
         if any(values):
             out[name] = "|".join(values)
     out["amtlist"] = "|".join(in_words(_amount(item, at)) for at, item in enumerate(items))
@@ -144,11 +154,11 @@ def _amount(item: Mapping[str, Any], at: int) -> int | float:
     pieces = 1 if item.get("amount") else item["quantity"]
     value = item.get("amount") or item.get("price")
     if not value:
-        raise MappingError(f"{where}: an item needs its amount or its price", field=where)
+        raise Missing(where, f"properties.products.{at}.price", wants="the amount or the price of the item")
     try:
         return _number(value) * _number(pieces) * 100
-    except ValueError as error:
-        raise MappingError(f"{where}: {error}", field=where) from error
+    except WrongValue as error:
+        raise Misfit(where, error.expected, error.value, case=error.case) from error
 
 
 def _number(value: Any) -> int | float:

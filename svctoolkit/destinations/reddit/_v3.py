@@ -11,10 +11,9 @@ from typing import Any
 
 from svctoolkit.destinations import Batch, Context, MappedJob, Merge
 from svctoolkit.destinations._batches import merge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import TIME, Shape, Table, as_it_is, epoch_ms, first, leading_number, required
+from svctoolkit.mapping import TIME, Misfit, Shape, Table, as_it_is, epoch_ms, first, leading_number, required
 
 #: events under test stay alone: the code of the test belongs to the request
 _MERGE = Merge("events", apart_with="test_id", limit=1000, honours_alone=True)
@@ -47,7 +46,7 @@ def body_of(
     """What stands in `data`: an event of each kind. Raises `MappingError` for what is older than a week."""
     moment = MOMENT(event)
     if context.clock().timestamp() * 1000 - moment["event_at"] > _WEEK:
-        raise MappingError("timestamp: Reddit takes the events of the last 7 days only")
+        raise Misfit("timestamp", "a time within the last 7 days", event.raw.get("timestamp"), case="age")
     in_app = "aaid" in user or "idfa" in user
     source = {"action_source": "APP"} if in_app else {"action_source": "WEBSITE", **PAGE(event)}
     person = {key: value for key, value in user.items() if value != {}}

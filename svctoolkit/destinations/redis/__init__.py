@@ -9,9 +9,8 @@ import msgspec
 
 from svctoolkit.destinations import DestinationType, Payload, Settings
 from svctoolkit.destinations._families.streams import ANSWERS, JSON_HEADERS
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import USER_ID, as_object, javascript_text, required, text, value_of
+from svctoolkit.mapping import USER_ID, Missing, as_object, javascript_text, required, text, value_of
 
 
 class RedisSettings(Settings, frozen=True, kw_only=True):
@@ -35,7 +34,7 @@ _USER = required(USER_ID)
 def send_traits(event: Event, settings: RedisSettings) -> Payload:
     traits = {**as_object(event.context.get("traits")), **as_object(event.raw.get("traits"))}
     if not traits:
-        raise MappingError("needs traits, in traits or context.traits: there is nothing to store", field="traits")
+        raise Missing("traits", "context.traits", wants="something to store")
     user = javascript_text(value_of(event, _USER))
     key = ":".join(part for part in (settings.prefix.strip(), "user", user) if part)
     if settings.use_json_module:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_ID,
     IP,
+    Misconfigured,
     Table,
     as_object,
     first,
@@ -105,7 +105,7 @@ def send_subscriber(event: Event, settings: RevenueCatSettings) -> list[Payload]
 def send_receipts(event: Event, settings: RevenueCatSettings) -> list[Payload]:
     """One receipt for each product; what a product does not say, the event says for all."""
     if not settings.x_platform:
-        raise MappingError("xPlatform: a receipt needs the platform that it is of")
+        raise Misconfigured("xPlatform", "is required for receipts: the platform that they are from")
     receipt = RECEIPT(event)
     products = event.properties.get("products")
     items: list[Any] = products if isinstance(products, list) else [{}]

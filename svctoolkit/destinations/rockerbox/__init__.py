@@ -9,14 +9,17 @@ from __future__ import annotations
 from functools import cached_property
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_ID,
     EMAIL,
     PHONE,
     TIME,
+    TIME_EXAMPLE,
     USER_ID,
+    Misfit,
+    Missing,
+    NotConfigured,
     Table,
     event_name,
     first,
@@ -71,12 +74,12 @@ def send_action(event: Event, settings: RockerboxSettings) -> Payload:
     """The action of the event."""
     action = settings.actions.get(event_name(event).lower())
     if action is None:
-        raise MappingError("event: no Rockerbox event is mapped for this name", field="event")
+        raise NotConfigured("event", event_name(event), setting="eventsMap")
     if value_of(event, ANY_ID) is None:
-        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
+        raise Missing("userId", "anonymousId")
     body = ACTION(event)
     if "timestamp" not in body:  # a text that is no time
-        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+        raise Misfit("timestamp", TIME_EXAMPLE, event.raw.get("timestamp"))
     rest = without(ACTION.rest(event.properties, "properties"), ["userId"])
     custom = {key: value for key, value in rest.items() if value is not None}
     return Payload(

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 
 from svctoolkit.destinations import Context, DestinationType, Payload, Settings
 from svctoolkit.destinations._families.salesforce import ANSWERS, QUIRKS, Salesforce, check, judge, save_records
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, text
+from svctoolkit.mapping import LookupFailed, as_object, text
 from svctoolkit.secrets import Secret
 
 
@@ -58,10 +57,12 @@ def _log_in(settings: SalesforceSettings, context: Context) -> Salesforce:
         "headers": {"Content-Type": "application/x-www-form-urlencoded"},
         "body": {"grant_type": "password", "username": settings.user_name, "password": password},
     }
-    answer = as_object(context.ask(login))
+    answer = as_object(context.ask(login, setting="userName"))
     instance, token = text(answer.get("instance_url") or ""), answer.get("access_token")
     if not token or not instance:
-        raise MappingError("Salesforce's answer to the log-in has no access_token and instance_url")
+        raise LookupFailed(
+            "", "Salesforce's answer to the login has no access_token and instance_url", setting="userName"
+        )
     return Salesforce(context, instance, text(token))
 
 
