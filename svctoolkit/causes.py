@@ -202,7 +202,7 @@ def _quote(value: str) -> str:
 
 
 def _missing(refusal: Refusal) -> str:
-    return f"needs {refusal.expected} at {refusal.field}" + _clause(": ", refusal.why)
+    return f"needs {refusal.expected} at {refusal.field}" + _clause("; ", refusal.why)
 
 
 def _misfit(refusal: Refusal) -> str:

@@ -9,10 +9,9 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from svctoolkit.destinations._settings import Tags
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import in_words, javascript_text, path, text
+from svctoolkit.mapping import Misconfigured, in_words, javascript_text, path, text
 
 _PLACE = re.compile(r"\{\{\{\s*(?P<plain>[^{}]+?)\s*\}\}\}|\{\{\s*(?P<escaped>[^{}]+?)\s*\}\}")
 _ESCAPED = str.maketrans(
@@ -39,14 +38,16 @@ class TemplateRow(msgspec.Struct, frozen=True, rename="camel"):
     event_template: str = ""
 
 
-def fitting_row(rows: Iterable[Row], name: str) -> Row | None:
+def fitting_row(rows: Iterable[Row], name: str, setting: str) -> Row | None:
     """The first row whose `eventName` is this name, or with `eventRegex` matches a part of it."""
     for row in rows:
         try:
             if row.event_name and (re.search(row.event_name, name) if row.event_regex else row.event_name == name):
                 return row
         except re.error as error:
-            raise MappingError(f"eventName: {row.event_name!r} is no regular expression: {error}") from error
+            raise Misconfigured(
+                setting, f"{row.event_name!r} is not a regular expression: {error}", field="event", case="expression"
+            ) from error
     return None
 
 
@@ -73,13 +74,17 @@ def listing(members: Mapping[str, Json]) -> str:
     return "".join(f"{key}: {javascript_text(value)} " for key, value in members.items())
 
 
-def render(template: str, values: Mapping[str, Json]) -> str:
+def render(template: str, values: Mapping[str, Json], setting: str) -> str:
     """A Handlebars template of plain places: two braces escape for HTML, three do not, `newline` is one."""
 
     def place(match: re.Match[str]) -> str:
         name = match["plain"] or match["escaped"]
         if name[0] in "#/>^!":
-            raise MappingError(f"the template has {match[0]!r}; only places such as {{{{name}}}} are known here")
+            raise Misconfigured(
+                setting,
+                f"the template has {match[0]!r}; only places such as {{{{name}}}} are known here",
+                case="template",
+            )
         if name == "newline":
             return "\n"
         single = "traitsList" + name.removeprefix("traits") if name.startswith("traits.") else name

@@ -7,9 +7,8 @@ from typing import Any
 
 from svctoolkit.destinations._payload import Method, Payload
 from svctoolkit.destinations._settings import SecretRows
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import flatten, text
+from svctoolkit.mapping import Misfit, flatten, text
 
 _STEERING = frozenset({"appendPath", "fullPath", "header"})
 
@@ -53,7 +52,7 @@ def _endpoint(event: Event, url: str) -> str:
 
 def _url_part(name: str, value: Any) -> str:
     if isinstance(value, (dict, list)):
-        raise MappingError(f"{name}: expected a text, got {text(value)}", field=name)
+        raise Misfit(name, "a text", value)
     return text(value)
 
 

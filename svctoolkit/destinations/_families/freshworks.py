@@ -7,13 +7,12 @@ contact to another stage. What an event says by name is looked up for its ID.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._context import Context
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -23,6 +22,10 @@ from svctoolkit.mapping import (
     LAST_NAME,
     PHONE,
     TIME,
+    LookupFailed,
+    Misfit,
+    Missing,
+    NotFound,
     Shape,
     Source,
     Table,
@@ -142,6 +145,11 @@ ACTIVITY = Table(
 STAGE = Table({"id": "properties.lifecycleStageId", "name": "properties.lifecycleStageName"})
 
 
+#: what the CRM lists of an account, and what one of them is called
+Kind: TypeAlias = Literal["sales_activity_types", "lifecycle_stages"]
+_KINDS: Mapping[Kind, str] = {"sales_activity_types": "type of sales activity", "lifecycle_stages": "lifecycle stage"}
+
+
 class Crm:
     """The API of one organisation: what is sent to it, and what it is asked."""
 
@@ -161,28 +169,30 @@ class Crm:
         """What the API answers to a question, or to what it has to create before an event can be sent."""
         method = "GET" if body is None else "POST"
         request = {"method": method, "url": f"{self._api}/{path}", "headers": self._headers, "body": body}
-        return as_object(self._context.ask({**request, "params": {}}))
+        return as_object(self._context.ask({**request, "params": {}}, field="traits.email"))
 
     def contact(self, email: Json, query: str = "") -> Mapping[str, Json]:
         """The contact with this address, which is made where there is none."""
         body = {"unique_identifier": {"emails": email}, "contact": {"emails": email}}
         return as_object(self.ask(f"contacts/upsert{query}", body).get("contact"))
 
-    def id_of(self, kind: str, name: Json) -> Json:
+    def id_of(self, kind: Kind, name: Json, field: str) -> Json:
         """The ID of what the account calls `name`, among its `sales_activity_types` or `lifecycle_stages`."""
         for item in objects(self.ask(f"selector/{kind}").get(kind)):
             if item.get("name") == name and item.get("id"):
                 return item["id"]
-        raise MappingError(f"the account has none of its {kind} called {in_words(name)!r}")
+        raise NotFound(_KINDS[kind], name, field=field)
 
     def join_account(self, email: Json, account: Mapping[str, Json]) -> Payload:
         """The contact with a further company, which is made where there is none of its name."""
         accounts = self.contact(email, "?include=sales_accounts").get("sales_accounts")
         if not isinstance(accounts, list):
-            raise MappingError("Freshworks did not answer the companies of the contact")
+            raise LookupFailed(
+                "traits.email", "Freshworks did not answer with the companies of the contact", case="companies"
+            )
         answer = as_object(self.ask("sales_accounts/upsert", account).get("sales_account"))
         if not answer.get("id"):
-            raise MappingError("Freshworks did not answer the ID of the company")
+            raise LookupFailed("traits.name", "Freshworks did not answer with the ID of the company")
         joined = [*accounts, {"id": answer["id"], "is_primary": False}]
         body = {"contact": {"sales_accounts": joined}, "unique_identifier": {"emails": email}}
         return self.send("contacts/upsert", body)
@@ -192,7 +202,7 @@ def action_payloads(event: Event, rows: Iterable[Rows], crm: Crm) -> Iterator[Pa
     """What a track event does: by the names that it is mapped to, else by its own."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
-        raise MappingError("event: a track event needs a name, as a text", field="event")
+        raise Misfit("event", "a name, as a text", name)
     targets = [row.to for row in rows if row.from_.lower() == name.lower()]
     for target in targets or [name]:
         match target.lower():
@@ -201,29 +211,31 @@ def action_payloads(event: Event, rows: Iterable[Rows], crm: Crm) -> Iterator[Pa
             case "lifecycle_stage":
                 yield crm.send("contacts/upsert", _stage(event, crm))
             case _:
-                raise MappingError(f"event: {target!r} is neither sales_activity nor lifecycle_stage", field="event")
+                raise Misfit("event", "sales_activity or lifecycle_stage", target, case="target")
 
 
 def _activity(event: Event, crm: Crm) -> dict[str, Any]:
     activity = ACTIVITY(event)
     if "sales_activity_type_id" not in activity and "sales_activity_name" not in activity:
-        where = "properties.salesActivityName or properties.salesActivityTypeId"
-        raise MappingError(f"needs a value at {where}", field=where)
+        raise Missing("properties.salesActivityName", "properties.salesActivityTypeId")
     if "targetable_id" not in activity:
         if activity["targetable_type"] != "Contact":
-            raise MappingError("needs a value at context.externalId.id", field="context.externalId.id")
+            raise Missing("context.externalId.id")
         activity["targetable_id"] = crm.contact(_email(event)).get("id")
     if "sales_activity_type_id" not in activity:
-        activity["sales_activity_type_id"] = crm.id_of("sales_activity_types", activity["sales_activity_name"])
+        activity["sales_activity_type_id"] = crm.id_of(
+            "sales_activity_types", activity["sales_activity_name"], "properties.salesActivityName"
+        )
     return activity
 
 
 def _stage(event: Event, crm: Crm) -> dict[str, Any]:
     email, stage = _email(event), STAGE(event)
     if not stage:
-        where = "properties.lifecycleStageName or properties.lifecycleStageId"
-        raise MappingError(f"needs a value at {where}", field=where)
-    stage_id = stage["id"] if "id" in stage else crm.id_of("lifecycle_stages", stage["name"])
+        raise Missing("properties.lifecycleStageName", "properties.lifecycleStageId")
+    stage_id = (
+        stage["id"] if "id" in stage else crm.id_of("lifecycle_stages", stage["name"], "properties.lifecycleStageName")
+    )
     return {"contact": {"lifecycle_stage_id": stage_id}, "unique_identifier": {"emails": email}}
 
 

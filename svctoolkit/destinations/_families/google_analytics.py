@@ -16,12 +16,12 @@ from svctoolkit.destinations._context import Context
 from svctoolkit.destinations._outcomes import Delivery, Outcome
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import Settings, Tags
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     TIME,
     USER_ID,
+    Misfit,
     Table,
     as_object,
     check_age,
@@ -194,9 +194,9 @@ def flat(members: Mapping[str, Json]) -> dict[str, Json]:
 def check_name(name: str) -> str:
     """The name of a custom event. Raises `MappingError` for one that Google does not take."""
     if name in RESERVED_EVENTS or RESERVED_PREFIX.match(name):
-        raise MappingError(f"event: Google keeps the name {name!r}; give the event another one", field="event")
+        raise Misfit("event", "a name that Google does not use itself", name, case="reserved")
     if not EVENT_NAME.fullmatch(name):
-        raise MappingError(f"event: {name!r} needs a letter, then letters, digits and underscores alone", field="event")
+        raise Misfit("event", "a letter, then only letters, digits and underscores", name, case="form")
     return name
 
 

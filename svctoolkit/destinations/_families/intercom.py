@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Any
 
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
+    Missing,
     Table,
     as_it_is,
     compact,
@@ -114,7 +114,7 @@ def metadata(properties: Mapping[str, Json]) -> dict[str, Json]:
 def event_body(event: Event, user_id: Json) -> dict[str, Json]:
     """Whose event it is, and its properties."""
     if not user_id and is_empty(value_of(event, EMAIL)):
-        raise MappingError("needs a value at userId or context.traits.email", field="userId or context.traits.email")
+        raise Missing("userId", "context.traits.email")
     out = {**WHOSE(event), **compact({"user_id": user_id})}
     if isinstance(event.raw.get("properties"), dict):
         out["metadata"] = metadata(event.properties)

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from svctoolkit.destinations._settings import Parsed
-from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
+from svctoolkit.mapping import Misconfigured
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _STEP = re.compile(
@@ -72,10 +72,10 @@ class Name(Parsed):
         super().__init__(written := written.strip())
         self.steps: tuple[Step, ...] = _steps(written) if written.startswith("$") else (written,)
 
-    def put(self, body: dict[str, Json], value: Json) -> None:
+    def put(self, body: dict[str, Json], value: Json, setting: str) -> None:
         """Put `value` there, without one only the objects around it.
 
-        Raises `MappingError` where something else is in the way.
+        Raises `Misconfigured` for `setting`, which has the path, where something else is in the way.
         """
         if not _has_value(value):
             *around, _ = self.steps or ("",)
@@ -87,13 +87,15 @@ class Name(Parsed):
             return
         if not self.steps:
             if not isinstance(value, dict):
-                raise MappingError("only an object can be the whole body ($)")
+                raise Misconfigured(setting, "only an object can be the whole body ($)", case="body")
             body.update(_copy(value))
             return
         try:
             _put(body, self.steps, value)
         except _InTheWayError:
-            raise MappingError(f"{self.written}: a value that is already there is in the way") from None
+            raise Misconfigured(
+                setting, f"{self.written}: a value that is already there is in the way", case="occupied"
+            ) from None
 
 
 class Place(Name):

@@ -14,10 +14,20 @@ from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._context import Context
 from svctoolkit.destinations._outcomes import Delivery, Outcome
 from svctoolkit.destinations._payload import Payload
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Table, as_object, default, external_ids, first, in_url, in_words, text
+from svctoolkit.mapping import (
+    Missing,
+    NotFound,
+    Table,
+    as_object,
+    default,
+    external_ids,
+    first,
+    in_url,
+    in_words,
+    text,
+)
 from svctoolkit.mapping.warehouse import ExternalId
 
 ANSWERS = [
@@ -116,9 +126,9 @@ class Salesforce:
         self._ask, self._api = context.ask, instance + _DATA
         self._headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
 
-    def search(self, kind: str, value: str, more: str) -> list[Mapping[str, Json]]:
+    def search(self, kind: str, value: str, more: str, *, field: str) -> list[Mapping[str, Json]]:
         url = f"{self._api}/parameterizedSearch/?q={in_url(value)}&sobject={in_url(kind)}{more}"
-        answer = self._ask({"method": "GET", "url": url, "headers": self._headers})
+        answer = self._ask({"method": "GET", "url": url, "headers": self._headers}, field=field)
         records = as_object(answer).get("searchRecords")
         return [as_object(record) for record in records] if isinstance(records, list) else []
 
@@ -132,13 +142,13 @@ class Salesforce:
 def check(event: Event) -> None:
     """Raises `MappingError` for an event of which no record is made."""
     if not isinstance(event.raw.get("traits"), dict) and not isinstance(event.context.get("traits"), dict):
-        raise MappingError("needs traits, of which a record is made", field="traits")
+        raise Missing("traits")
     named = _records(event)
     if not named and not event.traits.get("email"):
-        raise MappingError("needs a value at traits.email, by which leads are told apart", field="traits.email")
+        raise Missing("traits.email", wants="the e-mail address of the lead")
     if event.context.get("mappedToDestination") and not all(external.field for external in named):
         where = "context.externalId.identifierType"
-        raise MappingError(f"{where}: a row of a warehouse needs the field that identifies it", field=where)
+        raise Missing(where, wants="the field that identifies the row of the warehouse")
 
 
 def save_records(event: Event, salesforce: Salesforce, *, maps: bool, to_contacts: bool) -> Iterator[Payload]:
@@ -181,10 +191,12 @@ def _lead(event: Event, maps: bool) -> Mapping[str, Any]:
 
 
 def _find_lead(address: str, salesforce: Salesforce, to_contacts: bool) -> Record:
-    leads = salesforce.search("Lead", address, "&Lead.fields=id,IsConverted,ConvertedContactId,IsDeleted")
+    leads = salesforce.search(
+        "Lead", address, "&Lead.fields=id,IsConverted,ConvertedContactId,IsDeleted", field="traits.email"
+    )
     lead = leads[0] if leads else {}
     if lead.get("IsDeleted") is True:
-        raise MappingError("the lead with this e-mail address was deleted in Salesforce", field="traits.email")
+        raise NotFound("lead", address, field="traits.email", why="it was deleted in Salesforce")
     if lead.get("IsConverted") is True and to_contacts and lead.get("ConvertedContactId"):
         return Record("Contact", text(lead["ConvertedContactId"]))
     return Record("Lead", text(lead.get("Id") or ""))
@@ -192,10 +204,14 @@ def _find_lead(address: str, salesforce: Salesforce, to_contacts: bool) -> Recor
 
 def _find_record(kind: str, by: str, value: str, salesforce: Salesforce) -> Record:
     """The record with this value in the field `by`, for a row of a warehouse."""
-    records = salesforce.search(kind, value, f"&in={in_url(by)}&{in_url(kind)}.fields=id,{in_url(by)}")
+    records = salesforce.search(
+        kind, value, f"&in={in_url(by)}&{in_url(kind)}.fields=id,{in_url(by)}", field="context.externalId.id"
+    )
     same = [record for record in records if text(record.get(by)) == value]
     if len(same) > 1:
-        raise MappingError(f"Salesforce has {len(same)} {kind} records with this {by}; one can be updated only")
+        raise NotFound(
+            f"single {kind}", value, field="context.externalId.id", why=f"{len(same)} records have this {by}"
+        )
     return Record(kind, text(same[0].get("Id") or "") if same else "")
 
 

@@ -11,10 +11,9 @@ from collections.abc import Iterable
 
 from svctoolkit.destinations._answers import Answer
 from svctoolkit.destinations._settings import Rows
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import as_object, path
+from svctoolkit.mapping import NotConfigured, as_object, path
 
 ANSWERS = [Answer("success", 200, {})]
 JSON_HEADERS = {"Content-Type": "application/json"}
@@ -28,12 +27,12 @@ def target_of(event: Event, rows: Iterable[Rows]) -> str:
     return next((targets[key] for key in keys if key in targets), "")
 
 
-def require_target(event: Event, rows: Iterable[Rows], what: str, variable: str) -> str:
-    """The same, or `MappingError` that says which variable maps no `what` to the event."""
+def require_target(event: Event, rows: Iterable[Rows], variable: str) -> str:
+    """The same. Raises `NotConfigured` where the rows, which are those of `variable`, have none for the event."""
     target = target_of(event, rows)
     if not target:
         name = event.raw.get("event") or event.type
-        raise MappingError(f"no {what} is set for {name!r}: see {variable}", field="event")
+        raise NotConfigured("event", name, setting=variable)
     return target
 
 

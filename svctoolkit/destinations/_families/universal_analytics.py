@@ -30,13 +30,14 @@ from svctoolkit.destinations._families.universal_commerce import (
 )
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     IP,
     TIME,
+    Misfit,
     Table,
+    Unsupported,
     as_it_is,
     as_object,
     const,
@@ -147,7 +148,7 @@ _SEARCH = first("properties.search", "context.page.search")
 def _identify(event: Event, settings: UniversalSettings) -> Params:
     """An event that tells of the person, where the configuration asks for it."""
     if not settings.enable_server_side_identify:
-        raise MappingError("identify is sent with enableServerSideIdentify only", field="type")
+        raise Unsupported("identify events", setting="enableServerSideIdentify")
     own = event.raw.get("traits")
     traits = own if isinstance(own, dict) else as_object(event.context.get("traits"))
     action = settings.server_side_identify_event_action
@@ -168,7 +169,7 @@ def _track(event: Event, settings: UniversalSettings) -> Params:
     """An event; the shop's have an action of Google's and products, where the configuration asks for them."""
     name = event.raw.get("event")
     if not isinstance(name, str):
-        raise MappingError("event: a track event needs a name, as a text", field="event")
+        raise Misfit("event", "a name, as a text", event.raw.get("event"))
     params = {"t": "event", "ea": name, **slot_values(settings.slots, event.properties)}
     if not settings.enhanced_ecommerce:
         return params | CUSTOM(event)
@@ -244,9 +245,7 @@ def _place(event: Event, settings: UniversalSettings) -> Params:
     except (ValueError, AttributeError):
         split = None
     if split is None or not split.scheme or not split.netloc:
-        raise MappingError(
-            f"properties.url or context.page.url: expected a URL, got {text(url)!r}", field="properties.url"
-        )
+        raise Misfit("properties.url or context.page.url", "a URL", text(url))
     search = value_of(event, _SEARCH) if settings.include_search else None
     place = (split.path or "/") + (javascript_text(search) if search else "")
     return {"dl": url, "dh": split.netloc, "dp": in_url(place)}

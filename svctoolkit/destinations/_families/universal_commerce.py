@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Table, as_it_is, default, first, in_words, javascript_text, objects
+from svctoolkit.mapping import Missing, Table, as_it_is, default, first, in_words, javascript_text, objects
 
 #: Short names of dimensions, metrics and groups of contents (`cd1`), and what finds their values among members.
 Slots: TypeAlias = list[tuple[str, Callable[[Mapping[str, Any]], Any]]]
@@ -154,7 +153,7 @@ def action_parameters(event: Event, action: Action, slots: Slots) -> dict[str, J
 def _items(event: Event, action: Action, slots: Slots) -> dict[str, Json]:
     products = objects(event.properties.get("products"))
     if action.is_order and not products:
-        raise MappingError("needs a value at properties.products: what was ordered", field="properties.products")
+        raise Missing("properties.products", wants="the products of the order")
     filters = _filters(event) if action.table is LIST else ""
     params: dict[str, Json] = {}
     for number, product in enumerate(products, 1):
@@ -186,6 +185,6 @@ def cart_text(event: Event) -> str:
     """The IDs of the products in a cart that is shared, each after a space."""
     products = event.properties.get("products")
     if not isinstance(products, list):
-        raise MappingError("needs a value at properties.products: what is in the cart", field="properties.products")
+        raise Missing("properties.products", wants="the products of the cart", case="cart")
     ids = [product["product_id"] for product in objects(products) if "product_id" in product]
     return "".join(f" {javascript_text(id)}" for id in ids)

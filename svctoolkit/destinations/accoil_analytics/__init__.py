@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Table, as_it_is, basic_auth, required
+from svctoolkit.mapping import ANY_ID, TIME, USER_ID, Missing, Table, as_it_is, basic_auth, required
 from svctoolkit.secrets import Secret
 
 
@@ -75,7 +74,7 @@ def _send(event: Event, settings: AccoilAnalyticsSettings, who: Table, more: Map
     identity, key = who(event), settings.api_key.reveal()
     for field, value in identity.items():
         if value == "":
-            raise MappingError(f"{field}: Accoil needs one, and the event has an empty one", field=field)
+            raise Missing(field)
     return Payload(
         endpoint=f"https://{'instaging' if key.startswith('stg_') else 'in'}.accoil.com/segment",
         headers={"Authorization": basic_auth(key), "Content-Type": "application/json"},

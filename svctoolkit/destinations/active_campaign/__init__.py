@@ -12,11 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
+    Misfit,
     Table,
     as_object,
     compact,
@@ -78,14 +78,16 @@ TAGS, LISTS, FIELDS = trait("tags"), trait("lists"), trait("fieldInfo")
 def send_person(event: Event, settings: ActiveCampaignSettings, context: Context) -> Payload:
     """The contact, with the fields that ActiveCampaign has; its tags and lists are set by the look-ups."""
     account, contact = _Account(settings, context), CONTACT(event)
-    answer = as_object(account.ask("POST", "/contact/sync", {"contact": contact}).get("contact"))
+    answer = as_object(account.ask("POST", "/contact/sync", {"contact": contact}, field="traits.email").get("contact"))
     for tag in account.tag_ids(_texts(value_of(event, TAGS))):
-        account.ask("POST", "/contactTags", {"contactTag": {"contact": answer.get("id"), "tag": tag}})
+        account.ask(
+            "POST", "/contactTags", {"contactTag": {"contact": answer.get("id"), "tag": tag}}, field="traits.tags"
+        )
     for entry in objects(value_of(event, LISTS)):
         status = _STATUSES.get(str(entry.get("status")))
         if status:
             membership = {"list": entry.get("id"), "contact": answer.get("id"), "status": status}
-            account.ask("POST", "/contactLists", {"contactList": membership})
+            account.ask("POST", "/contactLists", {"contactList": membership}, field="traits.lists")
     fields = account.field_values(as_object(value_of(event, FIELDS)))
     return account.send("/contact/sync", {"contact": {**contact, "fieldValues": fields}})
 
@@ -95,10 +97,11 @@ def send_action(event: Event, settings: ActiveCampaignSettings, context: Context
     """An event of the visitor with the e-mail address of the context's traits."""
     account, name = _Account(settings, context), value_of(event, NAME)
     names = [
-        entry.get("name") for entry in objects(account.ask("GET", "/eventTrackingEvents").get("eventTrackingEvents"))
+        entry.get("name")
+        for entry in objects(account.ask("GET", "/eventTrackingEvents", field="event").get("eventTrackingEvents"))
     ]
     if name not in names:
-        account.ask("POST", "/eventTrackingEvents", {"eventTrackingEvent": {"name": name}})
+        account.ask("POST", "/eventTrackingEvents", {"eventTrackingEvent": {"name": name}}, field="event")
     keys = compact({"key": settings.event_key.reveal(), "actid": settings.actid})
     form = {**keys, "event": name, **DETAIL(event), "visit": json_text(VISITOR(event))}
     headers = {"Api-Token": settings.api_key.reveal(), "Content-Type": "application/x-www-form-urlencoded"}
@@ -111,7 +114,7 @@ def send_page(event: Event, settings: ActiveCampaignSettings, context: Context) 
     url = str(value_of(event, SITE))
     site = urlsplit(url).hostname if "://" in url else None
     if not site:
-        raise MappingError(f"properties.domain: expected an address such as https://shop.example, got {url!r}")
+        raise Misfit("properties.domain", "an address such as https://shop.example", url)
     return _Account(settings, context).send("/siteTrackingDomains", {"siteTrackingDomain": {"name": site}})
 
 
@@ -122,9 +125,9 @@ class _Account:
         self._api, self._context = f"{settings.api_url}/api/3", context
         self._headers = {"Content-Type": "application/json", "Api-Token": settings.api_key.reveal()}
 
-    def ask(self, method: str, place: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    def ask(self, method: str, place: str, body: Mapping[str, Any] | None = None, *, field: str) -> Mapping[str, Any]:
         request = {"method": method, "url": self._api + place, "headers": self._headers, "body": body}
-        return as_object(self._context.ask(request))
+        return as_object(self._context.ask(request, field=field))
 
     def send(self, place: str, body: Mapping[str, Any]) -> Payload:
         return Payload(endpoint=self._api + place, headers=self._headers, json=body)
@@ -133,18 +136,21 @@ class _Account:
         """The numbers of these tags; those that do not exist yet are created."""
         if not tags:
             return []
-        ids = {entry.get("tag"): entry.get("id") for entry in objects(self.ask("GET", "/tags?limit=100").get("tags"))}
+        ids = {
+            entry.get("tag"): entry.get("id")
+            for entry in objects(self.ask("GET", "/tags?limit=100", field="traits.tags").get("tags"))
+        }
         return [ids[tag] if tag in ids else self._new_tag(tag) for tag in tags]
 
     def _new_tag(self, tag: str) -> Any:
         body = {"tag": {"tag": tag, "tagType": "contact", "description": ""}}
-        return as_object(self.ask("POST", "/tags", body).get("tag")).get("id")
+        return as_object(self.ask("POST", "/tags", body, field="traits.tags").get("tag")).get("id")
 
     def field_values(self, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The values of the fields that ActiveCampaign has, under their numbers; several values stand between bars."""
         if not fields:
             return []
-        listed = objects(self.ask("GET", "/fields?limit=100").get("fields"))
+        listed = objects(self.ask("GET", "/fields?limit=100", field="traits.fieldInfo").get("fields"))
         ids = {entry.get("title"): entry.get("id") for entry in listed}
         return [{"field": ids[name], "value": _field_value(value)} for name, value in fields.items() if name in ids]
 

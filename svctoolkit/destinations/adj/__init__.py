@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     IP,
+    Missing,
+    NotConfigured,
     Shape,
     Table,
     as_object,
@@ -86,7 +87,7 @@ def send_event(event: Event, settings: AdjustSettings) -> Payload:
     name = event_name(event)
     token = settings.tokens.get(name)
     if not token:
-        raise MappingError(f"event: {name!r} has no event token; map it in customMappings", field="event")
+        raise NotConfigured("event", name, setting="customMappings")
     rest = flatten(without(event.properties, ("revenue", "currency")))
     params = {
         "s2s": 1,
@@ -105,8 +106,9 @@ def _device(event: Event) -> dict[str, Any]:
     device = as_object(event.context.get("device"))
     kind = platform(device.get("type"))
     if not device.get("id") or kind not in DEVICE:
-        where = "context.device.type and context.device.id"
-        raise MappingError(f"needs a value at {where}: Adjust takes events of Android and Apple devices", field=where)
+        raise Missing(
+            "context.device.type", "context.device.id", wants="the type (android or ios) and ID of the device"
+        )
     return DEVICE[kind](event)
 
 

@@ -22,10 +22,9 @@ import msgspec
 from svctoolkit.destinations import Answer, Delivery, DestinationType, Outcome, Payload, Rows, Settings, Tags
 from svctoolkit.destinations.adobe_analytics._products import product_text
 from svctoolkit.destinations.adobe_analytics._values import FIRST, KNOWN, ORDER, PURCHASE, element, overrides, value_at
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import as_object, first, in_words, javascript_text, value_of
+from svctoolkit.mapping import Misfit, NotConfigured, as_object, first, in_words, javascript_text, value_of
 
 _URI_SAFE = ";,/?:@&=+$-_.!~*'()#"
 _FAILURE = re.compile(r"<status>FAILURE</status>(?:.*?<reason>(?P<reason>.*?)</reason>)?", re.DOTALL)
@@ -131,17 +130,18 @@ def send_screen(event: Event, settings: AdobeAnalyticsSettings) -> Payload:
 def _name(event: Event, field: str) -> str:
     name = event.raw.get(field)
     if not name or isinstance(name, bool) or not isinstance(name, (str, int, float)):
-        raise MappingError(f"{field}: needs a name, as a text", field=field)
+        raise Misfit(field, "a name, as a text", name)
     return in_words(name)
 
 
 def _adobe_event(event: Event, settings: AdobeAnalyticsSettings, name: str) -> str:
     adobe = _row_of(settings.rudder_events_to_adobe_events, name) or event.properties.get("overrideEventName")
     if not adobe or not isinstance(adobe, str):
-        raise MappingError(
-            f"{name!r} is no event of a shop's that Adobe knows: map it in rudderEventsToAdobeEvents, or give "
-            "properties.overrideEventName",
-            field="event",
+        raise NotConfigured(
+            "event",
+            name,
+            setting="rudderEventsToAdobeEvents",
+            why="properties.overrideEventName also names the event at Adobe",
         )
     return adobe
 
@@ -213,7 +213,7 @@ def _lists(event: Event, override: str, prefix: str, rows: tuple[DelimitedRows, 
         value = properties[row.from_]
         if not isinstance(value, (str, list)):
             field = f"properties.{row.from_}"
-            raise MappingError(f"{field}: expected a text or a list, got {value!r}", field=field)
+            raise Misfit(field, "a text or a list", value)
         text = value.replace(",", row.delimiter) if isinstance(value, str) else row.delimiter.join(map(in_words, value))
         values[f"{prefix}{row.to}"] = text
     return values

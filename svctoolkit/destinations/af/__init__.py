@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings, Tags
 from svctoolkit.destinations.af._tables import ANDROID, APPLE, BODY, OF_PRODUCTS, OTHERS, PARAMETERS, PROPERTIES
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, as_object, json_text, platform
+from svctoolkit.mapping import Misconfigured, Misfit, Table, as_object, json_text, platform
 from svctoolkit.secrets import Secret
 
 
@@ -106,10 +105,10 @@ def _access(settings: AppsFlyerSettings) -> tuple[str, str]:
     """The host and the key of the way of authentication."""
     if settings.auth_version == "v2":
         if not settings.s2s_key:
-            raise MappingError("authVersion v2 needs s2sKey in the configuration")
+            raise Misconfigured("s2sKey", "is required by authVersion v2")
         return "api3.appsflyer.com", settings.s2s_key.reveal()
     if not settings.dev_key:
-        raise MappingError("authVersion v1 needs devKey in the configuration")
+        raise Misconfigured("devKey", "is required by authVersion v1")
     return "api2.appsflyer.com", settings.dev_key.reveal()
 
 
@@ -120,7 +119,4 @@ def _app(event: Event, settings: AppsFlyerSettings) -> tuple[str, Table]:
         return settings.android_app_id, ANDROID
     if system == "ios" and settings.apple_app_id:
         return f"id{settings.apple_app_id.removeprefix('id')}", APPLE
-    raise MappingError(
-        "context.os.name: expected android with androidAppId in the configuration, or ios with appleAppId",
-        field="context.os.name",
-    )
+    raise Misfit("context.os.name", "android with androidAppId in the configuration, or ios with appleAppId", system)

@@ -16,10 +16,23 @@ from uuid import NAMESPACE_DNS, uuid5
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import ANY_ID, TIME, Table, as_object, first, flatten, moment, required, text
+from svctoolkit.mapping import (
+    ANY_ID,
+    TIME,
+    TIME_EXAMPLE,
+    Misconfigured,
+    Misfit,
+    Missing,
+    Table,
+    as_object,
+    first,
+    flatten,
+    moment,
+    required,
+    text,
+)
 from svctoolkit.secrets import Secret
 
 
@@ -100,7 +113,7 @@ def send_traits(event: Event, settings: AirshipSettings) -> list[Payload]:
     objects = as_object(as_object(as_object(event.raw.get("integrations")).get("Airship")).get("JSONAttributes"))
     attributes = {name: value for name, value in traits.items() if not isinstance(value, bool)}
     if not traits and not objects:
-        raise MappingError("needs traits", field="traits")
+        raise Missing("traits")
     sent = []
     tags = _tags(event, traits)
     if tags:
@@ -117,7 +130,7 @@ def send_action(event: Event, settings: AirshipSettings) -> Payload:
     """A custom event, with its properties as they are."""
     action = ACTION(event)
     if not isinstance(action["name"], str):
-        raise MappingError("expected text", field="event")
+        raise Misfit("event", "a text", action["name"])
     action["name"] = re.sub(r"\s+", "_", action["name"].lower())
     if "session_id" in action:
         action["session_id"] = str(uuid5(NAMESPACE_DNS, text(action["session_id"])))
@@ -125,7 +138,7 @@ def send_action(event: Event, settings: AirshipSettings) -> Payload:
     if own:
         action["properties"] = own
     if not settings.app_key:
-        raise MappingError("the configuration has no appKey, which custom events need")
+        raise Misconfigured("appKey", "is required by custom events")
     body = {**ACTION_TIME(event), "user": ACTION_USER(event), "body": action}
     return _send(settings, "custom-events", body, {"X-UA-Appkey": settings.app_key.reveal()})
 
@@ -147,7 +160,7 @@ def _attributes(
 ) -> list[dict[str, Any]]:
     when = whole_second(MOMENT(event)["timestamp"])
     if when is None:
-        raise MappingError("expected a time such as 2026-01-31T12:00:00Z", field=TIME.paths[0])
+        raise Misfit(TIME.paths[0], TIME_EXAMPLE, event.raw.get(TIME.paths[0]))
     instead = {name.partition("#")[0] for name in objects}
     times = settings.times
     values: list[dict[str, Any]] = []

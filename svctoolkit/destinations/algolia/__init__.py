@@ -12,10 +12,12 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Rows, Settings
 from svctoolkit.destinations.algolia._judge import judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
+    Misfit,
+    Missing,
+    NotConfigured,
     Table,
     as_it_is,
     as_object,
@@ -107,7 +109,7 @@ def send_interaction(event: Event, settings: AlgoliaSettings) -> Payload:
         body.pop("filters", None)
     body |= _clicked_objects(event, body) if kind == "click" else _objects(event, body)
     if not body.get("filters") and not body.get("objectIDs"):
-        raise MappingError("needs filters, or an objectId in each of its products", field="properties.products")
+        raise Missing("properties.filters", "properties.products", wants="filters or products with an objectId")
     return Payload(
         endpoint="https://insights.algolia.io/1/events",
         headers={
@@ -121,10 +123,10 @@ def send_interaction(event: Event, settings: AlgoliaSettings) -> Payload:
 def _kind(event: Event, name: str, settings: AlgoliaSettings) -> str:
     kind = KIND(event).get("eventType") or settings.kinds.get(name.strip().lower())
     if not kind:
-        raise MappingError(f"eventTypeSettings has no row for the event {name!r}", field="event")
+        raise NotConfigured("event", name, setting="eventTypeSettings")
     kind = in_words(kind).strip().lower()
     if kind not in _KINDS:
-        raise MappingError(f"the type of an event is click, view or conversion, not {kind!r}", field="event")
+        raise Misfit("properties.eventType", "click, view or conversion", kind, setting="eventTypeSettings")
     return kind
 
 
@@ -139,7 +141,7 @@ def _objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
     listed = _products(event)
     data = [PRODUCT(product) for product in listed]
     if any("price" in entry for entry in data) and not body.get("currency"):
-        raise MappingError("properties.currency: products with prices need one", field="properties.currency")
+        raise Missing("properties.currency", wants="the currency of the prices")
     return {"objectIDs": [product["objectId"] for product in listed], "objectData": data} if listed else {}
 
 
@@ -149,7 +151,11 @@ def _clicked_objects(event: Event, body: Mapping[str, Any]) -> dict[str, Any]:
     places = [leading_number(product.get("position")) for product in listed]
     known = bool(places) and None not in places
     if known != bool(body.get("queryID")):
-        raise MappingError("a click has both a queryId and a position in each product, or none of them")
+        raise Misfit(
+            "properties.queryID",
+            "a queryId and a position in each product of a click, or neither of them",
+            body.get("queryID"),
+        )
     objects = {"objectIDs": [product["objectId"] for product in listed]} if listed else {}
     return {**objects, "positions": places} if known else objects
 

@@ -30,9 +30,10 @@ from svctoolkit.destinations.am._tables import (
     milliseconds,
     session_id,
 )
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
+    Misfit,
+    Missing,
     as_object,
     compact,
     event_name,
@@ -181,9 +182,11 @@ def _group(event: Event, settings: AmplitudeSettings) -> Mapping[str, Any]:
     group = as_object(options.get("groups"))
     if settings.group_type_trait and settings.group_value_trait:
         kind, value = path(settings.group_type_trait)(traits), path(settings.group_value_trait)(traits)
-        if not kind or not isinstance(kind, str) or is_empty(value) or type(value) not in (str, int, float):
-            where = f"traits.{settings.group_type_trait} and traits.{settings.group_value_trait}"
-            raise MappingError(f"needs a text at each of {where}: the group's type and value", field=where)
+        if not kind or not isinstance(kind, str):
+            raise Misfit(f"traits.{settings.group_type_trait}", "a text", kind, setting="groupTypeTrait")
+        if is_empty(value) or type(value) not in (str, int, float):
+            where = f"traits.{settings.group_value_trait}"
+            raise Misfit(where, "a text or a number", value, setting="groupValueTrait")
         group = {"group_type": kind, "group_value": value, "group_properties": traits}
     unset = _unset(event)
     return {**group, "group_properties": {**as_object(group.get("group_properties")), **unset}} if unset else group
@@ -236,7 +239,7 @@ def _fields(event: Event, settings: AmplitudeSettings, name: str) -> dict[str, A
     own = {key: item for key, item in traits.items() if key in TRAIT_FIELDS and item is not None}
     out = {**EVENT(event), **browser(event), "event_type": name, **own}
     if "user_id" not in out and "device_id" not in out:
-        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
+        raise Missing("userId", "anonymousId")
     out |= {"time": milliseconds(event), "session_id": session_id(event)}
     if settings.map_device_brand:
         out |= BRAND(event)

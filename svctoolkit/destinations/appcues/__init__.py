@@ -8,10 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import TIME, Table, converter, first, in_words, lenient_seconds, required, without_scalars
+from svctoolkit.mapping import (
+    TIME,
+    TIME_EXAMPLE,
+    Missing,
+    Table,
+    WrongValue,
+    converter,
+    first,
+    in_words,
+    lenient_seconds,
+    required,
+    without_scalars,
+)
 
 
 class AppcuesSettings(Settings, frozen=True, kw_only=True):
@@ -36,7 +47,7 @@ def known_seconds(value: Json) -> Json:
     """A time as `lenient_seconds`, but what is none is refused."""
     when = lenient_seconds.of(value) if isinstance(value, (str, int, float)) else ""
     if when == "":
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+        raise WrongValue(TIME_EXAMPLE, value, case="time")
     return when
 
 
@@ -86,6 +97,6 @@ def send_page(event: Event, settings: AppcuesSettings) -> Payload:
 def _send(event: Event, body: dict[str, Any], settings: AppcuesSettings) -> Payload:
     user = event.raw.get("userId")
     if user is None or user == "":
-        raise MappingError("needs a value at userId", field="userId")
+        raise Missing("userId")
     endpoint = f"https://api.appcues.com/v1/accounts/{settings.account_id}/users/{in_words(user)}/activity"
     return Payload(endpoint=endpoint, headers={"Content-Type": "application/json"}, json={**REQUEST(event), **body})

@@ -16,13 +16,14 @@ from datetime import timedelta
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     PHONE,
     TIME,
+    Misfit,
+    Missing,
     Table,
     as_object,
     check_age,
@@ -148,10 +149,7 @@ def send_event(event: Event, settings: AttentiveSettings, context: Context) -> I
     else:
         strange = [key for key in event.properties if _NOT_IN_KEYS & set(key)]
         if strange:
-            raise MappingError(
-                f"properties: Attentive takes no quotes, brackets, backslashes or commas in the key {strange[0]!r}",
-                field="properties",
-            )
+            raise Misfit("properties", "no quotes, brackets, backslashes or commas in its keys", strange[0])
         custom = {"type": name, "properties": dict(event.properties), **CUSTOM(event)}
         yield _post(settings, "/events/custom", {**body, **custom})
 
@@ -160,7 +158,7 @@ def _items(event: Event) -> list[dict[str, Any]]:
     """The products, or the one that the properties tell of."""
     products, where = event.properties.get("products"), "properties.products"
     if products is not None and (not products or not isinstance(products, list)):
-        raise MappingError(f"{where}: expected a list of products", field=where)
+        raise Misfit(where, "a list of products", products)
     items = []
     for product in products or [event.properties]:
         price: dict[str, Any] = {"value": _whole(as_object(product).get("price"))}
@@ -186,9 +184,8 @@ def _person(event: Event, settings: AttentiveSettings) -> Iterator[Payload]:
     attributes = {key: value for key, value in traits.items() if value is not None and key not in _NO_ATTRIBUTES}
     joins = len(identifiers) > 1 and not identifiers.keys().isdisjoint(("clientUserId", "customIdentifiers"))
     if not joins and not (user and attributes):
-        raise MappingError(
-            "needs two identifiers to join (phone, email, externalId), or one and traits to set as attributes",
-            field="traits",
+        raise Missing(
+            "traits", wants="two identifiers to join (phone, email, externalId), or one of them and attributes to set"
         )
     if joins:
         yield _post(settings, "/identity-resolution/user-identifiers", identifiers)
@@ -200,7 +197,7 @@ def _subscriptions(event: Event, settings: AttentiveSettings) -> Iterator[Payloa
     where = "properties.channelConsents"
     consents, contact = event.properties.get("channelConsents"), CONTACT(event)
     if not isinstance(consents, list):
-        raise MappingError(f"{where}: expected a list of {{channel, consented}}", field=where)
+        raise Misfit(where, "a list of {channel, consented}", consents)
     _check_contact(contact)
     consented: dict[str, Any] = {}
     refused: dict[str, Any] = {}
@@ -213,7 +210,7 @@ def _subscriptions(event: Event, settings: AttentiveSettings) -> Iterator[Payloa
         if answer is False and consent.get("type"):
             ended.append({"type": consent["type"], "channel": "TEXT" if channel == "sms" else "EMAIL"})
     if not consented and not refused:
-        raise MappingError(f"{where}: has no channel (email, sms) that the person has an address for", field=where)
+        raise Misfit(where, "a channel (email or sms) for which the person has an address", consents, case="channel")
     if consented:
         yield _post(settings, "/subscriptions", {"user": consented, **_source(event, settings)})
     if refused:
@@ -224,16 +221,15 @@ def _subscriptions(event: Event, settings: AttentiveSettings) -> Iterator[Payloa
 def _check_contact(contact: Mapping[str, Any]) -> None:
     """A number is no address."""
     if all(not isinstance(address, (str, list, dict)) for address in contact.values()):
-        raise MappingError("needs a value at traits.phone or traits.email", field="traits.phone or traits.email")
+        raise Missing("traits.phone", "traits.email")
 
 
 def _source(event: Event, settings: AttentiveSettings) -> dict[str, Any]:
     options = destination.options(event)
     source = event.properties.get("signUpSourceId") or options.get("signUpSourceId") or settings.sign_up_source_id
     if not source:
-        raise MappingError(
-            "needs signUpSourceId: set it in the configuration or in the event's integrations",
-            field="integrations.attentive_tag.signUpSourceId",
+        raise Missing(
+            "integrations.attentive_tag.signUpSourceId", setting="signUpSourceId", why="or set it in the configuration"
         )
     return {"signUpSourceId": source}
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
+    Missing,
     Table,
     as_it_is,
     as_object,
@@ -73,7 +73,7 @@ def send_trigger(event: Event, settings: AutopilotSettings) -> Payload:
     """The journey starts for the contact with this e-mail address."""
     email = value_of(event, ADDRESS)
     if not email:
-        raise MappingError(f"needs a value at {' or '.join(ADDRESS.paths)}", field=ADDRESS.paths[0])
+        raise Missing(*ADDRESS.paths)
     properties = event.raw.get("properties")
     body = {"property": properties} if isinstance(properties, dict) else {}
     return _send(settings, f"trigger/{settings.trigger_id}/contact/{in_words(email)}", body)

@@ -14,9 +14,17 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, compact, const, default, first, in_url, in_words
+from svctoolkit.mapping import (
+    NotConfigured,
+    Table,
+    compact,
+    const,
+    default,
+    first,
+    in_url,
+    in_words,
+)
 from svctoolkit.secrets import Secret
 
 
@@ -99,7 +107,7 @@ def send_sale(event: Event, settings: AwinSettings) -> Payload:
     if not isinstance(tracked, tuple):
         return _send({})
     if name not in [row.event_name for row in tracked if row.event_name]:
-        raise MappingError("event: is none of the events that are sent to Awin", field="event")
+        raise NotConfigured("event", name, setting="eventsToTrack")
     custom = {name: event.properties.get(source) for name, source in settings.custom.items()}
     sale = {**SALE(event), "merchant": settings.advertiser_id.reveal()}
     if sale.get("amount"):

@@ -13,7 +13,6 @@ import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
 from svctoolkit.destinations.bloomreach._judge import answer_batch, judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     BIRTHDAY,
@@ -23,6 +22,7 @@ from svctoolkit.mapping import (
     PHONE,
     TIME,
     USER_ID,
+    Missing,
     Table,
     as_object,
     basic_auth,
@@ -117,7 +117,7 @@ def _page_name(event: Event) -> str:
 def _ids(event: Event, settings: BloomreachSettings) -> dict[str, Any]:
     """The IDs of the event and of its options. A user ID that stands among the traits is enough, and not sent."""
     if value_of(event, SOMEBODY) is None:
-        raise MappingError("needs a value at userId or anonymousId", field="userId or anonymousId")
+        raise Missing("userId", "anonymousId")
     more = as_object(as_object(event.raw.get("integrations")).get("bloomreach"))
     ids = {**as_object(more.get("hardID")), **as_object(more.get("softID"))}
     names = {"userId": settings.hard_id, "anonymousId": settings.soft_id}

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -23,6 +22,8 @@ from svctoolkit.mapping import (
     EMAIL_OR_EXTERNAL_ID,
     FIRST_NAME,
     LAST_NAME,
+    Misfit,
+    Missing,
     Table,
     as_object,
     compact,
@@ -114,7 +115,7 @@ def send_customer(event: Event, settings: BluecoreSettings) -> Payload:
     """A customer's traits; or its e-mail address, joined to its ID."""
     action = value_of(event, ACTION) or "customer_patch"
     if as_object(event.raw.get("traits")).get("action") not in (None, "", "identify"):
-        raise MappingError("traits.action: Bluecore knows no other action than identify", field="traits.action")
+        raise Misfit("traits.action", "identify", as_object(event.raw.get("traits")).get("action"))
     customer = _customer(event)
     if action == "identify":
         _check_email(customer)
@@ -127,7 +128,7 @@ def send_event(event: Event, settings: BluecoreSettings) -> Iterator[Payload]:
     """The event, once for each of Bluecore's names for it."""
     name = event.raw.get("event")
     if not isinstance(name, str) or not name:
-        raise MappingError("event: Bluecore needs a name, as a text", field="event")
+        raise Misfit("event", "a name, as a text", name)
     if name == "subscription_event":
         yield _subscription(event, settings)
         return
@@ -138,7 +139,7 @@ def send_event(event: Event, settings: BluecoreSettings) -> Iterator[Payload]:
     for action in names or [_STANDARD.get(name.lower(), name)]:
         for need in _NEEDS.get(action, ()):
             if need not in common:
-                raise MappingError(f"properties.{need}: a {action} event needs it", field=f"properties.{need}")
+                raise Missing(f"properties.{need}", why=f"{action} events need it")
         if action in _CONSENTS:
             _check_email(customer)
         items = [_product(product) for product in products(event)]
@@ -150,9 +151,7 @@ def send_event(event: Event, settings: BluecoreSettings) -> Iterator[Payload]:
 def _subscription(event: Event, settings: BluecoreSettings) -> Payload:
     agrees = as_object(event.properties.get("channelConsents")).get("email")
     if not isinstance(agrees, bool):
-        raise MappingError(
-            "properties.channelConsents.email: expected true or false", field="properties.channelConsents.email"
-        )
+        raise Misfit("properties.channelConsents.email", "true or false", agrees)
     customer = _customer(event)
     _check_email(customer)
     action = compact({"action": value_of(event, ACTION)})
@@ -164,7 +163,7 @@ def _subscription(event: Event, settings: BluecoreSettings) -> Payload:
 
 def _check_email(customer: Mapping[str, Any]) -> None:
     if "email" not in customer:
-        raise MappingError("traits.email: Bluecore needs an e-mail address for this", field="traits.email")
+        raise Missing("traits.email", wants="an e-mail address")
 
 
 def _customer(event: Event) -> dict[str, Any]:
@@ -175,7 +174,7 @@ def _distinct_id(event: Event, leaf: Any) -> Json:
     own = value_of(event, BLUECORE_ID)
     distinct_id = own if own and not isinstance(own, (int, float)) else value_of(event, leaf)
     if not distinct_id or isinstance(distinct_id, (int, float)):
-        raise MappingError("needs a value at traits.email, userId or anonymousId", field="traits.email or userId")
+        raise Missing("traits.email", "userId", "anonymousId")
     return distinct_id
 
 

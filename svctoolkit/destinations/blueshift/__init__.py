@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -21,6 +20,8 @@ from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     PHONE,
+    Misconfigured,
+    Misfit,
     Table,
     as_object,
     custom_traits,
@@ -127,10 +128,10 @@ def action_name(name: Json) -> str:
     ('purchase', 'Cart_Shared')
     """
     if not isinstance(name, str):
-        raise MappingError("expected text", field="event")
+        raise Misfit("event", "a text", name)
     known = NAMES.get(name.strip())
     if known is None and (len(name) > 64 or re.search(r"[0-9.]", name)):
-        raise MappingError("takes at most 64 characters, without digits or full stops", field="event")
+        raise Misfit("event", "at most 64 characters, without digits and full stops", name, case="form")
     return known or re.sub(r"\s+", "_", name)
 
 
@@ -139,7 +140,7 @@ def _send(settings: BlueshiftSettings, kind: str, body: Mapping[str, Any]) -> Pa
         ("usersApiKey", settings.users_api_key) if kind == "customers" else ("eventApiKey", settings.event_api_key)
     )
     if not key.reveal():
-        raise MappingError(f"the configuration has no {name}")
+        raise Misconfigured(name, "is required")
     credentials = b64encode(key.reveal().encode()).decode()
     return Payload(
         endpoint=f"{_HOSTS[settings.data_center]}/api/v1/{kind}",

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, Table, as_it_is, as_object, in_words
+from svctoolkit.mapping import ANY_ID, Missing, Table, as_it_is, as_object, in_words
 
 
 class BranchSettings(Settings, frozen=True, kw_only=True):
@@ -111,7 +110,7 @@ def send_event(event: Event, settings: BranchSettings) -> Payload:
     """The event of that name."""
     name = event.raw.get("event")
     if not name:
-        raise MappingError("needs a value at event", field="event")
+        raise Missing("event")
     chosen = next((row.to for row in settings.events_mapping if row.from_ == name and row.to), name)
     standard = NAMES.get(chosen.lower()) if isinstance(chosen, str) else None
     return _send(event, settings, event.raw.get("properties"), standard or chosen)

@@ -25,6 +25,8 @@ from svctoolkit.events import Event
 from svctoolkit.mapping import (
     TIME,
     USER_ID,
+    Misfit,
+    Missing,
     Table,
     as_object,
     compact,
@@ -117,7 +119,7 @@ def send_person(event: Event, settings: BrazeSettings, context: Context) -> Payl
         _join(event, settings, context, identity["external_id"])
     about = _attributes(event, settings, context, identity)
     if not about:
-        raise MappingError("needs traits that are new to Braze: there are no attributes to set", field="traits")
+        raise Missing("traits", wants="traits that Braze does not have yet")
     return _post(settings, "/users/track", {"attributes": [{**about, **identity}]})
 
 
@@ -151,11 +153,11 @@ def send_group(event: Event, settings: BrazeSettings) -> Payload:
         return _post(settings, "/users/track", {"attributes": [member], "partner": "RudderStack"})
     traits = as_object(event.raw.get("traits"))
     if not traits.get("phone") and not traits.get("email"):
-        raise MappingError("needs a value at traits.phone or traits.email", field="traits.phone or traits.email")
+        raise Missing("traits.phone", "traits.email")
     state = traits.get("subscriptionState")
     if state not in ("subscribed", "unsubscribed"):
         where = "traits.subscriptionState"
-        raise MappingError(f"{where}: expected 'subscribed' or 'unsubscribed', got {state!r}", field=where)
+        raise Misfit(where, "subscribed or unsubscribed", state)
     change = {"subscription_group_id": group, "subscription_state": state}
     if event.raw.get("userId"):
         change["external_ids"] = [event.raw["userId"]]
@@ -217,15 +219,14 @@ def _purchases(event: Event, settings: BrazeSettings, identity: Mapping[str, Any
     listed = event.properties.get("products")
     if not isinstance(listed, list) or not listed:
         where = "properties.products"
-        raise MappingError(f"needs a list of products at {where}: each is a purchase", field=where)
+        raise Missing(where, wants="a list of products", why="each of them is a purchase")
     return [{**_purchase(event, settings, as_object(product)), **identity} for product in listed]
 
 
 def _purchase(event: Event, settings: BrazeSettings, product: Mapping[str, Any]) -> dict[str, Any]:
     currency = event.properties.get("currency") or product.get("currency")
     if not currency:
-        where = "properties.currency or properties.products.currency"
-        raise MappingError(f"needs a value at {where}", field=where)
+        raise Missing("properties.currency", "properties.products.currency")
     out = {**PURCHASE(product), "currency": in_words(currency), **PURCHASE_TIME(event)}
     extra = {key: value for key, value in product.items() if key not in _NOT_IN_PURCHASES}
     if settings.send_purchase_event_with_extra_properties and extra:
@@ -274,7 +275,9 @@ def _join(event: Event, settings: BrazeSettings, context: Context, who: str) -> 
 
 
 def _ask(settings: BrazeSettings, context: Context, path: str, body: Mapping[str, Any]) -> Any:
-    return context.ask({"method": "POST", "url": _host(settings) + path, "headers": _headers(settings), "body": body})
+    return context.ask(
+        {"method": "POST", "url": _host(settings) + path, "headers": _headers(settings), "body": body}, field="userId"
+    )
 
 
 def _host(settings: BrazeSettings) -> str:

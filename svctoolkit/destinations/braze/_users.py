@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import as_object, is_empty, warehouse_id
+from svctoolkit.mapping import Misfit, as_object, is_empty, warehouse_id
 
 _GENDERS = {"F": ("woman", "female", "w", "f"), "M": ("man", "male", "m"), "O": ("other", "o")}
 #: attribute of Braze: trait
@@ -101,7 +100,7 @@ def _change_of_element(operation: str, element: Mapping[str, Any]) -> dict[str, 
 
 def _email(value: Any) -> str:
     if not isinstance(value, str):
-        raise MappingError(f"traits.email: expected a text, got {value!r}", field="traits.email")
+        raise Misfit("traits.email", "a text", value)
     return value.lower()
 
 

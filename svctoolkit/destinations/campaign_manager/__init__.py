@@ -24,7 +24,6 @@ from svctoolkit.destinations import (
 )
 from svctoolkit.destinations._batches import chunks
 from svctoolkit.destinations.campaign_manager._judge import answer_batch, judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -37,7 +36,10 @@ from svctoolkit.mapping import (
     PHONE,
     STATE,
     TIME,
+    Misfit,
+    Missing,
     Table,
+    WrongValue,
     converter,
     epoch_ms,
     hash_lower,
@@ -125,7 +127,7 @@ def hash_number(value: Json) -> str:
     """SHA-256 of a telephone number with plus and digits alone."""
     phone = re.sub(r"[\s().-]", "", string.of(value))
     if not _PHONE.fullmatch(phone):
-        raise ValueError("expected a telephone number with plus and country")
+        raise WrongValue("a telephone number with plus and country code", value, case="phone")
     return sha256(phone)
 
 
@@ -181,13 +183,10 @@ def send_conversion(event: Event, settings: CampaignManagerSettings, context: Co
     properties = event.properties
     request = properties.get("requestType")
     if not isinstance(request, str) or request not in _KINDS:
-        raise MappingError(
-            f"properties.requestType: expected batchinsert or batchupdate, got {request!r}",
-            field="properties.requestType",
-        )
+        raise Misfit("properties.requestType", "batchinsert or batchupdate", request)
     conversion: dict[str, Any] = CONVERSION(event)
     if not any(properties.get(name) for name in _IDS):
-        raise MappingError(f"properties: a conversion needs one of {', '.join(_IDS)}", field="properties")
+        raise Missing(*(f"properties.{name}" for name in _IDS), wants="one of the IDs of the conversion")
     conversion.update(_consents(event, settings, request))
     body: dict[str, Any] = {"kind": _KINDS[request], "conversions": [conversion]}
     if properties.get("encryptedUserId") or properties.get("encryptedUserIdCandidates"):
@@ -196,7 +195,7 @@ def send_conversion(event: Event, settings: CampaignManagerSettings, context: Co
         conversion["userIdentifiers"] = identifiers
     profile = properties.get("profileId") or settings.profile_id
     if not profile:
-        raise MappingError("properties.profileId: needs a profile, here or in the configuration's profileId")
+        raise Missing("properties.profileId", setting="profileId", why="or set profileId in the configuration")
     headers = {"Authorization": f"Bearer {context.secret('access_token')}", "Content-Type": "application/json"}
     return Payload(endpoint=f"{_HOST}/{in_url(profile)}/conversions/{request}", headers=headers, json=body)
 
@@ -217,11 +216,11 @@ def _encryption(event: Event) -> dict[str, Json]:
     info = ENCRYPTION(event)
     for key, allowed in (("encryptionSource", _SOURCES), ("encryptionEntityType", _ENTITY_TYPES)):
         if info.get(key) not in allowed:
-            raise MappingError(
-                f"properties.{key}: encrypted users need one of {', '.join(allowed)}", field=f"properties.{key}"
+            raise Misfit(
+                f"properties.{key}", f"one of {', '.join(allowed)}", info.get(key), why="encrypted users need it"
             )
     if "encryptionEntityId" not in info:
-        raise MappingError("properties.encryptionEntityId: encrypted users need it", field="properties")
+        raise Missing("properties.encryptionEntityId", why="encrypted users need it")
     return {**info, "kind": "dfareporting#encryptionInfo"}
 
 

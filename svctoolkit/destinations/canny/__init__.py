@@ -15,13 +15,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     TIME,
     USER_ID,
+    Misconfigured,
+    Missing,
+    NotConfigured,
+    NotFound,
     Table,
     as_object,
     event_name,
@@ -98,10 +101,10 @@ def send_actions(event: Event, settings: CannySettings, context: Context) -> Ite
     name = event_name(event).strip().lower()
     actions = dict.fromkeys(row.to for row in settings.events_to_events if row.from_.strip().lower() == name)
     if not actions:
-        raise MappingError(f"event: eventsToEvents has no row for {name!r}", field="event")
+        raise NotConfigured("event", name, setting="eventsToEvents")
     for action in actions:
         if action not in _ACTIONS:
-            raise MappingError(f"eventsToEvents: expected createPost or createVote, got {action!r}", field="event")
+            raise Misconfigured("eventsToEvents", f"expected createPost or createVote, got {action!r}", field="event")
         place, table, person = _ACTIONS[action]
         body = table(event)
         yield _send(settings, place, {**body, person: _user_id(event, settings, context)})
@@ -114,18 +117,20 @@ def _user_id(event: Event, settings: CannySettings, context: Context) -> Json:
         return own
     email, user_id = value_of(event, EMAIL), value_of(event, USER_ID)
     if not email and not user_id:
-        raise MappingError("needs a value at traits.email or userId", field="traits.email or userId")
-    identity = {"email": in_words(email)} if email else {"userID": in_words(user_id)}
+        raise Missing("traits.email", "userId")
+    where, identity = (
+        ("traits.email", {"email": in_words(email)}) if email else ("userId", {"userID": in_words(user_id)})
+    )
     request = {
         "method": "POST",
         "url": f"{_API}/users/retrieve",
         "headers": {"Content-Type": "application/x-www-form-urlencoded"},
         "body": urlencode({"apiKey": settings.api_key.reveal(), **identity}),
     }
-    answer = as_object(context.ask(request))
+    answer = as_object(context.ask(request, field=where))
     user = as_object(answer.get("data", answer))
     if not user.get("id"):
-        raise MappingError("Canny has no such user", field=next(iter(identity)))
+        raise NotFound("user", next(iter(identity.values())), field=where)
     return user["id"]
 
 

@@ -12,14 +12,16 @@ from typing import Any, Literal
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Payload, Settings
 from svctoolkit.destinations.clevertap._judge import judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     USER_ID,
+    Misfit,
+    Missing,
     Source,
     Table,
+    Unsupported,
     as_object,
     compact,
     custom_traits,
@@ -114,18 +116,14 @@ def send_person(event: Event, settings: ClevertapSettings) -> Iterator[Payload]:
 def send_action(event: Event, settings: ClevertapSettings) -> Payload:
     """An event; the order that is completed is a charge. Whether anonymous users have events is a setting."""
     if not (settings.track_anonymous or value_of(event, USER_ID)):
-        raise MappingError(
-            "userId: the event has none, and events of anonymous users are off; trackAnonymous of the configuration "
-            "switches them on",
-            field="userId",
-        )
+        raise Unsupported("events of anonymous users", setting="trackAnonymous", field="userId")
     properties = {key: _plain(value) for key, value in event.properties.items()}
     name = event.raw.get("event")
     if event.type != "track":
         shown = name or event.properties.get("event") or event.raw.get("name")
         name = f"{'Web Page' if event.type == 'page' else 'Screen'} Viewed" + (f": {text(shown)}" if shown else "")
     elif not name:
-        raise MappingError("event: a track event needs a name", field="event")
+        raise Missing("event")
     elif isinstance(name, str) and name.lower() == "order completed":
         name, properties = "Charged", _charge(event, properties)
     body = {"evtName": name, "evtData": properties, "type": "event", **_time(event, ACTION_TIME)}
@@ -161,7 +159,7 @@ def _charge(event: Event, properties: Mapping[str, Any]) -> dict[str, Any]:
     products = event.properties.get("products")
     if products is not None and not isinstance(products, list):
         where = "properties.products"
-        raise MappingError(f"{where}: expected a list of the items of the charge", field=where)
+        raise Misfit(where, "a list of the items of the charge", products)
     own = {key: value for key, value in properties.items() if key not in _IN_CHARGE}
     return {**own, **CHARGE(event), **({} if products is None else {"Items": products})}
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Merge, Method, Payload, Settings
 from svctoolkit.destinations.clicksend._judge import answer_batch, judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -20,6 +19,9 @@ from svctoolkit.mapping import (
     LAST_NAME,
     PHONE,
     TIME,
+    Misconfigured,
+    Misfit,
+    Missing,
     Table,
     as_it_is,
     basic_auth,
@@ -123,10 +125,10 @@ def send_contact(event: Event, settings: ClickSendSettings) -> Payload:
     """The contact of a list: a new one, or that of `CLICKSEND_CONTACT_ID`."""
     contact = CONTACT(event)
     if not any(contact.get(key) for key in ("email", "phone_number", "fax_number")):
-        raise MappingError("a contact needs an email, a phone or a fax_number among its traits", field="traits")
+        raise Missing("traits.email", "traits.phone", "traits.fax_number", wants="an address of the contact")
     list_id = value_of(event, LIST_ID)
     if list_id is None or list_id == "":
-        raise MappingError("needs the ID of a list as CLICKSEND_CONTACT_LIST_ID", field="context.externalId")
+        raise Missing("context.externalId.CLICKSEND_CONTACT_LIST_ID", wants="the ID of a list")
     place = f"lists/{in_words(list_id)}/contacts"
     if "contact_id" in contact:
         return _send(settings, f"{place}/{in_words(contact['contact_id'])}", contact, method="PUT")
@@ -141,24 +143,31 @@ def send_message(event: Event, settings: ClickSendSettings) -> Payload:
     if list_id is not None:
         return _send(settings, "sms-campaigns/send", _campaign(event, settings, list_id, sender))
     message = MESSAGE(event)
-    if not sender or "to" not in message or "body" not in message:
-        raise MappingError(
-            "a message needs defaultSenderId, the user's phone and properties.body", field="properties.body"
-        )
+    _check_sender(sender)
+    for member, field in (("to", PHONE.paths[0]), ("body", "properties.body")):
+        if member not in message:
+            raise Missing(field)
     source = {} if "source" in message or not settings.default_source else {"source": settings.default_source}
     return _send(settings, "sms/send", {"from": sender, **message, **source, "schedule": _schedule(event, settings)})
 
 
 def _campaign(event: Event, settings: ClickSendSettings, list_id: Any, sender: str) -> dict[str, Any]:
     words = {key: in_words(value) for key, value in CAMPAIGN(event).items()}
-    if not sender or len(words) < 2:
-        raise MappingError("a campaign needs defaultSenderId, properties.name and properties.body", field="properties")
+    _check_sender(sender)
+    for name in ("name", "body"):
+        if name not in words:
+            raise Missing(f"properties.{name}")
     return {"list_id": _whole(list_id), **words, "from": sender, "schedule": _schedule(event, settings)}
+
+
+def _check_sender(sender: str) -> None:
+    if not sender:
+        raise Misconfigured("defaultSenderId", "is required by messages and campaigns")
 
 
 def _whole(list_id: Any) -> int:
     if isinstance(list_id, bool) or not in_words(list_id).strip().isdecimal():
-        raise MappingError("CLICKSEND_CONTACT_LIST_ID: the ID of a list is a whole number", field="context.externalId")
+        raise Misfit("context.externalId.CLICKSEND_CONTACT_LIST_ID", "a whole number", list_id)
     return int(in_words(list_id))
 
 

@@ -11,10 +11,19 @@ from __future__ import annotations
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
 from svctoolkit.destinations.clickup._fields import custom_fields, milliseconds
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import Table, as_object, compact, first, objects, required, text
+from svctoolkit.mapping import (
+    Misfit,
+    NotConfigured,
+    Table,
+    as_object,
+    compact,
+    first,
+    objects,
+    required,
+    text,
+)
 from svctoolkit.secrets import Secret
 
 _API = "https://api.clickup.com/api/v2/list"
@@ -44,7 +53,7 @@ destination = DestinationType(
 def _priority(value: Json) -> Json:
     if type(value) is int and 1 <= value <= 4:
         return value
-    raise MappingError(f"properties.priority: expected a whole number from 1 to 4, got {value!r}", field="priority")
+    raise Misfit("properties.priority", "a whole number from 1 to 4", value)
 
 
 TASK = Table(
@@ -67,7 +76,7 @@ TASK = Table(
 def send_task(event: Event, settings: ClickUpSettings, context: Context) -> Payload:
     allowed = [next(iter(row.values()), "").strip() for row in settings.whitelisted_events]
     if allowed and text(event.raw.get("event")) not in [name for name in allowed if name]:
-        raise MappingError(f"event: whitelistedEvents has no {event.raw.get('event')!r}", field="event")
+        raise NotConfigured("event", event.raw.get("event"), setting="whitelistedEvents")
     task = compact(TASK(event))
     priority = event.properties.get("priority")
     if priority is not None:
@@ -75,7 +84,10 @@ def send_task(event: Event, settings: ClickUpSettings, context: Context) -> Payl
     headers = {"Content-Type": "application/json", "Authorization": settings.api_token.reveal()}
     if settings.key_to_custom_field_name:
         question = {"method": "GET", "url": f"{_API}/{settings.list_id}/field", "headers": headers}
-        by_name = {field.get("name"): field for field in objects(as_object(context.ask(question)).get("fields"))}
+        by_name = {
+            field.get("name"): field
+            for field in objects(as_object(context.ask(question, setting="listId")).get("fields"))
+        }
         rows = ((row.from_, by_name.get(row.to)) for row in settings.key_to_custom_field_name)
         if fields := custom_fields(event.properties, rows):
             task["custom_fields"] = fields

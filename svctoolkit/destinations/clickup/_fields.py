@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import as_object, converter, moment, number_or_nothing, objects, text
+from svctoolkit.mapping import Misfit, as_object, converter, moment, number_or_nothing, objects, text
 from svctoolkit.mapping.times import microseconds
 
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 _URL = re.compile(r"https?://\S+")
 _PHONE = re.compile(r"\+[1-9][\d ().-]{5,20}")
+_WANTED = {"email": "an e-mail address", "url": "a URL", "phone": "a telephone number"}
 
 
 @converter
@@ -55,9 +55,7 @@ def _form(name: str, field: Mapping[str, Json], value: Any) -> Json:
         _check_range(name, value, 0, number_or_nothing.of(as_object(field.get("type_config")).get("count")) or 5)
     for checked, pattern in (("email", _EMAIL), ("url", _URL), ("phone", _PHONE)):
         if kind == checked and not pattern.fullmatch(text(value)):
-            raise MappingError(
-                f"properties.{name}: expected {checked}, got {text(value)!r}", field=f"properties.{name}"
-            )
+            raise Misfit(f"properties.{name}", _WANTED[checked], text(value), case=checked)
     return value
 
 
@@ -83,4 +81,4 @@ def _check_range(name: str, value: Json, low: int, high: Any) -> None:
     number = number_or_nothing.of(value)
     if isinstance(number, str) or not low <= number <= high:
         where = f"properties.{name}"
-        raise MappingError(f"{where}: expected a number from {low} to {high}, got {value!r}", field=where)
+        raise Misfit(where, f"a number from {low} to {high}", value, case="range")

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Method, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
     TIME,
+    Missing,
     Table,
     as_it_is,
     as_object,
@@ -90,14 +90,16 @@ def _own_traits(event: Event) -> dict[str, Any]:
 
 def _check_identity(contact_id: Any, address: Any) -> None:
     if not contact_id and not address:
-        raise MappingError("Cordial needs an e-mail address, or its own ID as cordialContactId", field="email")
+        raise Missing(
+            "traits.email", "context.externalId.cordialContactId", wants="an e-mail address or Cordial's own ID"
+        )
 
 
 def _exists(settings: CordialSettings, context: Context, place: str) -> bool:
     """Whether Cordial knows the contact. Raises `MappingError` where it cannot say."""
     url = f"{settings.api_base_url}{place}"
     request = {"method": "GET", "url": url, "headers": _headers(settings), "params": {}, "body": None}
-    return bool(as_object(context.ask(request, may_miss=True)).get("_id"))
+    return bool(as_object(context.ask(request, may_miss=True, field="traits.email")).get("_id"))
 
 
 def _headers(settings: CordialSettings) -> dict[str, str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
+from svctoolkit.mapping import Missing
 from svctoolkit.secrets import Secret
 
 
@@ -33,7 +33,7 @@ def send_event(event: Event, settings: CourierSettings) -> Payload:
     if event.type == "identify":
         body["traits"] = body.get("traits") or event.context.get("traits")
         if not body["traits"]:
-            raise MappingError("traits: an identify event needs traits", field="traits")
+            raise Missing("traits")
     return Payload(
         endpoint="https://api.courier.com/inbound/rudderstack",
         headers={"Content-Type": "application/json", "Authorization": f"Bearer {settings.api_key.reveal()}"},

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -20,6 +19,7 @@ from svctoolkit.mapping import (
     LAST_NAME,
     TIME,
     USER_ID,
+    Missing,
     Source,
     Table,
     as_object,
@@ -132,7 +132,9 @@ def send_member(event: Event, settings: CustifySettings, context: Context) -> Pa
     fields = {key: event.traits[key] for key in _COMPANY_FIELDS if event.traits.get(key) is not None}
     own = {key: value for key, value in event.traits.items() if key not in _COMPANY_FIELDS and key != "id"}
     body = {"company_id": group_id, **fields, **compact({"custom_attributes": _scalars(own)})}
-    context.ask({"method": "POST", "url": _endpoint("company"), "headers": _headers(settings), "body": body})
+    context.ask(
+        {"method": "POST", "url": _endpoint("company"), "headers": _headers(settings), "body": body}, field="groupId"
+    )
     return _send(settings, "people", person)
 
 
@@ -141,7 +143,7 @@ def _person(
 ) -> dict[str, Any]:
     body = {**compact({"user_id": _user_id(event, settings, source)}), **table(event)}
     if "user_id" not in body and "email" not in body:
-        raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
+        raise Missing("userId", "traits.email")
     names = (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
     if "name" not in body and any(names):
         body["name"] = " ".join(in_words(name) for name in names if name)

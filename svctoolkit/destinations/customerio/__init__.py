@@ -21,7 +21,6 @@ import msgspec
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.destinations.customerio._batches import batch
 from svctoolkit.destinations.customerio._judge import answer_batch, judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -29,6 +28,8 @@ from svctoolkit.mapping import (
     TIME,
     USER_ID,
     Leaf,
+    Misfit,
+    Missing,
     Table,
     as_object,
     basic_auth,
@@ -123,9 +124,7 @@ def send_person(event: Event, settings: CustomerioSettings) -> Payload:
     """The traits are the person's attributes; the members of the address stand among them."""
     who = _who(event, WHO)
     if not who:
-        raise MappingError(
-            "needs a value at userId or traits.email: who is the person?", field="userId or traits.email"
-        )
+        raise Missing("userId", "traits.email")
     attributes = unfold_address(event.traits)
     if event.raw.get("traits"):  # the ID of a row joins the event's own traits alone
         attributes |= warehouse_id(event)
@@ -146,8 +145,8 @@ def send_event(event: Event, settings: CustomerioSettings) -> Payload:
     name, who, token = event.raw.get("event"), _who(event, WHO), value_of(event, DEVICE_TOKEN)
     if name == _DEVICE_REMOVED:
         if not who or not token:
-            where = "context.device.token" if who else "userId or context.traits.email"
-            raise MappingError(f"needs a value at {where} to remove a device", field=where)
+            where = ("context.device.token",) if who else ("userId", "context.traits.email")
+            raise Missing(*where, why="without it no device can be removed")
         return _send(settings, f"/api/v1/customers/{in_url(who)}/devices/{in_url(token)}", None, "DELETE")
     if who and token and name in (*_DEVICE_ADDED, settings.device_token_event_name):
         device = {
@@ -194,16 +193,16 @@ def send_alias(event: Event, settings: CustomerioSettings) -> Payload:
     ids = {"userId": _who(event, USER_ID), "previousId": event.raw.get("previousId")}
     for where, who in ids.items():
         if is_empty(who):
-            raise MappingError(f"needs a value at {where}", field=where)
+            raise Missing(where)
         if not isinstance(who, str):
-            raise MappingError(f"{where}: expected a text, got {text(who)}", field=where)
+            raise Misfit(where, "a text", who)
     both = {"primary": _identifier(ids["userId"]), "secondary": _identifier(ids["previousId"])}
     return _send(settings, "/api/v1/merge_customers", both)
 
 
 def _text(name: Any) -> str:
     if not isinstance(name, str) or not name:
-        raise MappingError("name: the event of somebody anonymous needs a name, as a text", field="name")
+        raise Misfit("event", "a name, as a text", name)
     return name
 
 
@@ -228,7 +227,7 @@ def _seconds(name: str, value: Any) -> dict[str, int | None]:
 def _who(event: Event, leaf: Leaf) -> Any:
     who = warehouse_row(event).id or value_of(event, leaf)
     if isinstance(who, (list, dict)):
-        raise MappingError(f"the ID of the person: expected a text, got {text(who)}", field="userId")
+        raise Misfit("userId", "a text", who, case="person")
     return who
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
+    Misfit,
+    NotConfigured,
     Table,
     as_object,
     in_url,
@@ -96,7 +97,7 @@ def send_page(event: Event, settings: FloodlightSettings) -> Payload:
 def _send(event: Event, settings: FloodlightSettings, name: str) -> Payload:
     activity = settings.activities.get(name.strip().lower())
     if activity is None:
-        raise MappingError(f"event: conversionEvents has no event {name!r}", field="event")
+        raise NotConfigured("event", name, setting="conversionEvents")
     device = DEVICE(event)
     agent = device.pop("agent")
     members: dict[str, Json] = {
@@ -137,7 +138,7 @@ def _flags(event: Event) -> Iterator[tuple[str, str]]:
 def _flag(field: str, value: Json) -> str:
     flag = _FLAGS.get(javascript_text(value))
     if flag is None:
-        raise MappingError(f"{field}: expected true, false, 1 or 0, got {value!r}", field=field)
+        raise Misfit(field, "true, false, 1 or 0", value)
     return flag
 
 

@@ -18,11 +18,13 @@ from typing import Any, Literal
 import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     USER_ID,
+    Misfit,
+    NotConfigured,
+    NotFound,
     Table,
     compact,
     converter,
@@ -116,7 +118,7 @@ def send_survey(event: Event, settings: DelightedSettings, context: Context) -> 
     """The person, who is sent a survey. One that Delighted does not know is refused."""
     names = {row.event.strip().lower() for row in settings.event_names_settings if row.event.strip()}
     if event_name(event).lower() not in names:
-        raise MappingError("event: no survey is sent after events of this name", field="event")
+        raise NotConfigured("event", event_name(event), setting="eventNamesSettings")
     address = _address(event, settings)
     request = {
         "method": "GET",
@@ -124,8 +126,8 @@ def send_survey(event: Event, settings: DelightedSettings, context: Context) -> 
         "headers": settings.headers,
         "params": without(address, ["channel"]),
     }
-    if not context.ask(request):
-        raise MappingError("userId: Delighted has nobody of this address", field="userId")
+    if not context.ask(request, field="userId"):
+        raise NotFound("person", address[_FIELDS[address["channel"]]], field="userId")
     properties = event.properties
     body = {"send": True, "delay": settings.delay, **compact({"last_sent_at": properties.get("last_sent_at")})}
     if properties.get("delay"):
@@ -141,7 +143,7 @@ def change_address(event: Event, settings: DelightedSettings) -> Payload:
     field = _FIELDS[address["channel"]]
     previous = event.raw.get("previousId")
     if not _is_address(previous, address["channel"]):
-        raise MappingError(f"previousId: expected an address for the channel {address['channel']}", field="previousId")
+        raise Misfit("previousId", f"an address for the channel {address['channel']}", previous)
     return _send(settings, {field: previous, f"{field}_update": address[field]})
 
 
@@ -150,10 +152,10 @@ def _address(event: Event, settings: DelightedSettings) -> dict[str, Any]:
     channel = value_of(event, CHANNEL) or settings.channel
     kind = channel.lower() if isinstance(channel, str) else ""
     if kind not in _FIELDS:
-        raise MappingError(f"{CHANNEL}: expected email or sms, got {channel!r}", field=CHANNEL)
+        raise Misfit(CHANNEL, "email or sms", channel)
     address = value_of(event, USER_ID)
     if not _is_address(address, kind):
-        raise MappingError(f"userId: expected an address for the channel {kind}, got {address!r}", field="userId")
+        raise Misfit("userId", f"an address for the channel {kind}", address)
     return {_FIELDS[kind]: address, "channel": kind}
 
 

@@ -52,7 +52,7 @@ def send_person(event: Event, settings: DiscordSettings) -> Payload:
 @destination.on("track")
 def send_event(event: Event, settings: DiscordSettings) -> Payload:
     name = event_name(event)
-    row = fitting_row(settings.event_template_settings, name)
+    row = fitting_row(settings.event_template_settings, name, "eventTemplateSettings")
     template = (row.event_template.strip() if row else "") or "{{name}} did {{event}} with {{propertiesList}}"
     values = _values(event, settings, template)
     own = event.properties  # a property goes before what a template has of the same name
@@ -66,9 +66,16 @@ def _values(event: Event, settings: DiscordSettings, template: str) -> dict[str,
 
 
 def _send(kind: str, template: str, values: Mapping[str, Any], settings: DiscordSettings) -> Payload:
-    message: dict[str, Any] = {"content": render(template, values)}
+    message: dict[str, Any] = {
+        "content": render(template, values, "identifyTemplate" if kind == "Identify" else "eventTemplateSettings")
+    }
     if settings.embed_flag:
         title = settings.embed_title_template.strip() or "Message from Rudderstack "
         description = settings.embed_description_template.strip() or f"{kind} call made"
-        message["embeds"] = [{"title": render(title, values), "description": render(description, values)}]
+        message["embeds"] = [
+            {
+                "title": render(title, values, "embedTitleTemplate"),
+                "description": render(description, values, "embedDescriptionTemplate"),
+            }
+        ]
     return Payload(endpoint=settings.webhook_url, headers={"Content-Type": "application/json"}, json=message)

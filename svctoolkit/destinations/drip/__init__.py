@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -24,6 +23,7 @@ from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
     LAST_NAME,
+    Missing,
     Table,
     converter,
     custom_traits,
@@ -220,7 +220,7 @@ def send_event(event: Event, settings: DripSettings, context: Context) -> Payloa
 def _check_identity(person: Mapping[str, Any], field: str) -> None:
     email = person.get("email")
     if not person.get("id") and not (isinstance(email, str) and _EMAIL.fullmatch(email)):
-        raise MappingError(f"{field}: Drip needs an e-mail address, or dripId among the external IDs", field=field)
+        raise Missing(field, "context.externalId.dripId", wants="an e-mail address or Drip's own ID")
 
 
 def _full_name(event: Event) -> dict[str, str]:
@@ -249,7 +249,7 @@ def _ask(
     settings: DripSettings, context: Context, method: str, place: str, body: Mapping[str, Any] | None = None
 ) -> None:
     url = f"{_API}/v2/{settings.account_id}{place}"
-    context.ask({"method": method, "url": url, "headers": _headers(settings), "body": body})
+    context.ask({"method": method, "url": url, "headers": _headers(settings), "body": body}, field="traits.email")
 
 
 def _headers(settings: DripSettings) -> dict[str, str]:

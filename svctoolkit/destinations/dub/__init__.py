@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -19,6 +18,8 @@ from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     USER_ID,
+    Missing,
+    NotConfigured,
     Table,
     converter,
     event_name,
@@ -120,14 +121,13 @@ def _kind(name: str, settings: DubSettings) -> Kind:
     for row in settings.event_mapping:
         if row.from_.lower() == name.lower() and row.to in _KINDS:
             return _KINDS[row.to]
-    raise MappingError(f"event: {name!r} is mapped to neither a lead nor a sale in eventMapping", field="event")
+    raise NotConfigured("event", name, setting="eventMapping")
 
 
 def _customer(event: Event, kind: Kind) -> dict[str, Any]:
     id = value_of(event, CUSTOMER_ID)
     if id is None:
-        where = "userId or context.externalId"
-        raise MappingError(f"a {kind} needs its customer: a user ID, or one of type customerExternalId", field=where)
+        raise Missing("userId", "context.externalId.customerExternalId", wants=f"the customer of the {kind}")
     out = {"customerExternalId": id, **CUSTOMER(event)}
     names = (value_of(event, FIRST_NAME), value_of(event, LAST_NAME))
     name = value_of(event, NAME) or (" ".join(map(in_words, names)) if None not in names else None)

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     ANY_ID,
     EMAIL_OR_EXTERNAL_ID,
+    Missing,
     Table,
     as_it_is,
     event_key,
@@ -117,7 +117,7 @@ def _send(
     session = event.raw.get("session_id")
     session = event.context.get("sessionId") if session is None else session
     if session == "":
-        raise MappingError("context.sessionId: a session has an ID", field="context.sessionId")
+        raise Missing("context.sessionId")
     if session is not None:
         visit["session"] = {"custom": in_words(session)}
     action = {"name": name, **({"properties": properties} if properties else {})}

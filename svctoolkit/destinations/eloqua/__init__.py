@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, external_ids, in_words, objects, text
+from svctoolkit.mapping import Missing, as_object, external_ids, in_words, objects, text
 
 
 class EloquaSettings(Settings, frozen=True, kw_only=True):
@@ -41,7 +40,7 @@ def send_record(event: Event, _settings: EloquaSettings) -> Payload:
     """One record, of a contact or of a custom object."""
     values = event.raw.get("traits") or event.raw.get("properties")
     if not isinstance(values, dict):
-        raise MappingError("needs traits or properties, the fields of the record", field="traits")
+        raise Missing("traits", "properties", wants="the fields of the record")
     data = {key: text(value) for key, value in values.items()}
     body: dict[str, Any] = {"data": data, "type": "track"}
     entries = objects(event.context.get("externalId"))

@@ -23,7 +23,7 @@ from svctoolkit.destinations.emarsys._batches import batch
 from svctoolkit.destinations.emarsys._judge import answer_batch, judge
 from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import TIME, Table, required, text, trait
+from svctoolkit.mapping import TIME, Missing, NotConfigured, Table, required, text, trait
 from svctoolkit.secrets import Secret
 
 _API = "https://api.emarsys.net/api/v2"
@@ -108,7 +108,7 @@ def trigger(event: Event, settings: EmarsysSettings, context: Context) -> Payloa
     name = NAME(event)["event"]
     target = next((row.to for row in settings.events_mapping if row.from_ == name and row.to), None)
     if target is None:
-        raise MappingError(f"the configuration maps no external event to {text(name)}", field="event")
+        raise NotConfigured("event", name, setting="eventsMapping")
     key = _key(event, settings)
     attachment = event.properties.get("attachment")
     known_by = {"key_id": key, "external_id": _key_value(event, settings, key)}
@@ -118,8 +118,8 @@ def trigger(event: Event, settings: EmarsysSettings, context: Context) -> Payloa
 
 
 def _unknown_contact(key: Any) -> MappingError:
-    where = f"field {text(key)}, by which Emarsys is to know the contact (emersysCustomIdentifier)"
-    return MappingError(f"has no value for {where}", field="traits")
+    wants = f"a value for the field {text(key)} of the contact"
+    return Missing("traits", wants=wants, setting="emersysCustomIdentifier")
 
 
 @destination.on("group")
@@ -138,7 +138,12 @@ def add_to_list(event: Event, settings: EmarsysSettings, context: Context) -> Pa
 def _contact_list(event: Event, settings: EmarsysSettings, where: str) -> Any:
     contacts = ROUTE(event).get(where) or settings.default_contact_list
     if not contacts:
-        raise MappingError("needs a contact list, of the event or of the configuration")
+        raise Missing(
+            "integrations.EMARSYS.contactListId",
+            setting="defaultContactList",
+            wants="a contact list",
+            why="or set defaultContactList in the configuration",
+        )
     return contacts
 
 

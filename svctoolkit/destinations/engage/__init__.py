@@ -12,13 +12,14 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Method, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     TIME,
     USER_ID,
+    Misfit,
+    Missing,
     Table,
     as_object,
     basic_auth,
@@ -124,12 +125,10 @@ def send_member(event: Event, settings: EngageSettings) -> Payload:
     """The user joins the list with the ID of the group, or leaves it."""
     group_id = event.raw.get("groupId")
     if not group_id:
-        raise MappingError("groupId: needs the ID of a list", field="groupId")
+        raise Missing("groupId", wants="the ID of a list")
     operation = as_object(event.raw.get("traits")).get("operation") or "add"
     if operation not in ("add", "remove"):
-        raise MappingError(
-            f"traits.operation: expected add or remove, got {in_words(operation)}", field="traits.operation"
-        )
+        raise Misfit("traits.operation", "add or remove", operation)
     path = f"lists/{in_words(group_id)}/subscribers"
     if not value_of(event, ENGAGE_ID) and operation == "add":
         return _send(settings, path, {**USER(event), **MEMBER(event)})
@@ -147,7 +146,7 @@ def _list_ids(event: Event) -> Iterator[Any]:
 def _user_id(event: Event) -> str:
     user_id = value_of(event, ENGAGE_ID)
     if not user_id:
-        raise MappingError("needs a value at context.externalId.engageId or userId", field="userId")
+        raise Missing("context.externalId.engageId", "userId")
     return in_words(user_id)
 
 

@@ -17,9 +17,19 @@ import msgspec
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
 from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import Table, as_object, event_name, first, json_text, number, required, text
+from svctoolkit.mapping import (
+    Misfit,
+    Table,
+    WrongValue,
+    as_object,
+    event_name,
+    first,
+    json_text,
+    number,
+    required,
+    text,
+)
 from svctoolkit.mapping.facebook import OWN, SERVER, PiiRow, action_source, limits, seconds, sendable, user_data
 from svctoolkit.secrets import Secret
 
@@ -148,8 +158,8 @@ def _money(properties: Mapping[str, Any]) -> dict[str, Any]:
         return {"currency": currency}
     try:
         return {"value": round(number.of(revenue), 2), "currency": currency}
-    except ValueError as error:
-        raise MappingError(f"properties.revenue: {error}", field="properties.revenue") from error
+    except WrongValue as error:
+        raise Misfit("properties.revenue", error.expected, revenue, case=error.case) from error
 
 
 def _parameters(properties: Mapping[str, Any], name: str, *, is_list: bool) -> dict[str, Any]:

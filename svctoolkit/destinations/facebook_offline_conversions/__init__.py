@@ -15,7 +15,6 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
 from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
@@ -23,7 +22,10 @@ from svctoolkit.mapping import (
     LAST_NAME,
     PHONE,
     TIME,
+    TIME_EXAMPLE,
     USER_ID,
+    Misfit,
+    NotConfigured,
     Table,
     as_object,
     default,
@@ -134,7 +136,7 @@ def send_event(event: Event, settings: FacebookOfflineSettings) -> Iterator[Payl
     names = _standard_names(event_name(event), settings)
     sets = [row.to for name in names for row in settings.events_to_ids if row.to and row.from_ == name]
     if not sets:
-        raise MappingError(f"event: eventsToIds has no event set for {', '.join(names)}", field="event")
+        raise NotConfigured("event", ", ".join(names), setting="eventsToIds")
     data = _data(event, names[-1], settings)
     tag = event.properties.get("upload_tag") or "rudderstack"
     query = f"upload_tag={text(tag)}&data={in_url(json_text([data]))}"
@@ -147,7 +149,7 @@ def _standard_names(given: str, settings: FacebookOfflineSettings) -> list[str]:
     key = given.lower()
     chosen = [row.to for row in settings.events_to_standard if row.to and row.from_ == given]
     if not chosen and key not in _EVENTS:
-        raise MappingError(f"event: Facebook has no event for {given!r}; map it in eventsToStandard", field="event")
+        raise NotConfigured("event", given, setting="eventsToStandard")
     return chosen or [_EVENTS[key]]
 
 
@@ -178,7 +180,7 @@ def _known(event: Event, settings: FacebookOfflineSettings) -> dict[str, Any]:
     """What the mapping knows of the event, with personal data hashed. A name of two words goes before its parts."""
     members: dict[str, Any] = EVENT(event)
     if "event_time" not in members:
-        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+        raise Misfit("timestamp", TIME_EXAMPLE, event.raw.get("timestamp"))
     if (value := _value(event, settings)) is None:
         members.pop("value", None)
     else:

@@ -19,9 +19,17 @@ import msgspec
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings, Tags
 from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
 from svctoolkit.destinations.facebook_pixel._shop import EVENTS, STANDARD, Shopping
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import event_name, flatten, json_text, text, without
+from svctoolkit.mapping import (
+    Misconfigured,
+    Missing,
+    Unsupported,
+    event_name,
+    flatten,
+    json_text,
+    text,
+    without,
+)
 from svctoolkit.mapping.facebook import OWN, SERVER, PiiRow, action_source, limits, seconds, sendable, user_data
 from svctoolkit.secrets import Secret
 
@@ -101,7 +109,7 @@ destination = DestinationType(
 @destination.on("identify")
 def send_person(event: Event, settings: FacebookPixelSettings, context: Context) -> Payload:
     if not settings.advanced_mapping:
-        raise MappingError("identify events need advancedMapping in the configuration", field="type")
+        raise Unsupported("identify events", setting="advancedMapping")
     return _payload(event, settings, context, "identify", {})
 
 
@@ -152,7 +160,7 @@ def _payload(
     event: Event, settings: FacebookPixelSettings, context: Context, name: str, data: Mapping[str, Any]
 ) -> Payload:
     if not settings.access_token:
-        raise MappingError("Facebook takes events with an access token only: set accessToken in the configuration")
+        raise Misconfigured("accessToken", "is required to send events")
     person = user_data(event, _is_hashed(event))
     if settings.remove_external_id:
         del person["external_id"]
@@ -198,7 +206,7 @@ def _custom_data(event: Event, settings: FacebookPixelSettings, *, needed: bool 
     properties = event.properties
     flat = flatten(properties if properties.keys().isdisjoint(OWN) else without(properties, OWN))
     if needed and not flat:
-        raise MappingError(f"properties: a standard event needs some beside {', '.join(OWN)}", field="properties")
+        raise Missing("properties", wants="properties of the standard event", why=f"{', '.join(OWN)} are not enough")
     return sendable(flat, settings.blacklist_pii_properties, settings.whitelist_pii_properties, _is_hashed(event))
 
 

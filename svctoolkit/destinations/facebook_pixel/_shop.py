@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import number
+from svctoolkit.mapping import (
+    Misfit,
+    WrongValue,
+    number,
+)
 
 
 class Shopping(NamedTuple):
@@ -58,7 +61,7 @@ def of_search(shopping: Shopping) -> dict[str, Json]:
     properties = shopping.properties
     contents, query = _content(properties, properties), properties.get("query")
     if query and not isinstance(query, str):
-        raise MappingError(f"properties.query: expected a text, got {query!r}", field="properties.query")
+        raise Misfit("properties.query", "a text", query)
     return {
         "content_ids": [item["id"] for item in contents],
         "content_category": category_of(shopping) or "",
@@ -100,8 +103,8 @@ def amount(shopping: Shopping, name: str) -> int | float:
     value = shopping.properties.get(name)
     try:
         return round(number.of(value), 2) if value else 0
-    except ValueError as error:
-        raise MappingError(f"properties.{name}: {error}", field=f"properties.{name}") from error
+    except WrongValue as error:
+        raise Misfit(f"properties.{name}", error.expected, value, case=error.case) from error
 
 
 def category_of(shopping: Shopping) -> str | None:
@@ -111,7 +114,7 @@ def category_of(shopping: Shopping) -> str | None:
         return ",".join(map(str, category))
     if category and not isinstance(category, str):
         where = "properties.category"
-        raise MappingError(f"{where}: expected a text or a list of texts, got {category!r}", field=where)
+        raise Misfit(where, "a text or a list of texts", category)
     return category
 
 
@@ -126,7 +129,7 @@ def _contents(shopping: Shopping, *, checked: bool) -> list[dict[str, Any]]:
     if bought is None or not (checked or (bought and isinstance(bought, list))):
         return []
     if not bought or not isinstance(bought, list):
-        raise MappingError(f"{where}: expected a list of products", field=where)
+        raise Misfit(where, "a list of products", bought)
     contents = []
     for product in bought:
         if isinstance(product, dict):

@@ -18,11 +18,12 @@ import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.destinations._families.facebook_errors import judge_graph_answer
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     IP,
+    Misfit,
+    Missing,
     Table,
     as_object,
     converter,
@@ -165,9 +166,7 @@ def send_screen(event: Event, settings: FacebookAppSettings) -> Payload:
 
 def _payload(event: Event, settings: FacebookAppSettings, name: str | None) -> Payload:
     if name is not None and not _NAME.fullmatch(name):
-        raise MappingError(
-            f"event: Facebook takes up to 40 letters, digits, spaces, _ and -, and not {name!r}", field="event"
-        )
+        raise Misfit("event", "at most 40 letters, digits, spaces, _ and -", name)
     person = USER(event) or ANYBODY(event)
     form = {
         "extinfo": json_text(_device(event)),
@@ -191,7 +190,7 @@ def _device(event: Event) -> list[Any]:
     system = _SYSTEMS.get(kind.lower()) if isinstance(kind, str) else None
     if system is None:
         where = "context.device.type"
-        raise MappingError(f"{where}: Facebook takes events of Android and Apple devices, not {kind!r}", field=where)
+        raise Misfit(where, "an Android or Apple device", kind)
     device = DEVICE(event)
     context, screen = event.context, as_object(event.context.get("screen"))
     density = _number(screen.get("density"))
@@ -224,7 +223,7 @@ def _event(event: Event, name: str | None) -> dict[str, Any]:
         members["_eventName"] = name
     properties = event.properties
     if "revenue" in properties and not properties.get("currency"):
-        raise MappingError("properties.currency: Facebook needs one beside revenue", field="properties.currency")
+        raise Missing("properties.currency", wants="the currency of the revenue")
     for key in ("revenue", "currency"):
         if key in properties:
             members[_KNOWN[key][0]] = _known(key, properties[key])
@@ -241,14 +240,14 @@ def _event(event: Event, name: str | None) -> dict[str, Any]:
 def _known(key: str, value: Any) -> Any:
     _, kinds, expected = _KNOWN[key]
     if isinstance(value, bool) or not isinstance(value, kinds):
-        raise MappingError(f"properties.{key}: expected {expected}, got {value!r}", field=f"properties.{key}")
+        raise Misfit(f"properties.{key}", expected, value)
     return value
 
 
 def _product_ids(products: Any) -> list[Any]:
     ids = [as_object(product).get("product_id") for product in products] if isinstance(products, list) else []
     if not all(isinstance(id, str) for id in ids):
-        raise MappingError("properties.products: expected a product_id of text in each", field="properties.products")
+        raise Misfit("properties.products", "a product_id of text in each", products)
     return ids
 
 

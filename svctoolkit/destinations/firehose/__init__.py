@@ -23,7 +23,7 @@ destination = DestinationType(
 
 @destination.on()
 def send_record(event: Event, settings: FirehoseSettings) -> Payload:
-    stream = require_target(event, settings.map_events, "delivery stream", "mapEvents")
+    stream = require_target(event, settings.map_events, "mapEvents")
     return Payload(
         endpoint=f"https://firehose.{settings.region}.amazonaws.com/",
         headers={"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "Firehose_20150804.PutRecord"},

@@ -21,9 +21,8 @@ from svctoolkit.destinations._families.freshworks import (
     action_payloads,
     contact_shape,
 )
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL_OR_EXTERNAL_ID, Table, number, value_of
+from svctoolkit.mapping import EMAIL_OR_EXTERNAL_ID, Misfit, Table, number, value_of
 
 
 class FreshmarketerSettings(FreshworksSettings, frozen=True, kw_only=True):
@@ -61,7 +60,7 @@ def send_account(event: Event, settings: FreshmarketerSettings, context: Context
     """The company; or, with an e-mail address, the contact with a further company."""
     kind = event.traits.get("groupType")
     if not isinstance(kind, str) or kind.lower() != "accounts":
-        raise MappingError("traits.groupType: a group needs the type accounts", field="traits.groupType")
+        raise Misfit("traits.groupType", "accounts", kind)
     account = ACCOUNT(event)
     body = {"unique_identifier": {"name": account["name"]}, "sales_account": account}
     crm, email = Crm(settings, context), value_of(event, EMAIL_OR_EXTERNAL_ID)

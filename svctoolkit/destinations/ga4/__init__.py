@@ -27,9 +27,17 @@ from svctoolkit.destinations._families.google_analytics import (
     own_parameters,
 )
 from svctoolkit.destinations.ga4._events import ITEM, STANDARD, Standard
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, event_key, event_name, is_empty, number
+from svctoolkit.mapping import (
+    Misfit,
+    Missing,
+    Unsupported,
+    as_object,
+    event_key,
+    event_name,
+    is_empty,
+    number,
+)
 
 
 class GoogleAnalyticsSettings(MeasurementSettings, frozen=True, kw_only=True):
@@ -68,7 +76,7 @@ def send_event(event: Event, settings: GoogleAnalyticsSettings, context: Context
 @destination.on("page")
 def send_page(event: Event, settings: GoogleAnalyticsSettings, context: Context) -> Payload:
     if settings.connection_mode == "hybrid":
-        raise MappingError("pages are sent by the device, because connectionMode is hybrid", field="type")
+        raise Unsupported("page events", setting="connectionMode", why="in hybrid mode the device sends them")
     return _payload(event, settings, context, "page_view", custom_parameters(event))
 
 
@@ -100,10 +108,10 @@ def _items(event: Event, standard: Standard) -> list[dict[str, Any]] | None:
         return None
     if not products:
         if standard.items == "must":
-            raise MappingError(f"needs a list of objects at {where}: {standard.name} is about items", field=where)
+            raise Missing(where, wants="a list of objects", why=f"{standard.name} is about items")
         return None
     if not isinstance(products, list):
-        raise MappingError(f"{where}: expected a list of objects", field=where)
+        raise Misfit(where, "a list of objects", products)
     return [_item(_product(product)) for product in map(as_object, products)]
 
 
@@ -114,17 +122,15 @@ def _product(product: Mapping[str, Any]) -> dict[str, Any]:
 
 def _item(item: dict[str, Any]) -> dict[str, Any]:
     if "item_id" not in item and "item_name" not in item:
-        where = "properties.products.product_id or properties.products.name"
-        raise MappingError(f"needs a value at {where}", field=where)
+        raise Missing("properties.products.product_id", "properties.products.name")
     return item
 
 
 def _price(properties: Mapping[str, Any]) -> int | float:
     """What a product costs, where neither a total nor a value nor a revenue is known."""
     price, quantity = properties.get("price"), properties.get("quantity")
-    where = "properties.total or properties.value or properties.revenue or properties.price"
     if is_empty(price):
-        raise MappingError(f"needs a value at {where}", field=where)
+        raise Missing("properties.total", "properties.value", "properties.revenue", "properties.price")
     return number.of(price) * number.of(1 if is_empty(quantity) else quantity)
 
 

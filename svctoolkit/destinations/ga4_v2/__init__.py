@@ -139,11 +139,11 @@ def _put(body: dict[str, Any], row: BodyRow, event: Event) -> None:
         around = steps[: steps.index(EACH)]
         if value == Many() or (value is NOTHING and EACH in (row.from_.steps or ())):
             if _at(body, around) is None:
-                Place(row.to.written.partition("[*]")[0]).put(body, [])
+                Place(row.to.written.partition("[*]")[0]).put(body, [], "eventsMapping")
             return
         if _at(body, around) == []:
             return
-    row.to.put(body, NOTHING if value is None else value)
+    row.to.put(body, NOTHING if value is None else value, "eventsMapping")
 
 
 def _at(node: Any, steps: Sequence[Any]) -> Any:

@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Rows, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
+    Misconfigured,
+    NotConfigured,
     Source,
     Table,
     as_object,
@@ -154,9 +155,9 @@ def send_event(event: Event, settings: GainsightSettings) -> Payload:
     name = event_name(event)
     headers = {
         "Accesskey": settings.access_key.reveal(),
-        "sharedSecret": _demand(settings.shared_secret.reveal(), "sharedSecret"),
-        "tenantId": _demand(settings.tenant_id, "tenantId"),
-        "topicName": _demand(settings.topic_name, "topicName"),
+        "sharedSecret": _require(settings.shared_secret.reveal(), "sharedSecret"),
+        "tenantId": _require(settings.tenant_id, "tenantId"),
+        "topicName": _require(settings.topic_name, "topicName"),
         "eventName": _look_up(settings.event_name_map, name, "eventNameMap"),
         "eventVersion": _look_up(settings.event_version_map, name, "eventVersionMap"),
         "contractId": settings.contract_id,
@@ -175,11 +176,11 @@ def _write_company(company: Mapping[str, Any], settings: GainsightSettings, cont
     condition = {"name": "Name", "alias": "A", "value": [company["Name"]], "operator": "EQ"}
     query = {"select": ["Name"], "where": {"conditions": [condition], "expression": "A"}}
     request = {"method": "POST", "url": f"{url}/query/Company", "headers": headers, "body": json_text(query)}
-    exists = bool(_records(context.ask(request)))
+    exists = bool(_records(context.ask(request, field="groupId")))
     request |= {"url": f"{url}/Company", "body": json_text({"records": [company]})}
     if exists:
         request |= {"method": "PUT", "params": {"keys": "Name"}}
-    records = _records(context.ask(request))
+    records = _records(context.ask(request, field="groupId"))
     return as_object(records[0] if records else None)
 
 
@@ -200,17 +201,19 @@ def _own(event: Event, fields: list[tuple[str, Source]]) -> dict[str, Any]:
 
 def _look_up(rows: tuple[Rows, ...], name: str, setting: str) -> str:
     value = next((row.to for row in rows if row.from_ == name), "")
-    return _demand(value, f"entry of {setting} for {name!r}")
-
-
-def _demand(value: str, what: str) -> str:
     if not value:
-        raise MappingError(f"the settings have no {what}, which Gainsight's events need")
+        raise NotConfigured("event", name, setting=setting)
+    return value
+
+
+def _require(value: str, setting: str) -> str:
+    if not value:
+        raise Misconfigured(setting, "is required by Gainsight's events")
     return value
 
 
 def _headers(settings: GainsightSettings) -> dict[str, str]:
-    key = _demand(settings.access_key.reveal(), "accessKey")
+    key = _require(settings.access_key.reveal(), "accessKey")
     return {"Accesskey": key, "Content-Type": "application/json"}
 
 

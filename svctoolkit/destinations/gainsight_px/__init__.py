@@ -22,17 +22,16 @@ from svctoolkit.destinations.gainsight_px._tables import (
     milliseconds,
     names,
 )
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     ANY_ID,
     TIME,
+    NotFound,
     as_object,
     javascript_text,
     json_text,
     required,
-    text,
     value_of,
 )
 from svctoolkit.secrets import Secret
@@ -115,7 +114,7 @@ def send_group(event: Event, settings: GainsightPxSettings, context: Context) ->
         _change(settings, context, at, account)
     else:
         if _ask(settings, context, "GET", f"/users/{javascript_text(user)}") is None:
-            raise MappingError(f"Gainsight PX knows no user {text(user)}, whom to put into an account")
+            raise NotFound("user", user, field="userId")
         if _ask(settings, context, "GET", at) is None:
             _ask(settings, context, "POST", "/accounts", {"id": group, **account}, may_miss=False)
         else:
@@ -137,7 +136,7 @@ def _ask(
 ) -> Json:
     """What Gainsight PX answers; None where it knows no such thing and that `may_miss`."""
     question = {"method": method, "url": _API + at, "headers": _headers(settings), **({"body": body} if body else {})}
-    return context.ask(question, may_miss=may_miss)
+    return context.ask(question, may_miss=may_miss, field="userId")
 
 
 def _request(settings: GainsightPxSettings, method: Method, at: str, body: Mapping[str, Json]) -> Payload:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
+    LookupFailed,
+    Missing,
     Table,
     as_it_is,
     as_object,
@@ -63,13 +64,13 @@ def send_profile(event: Event, settings: GladlySettings, context: Context) -> Pa
         "Authorization": basic_auth(settings.user_name, settings.api_token.reveal()),
     }
     request = {"method": "GET", "url": f"{url}?{_query(body)}", "headers": headers}
-    profiles = context.ask(request, may_miss=True)
+    profiles = context.ask(request, may_miss=True, field="userId")
     if not profiles:
         return Payload(endpoint=url, headers=headers, json=body)
     body.pop("id", None)
     profile_id = as_object(profiles[0] if isinstance(profiles, list) else None).get("id")
     if not profile_id:
-        raise MappingError("the profile that Gladly knows of this customer has no ID")
+        raise LookupFailed("userId", "Gladly's profile of this customer has no ID")
     return Payload(endpoint=f"{url}/{text(profile_id)}", method="PATCH", headers=headers, json=body)
 
 
@@ -107,4 +108,4 @@ def _query(body: dict[str, Any]) -> str:
             return f"{name}={in_url(body[key][0]['original'])}"
     if body.get("externalCustomerId"):
         return f"externalCustomerId={in_url(body['externalCustomerId'])}"
-    raise MappingError("needs an e-mail address, a telephone number or a user ID", field="userId")
+    raise Missing("context.traits.email", "context.traits.phone", "userId")

@@ -15,7 +15,6 @@ from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Merge, Payload, Settings, Tags
 from svctoolkit.destinations.google_adwords_enhanced_conversions._judge import judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -23,6 +22,10 @@ from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     PHONE,
+    Misconfigured,
+    Misfit,
+    Missing,
+    NotConfigured,
     Table,
     converter,
     event_name,
@@ -162,10 +165,10 @@ def send_adjustment(event: Event, settings: EnhancedConversionsSettings, context
     """An adjustment of the conversion with the event's name."""
     name = event_name(event)
     if name not in settings.list_of_conversions:
-        raise MappingError(f"event: listOfConversions has no conversion {name!r}", field="event")
+        raise NotConfigured("event", name, setting="listOfConversions")
     account = str(settings.login_customer_id).replace("-", "")
     if settings.sub_account and not account:
-        raise MappingError("loginCustomerId: a sub-account needs the number of the account above it")
+        raise Misconfigured("loginCustomerId", "is required with subAccount: the number of the account above it")
     adjustment: dict[str, Any] = ADJUSTMENT(event)
     adjustment.update({"userIdentifiers": _identifiers(event, settings), "adjustmentType": "ENHANCEMENT"})
     token = context.secret("access_token")
@@ -188,12 +191,18 @@ def _identifiers(event: Event, settings: EnhancedConversionsSettings) -> list[Ma
     person: dict[str, Any] = (HASHED if settings.require_hash else PLAIN)(event)
     for key in _HASHED:
         if key in person and not is_sha256(person[key]):
-            raise MappingError(f"{key}: hashing is off, and {person[key]!r} is not hashed", field="context.traits")
+            raise Misfit(
+                "context.traits",
+                "a SHA-256 hash",
+                person[key],
+                setting="requireHash",
+                why=f"{key} is not hashed by the destination",
+            )
     found: list[Mapping[str, Any]] = [{key: person.pop(key)} for key in _HASHED[:2] if key in person]
     if address := {**person, **PLACE(event)}:
         found.append({"addressInfo": address})
     if not found:
-        raise MappingError("Google needs an e-mail address, telephone number, name or address", field="context.traits")
+        raise Missing("context.traits", wants="an e-mail address, telephone number, name or address")
     return found
 
 

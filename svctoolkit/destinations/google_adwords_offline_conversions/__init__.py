@@ -20,10 +20,18 @@ from svctoolkit.destinations import Answer, Context, DestinationType, Payload, R
 from svctoolkit.destinations._families.google_ads import account_number, judge_google_ads
 from svctoolkit.destinations.google_adwords_offline_conversions import _tables
 from svctoolkit.destinations.google_adwords_offline_conversions._batches import share
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import as_object, event_name, objects, path, text
+from svctoolkit.mapping import (
+    Misconfigured,
+    NotConfigured,
+    NotFound,
+    as_object,
+    event_name,
+    objects,
+    path,
+    text,
+)
 
 _HOST = "https://googleads.googleapis.com/v23/customers"
 _METHODS = {"click": ":uploadClickConversions", "call": ":uploadCallConversions", "store": "/offlineUserDataJobs"}
@@ -114,9 +122,9 @@ def send_conversions(event: Event, settings: OfflineConversionsSettings, context
     key = name.strip().lower()
     conversion = settings.conversions.get(key, "")
     if key not in settings.kinds:
-        raise MappingError(f"event: eventsToOfflineConversionsTypeMapping has no event {name!r}", field="event")
+        raise NotConfigured("event", name, setting="eventsToOfflineConversionsTypeMapping")
     if not conversion:
-        raise MappingError(f"event: eventsToConversionsNamesMapping has no event {name!r}", field="event")
+        raise NotConfigured("event", name, setting="eventsToConversionsNamesMapping")
     headers = _headers(settings, context)
     resources = _Resources(settings, headers, context)
     action, consent = resources.action(conversion), _consent(event)
@@ -142,7 +150,7 @@ def send_conversions(event: Event, settings: OfflineConversionsSettings, context
 def _headers(settings: OfflineConversionsSettings, context: Context) -> dict[str, str]:
     account = account_number(settings.login_customer_id)
     if settings.sub_account and not account:
-        raise MappingError("loginCustomerId: a sub-account needs the number of the account above it")
+        raise Misconfigured("loginCustomerId", "is required with subAccount: the number of the account above it")
     headers = {"Authorization": f"Bearer {context.secret('access_token')}", "Content-Type": "application/json"}
     return {**headers, "login-customer-id": account} if settings.sub_account else headers
 
@@ -171,7 +179,7 @@ class _Resources:
         """The conversion action of this name."""
         actions = self._search("conversionAction", self._settings.action_query)
         if conversion not in actions:
-            raise MappingError(f"event: Google Ads has no conversion action {conversion!r}", field="event")
+            raise NotFound("conversion action", conversion, setting="eventsToConversionsNamesMapping", field="event")
         return actions[conversion]
 
     def variables(self, event: Event) -> list[dict[str, str]]:
@@ -189,6 +197,6 @@ class _Resources:
     def _search(self, member: str, query: str) -> dict[str, str]:
         url = f"{_HOST}/{self._settings.customer}/googleAds:searchStream"
         request = {"method": "POST", "url": url, "headers": self._headers, "body": {"query": query}}
-        pages = objects(self._context.ask(request))
+        pages = objects(self._context.ask(request, setting="customerId"))
         resources = [as_object(result.get(member)) for page in pages for result in objects(page.get("results"))]
         return {resource["name"]: resource["resourceName"] for resource in resources if resource}

@@ -18,6 +18,7 @@ from svctoolkit.mapping import (
     TIME,
     Shape,
     Table,
+    WrongValue,
     converter,
     default,
     first,
@@ -43,7 +44,7 @@ def utc_time(value: Json) -> str:
     """A time as `2026-01-15 10:04:30+00:00`. An offset before a `Z` does not count."""
     when = moment(re.sub(r"[+-]\d\d:\d\dZ$", "Z", value) if isinstance(value, str) else value)
     if when is None:
-        raise ValueError(f"expected a time such as 2026-01-15T10:04:30Z, got {value!r}")
+        raise WrongValue("a time such as 2026-01-15T10:04:30Z", value, case="time")
     return f"{when:%Y-%m-%d %H:%M:%S}+00:00"
 
 

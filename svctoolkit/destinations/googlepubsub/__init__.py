@@ -28,7 +28,7 @@ destination = DestinationType(
 
 @destination.on()
 def send_message(event: Event, settings: PubSubSettings) -> Payload:
-    topic = require_target(event, settings.event_to_topic_map, "topic", "eventToTopicMap")
+    topic = require_target(event, settings.event_to_topic_map, "eventToTopicMap")
     message = {"data": event.raw}
     values = {row.to.rpartition(".")[2]: value_named(event, row.to) for row in _rows_of(event, settings)}
     if attributes := {key: text(value) for key, value in values.items() if value is not None}:

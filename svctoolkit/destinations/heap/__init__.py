@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import ANY_ID, TIME, Table, flatten, required, without
+from svctoolkit.mapping import ANY_ID, TIME, Missing, Table, flatten, required, without
 
 
 class HeapSettings(Settings, frozen=True, kw_only=True):
@@ -49,7 +48,7 @@ def send_user(event: Event, settings: HeapSettings) -> Payload:
     """The properties of the user; the traits of the context count where the event has none."""
     traits = event.raw.get("traits") or event.context.get("traits")
     if not isinstance(traits, dict):
-        raise MappingError("traits: identify needs traits", field="traits")
+        raise Missing("traits")
     return _send(settings, "add_user_properties", {**ACTOR(event), "properties": flatten(traits)})
 
 

@@ -33,9 +33,17 @@ from svctoolkit.destinations.hs._contacts import (
     traits_of,
 )
 from svctoolkit.destinations.hs._judge import answer_batch, judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import as_object, event_name, objects, text
+from svctoolkit.mapping import (
+    Misconfigured,
+    Misfit,
+    Missing,
+    NotConfigured,
+    as_object,
+    event_name,
+    objects,
+    text,
+)
 from svctoolkit.secrets import Secret
 
 _API = "https://api.hubapi.com"
@@ -106,7 +114,7 @@ def send_event(event: Event, settings: HubSpotSettings, context: Context) -> Pay
     """The event that the configuration maps the name to; by the legacy API, the name itself with its person."""
     account = _Account(settings, context)
     if event.context.get("mappedToDestination"):
-        raise MappingError("HubSpot takes identify events of a reverse ETL only", field="type")
+        raise Misfit("type", "identify", "track", why="rows of a reverse ETL are sent as records only")
     name = event_name(event)
     if account.is_legacy:
         person = known(event, CONTACT(event), account.property_types())
@@ -117,9 +125,7 @@ def send_event(event: Event, settings: HubSpotSettings, context: Context) -> Pay
     row = _row(name.strip().lower(), settings)
     body = EVENT(event)
     if body.keys().isdisjoint(("email", "utk", "objectId")):
-        raise MappingError(
-            "HubSpot wants an e-mail address, utk or objectId with an event", field="context.traits.email"
-        )
+        raise Missing("context.traits.email", "properties.utk", "properties.objectId", wants="the person of the event")
     chosen = {pair.to: event.properties.get(pair.from_) for pair in row.event_properties}
     sent = {key: value for key, value in chosen.items() if value is not None and value != ""}
     body.update({"eventName": row.hubspot_event_name, "properties": {**sent, **PROPERTIES(event)}})
@@ -130,13 +136,13 @@ def _row(name: str, settings: HubSpotSettings) -> EventRow:
     for row in settings.hubspot_events:
         if row.rs_event_name.strip().lower() == name:
             return row
-    raise MappingError(f"event: hubspotEvents has no row for {name!r}", field="event")
+    raise NotConfigured("event", name, setting="hubspotEvents")
 
 
 def _legacy_contact(event: Event, properties: Mapping[str, Any], account: _Account) -> Payload:
     email = properties.get("email")
     if not traits_of(event).get("email"):
-        raise MappingError("a contact needs an e-mail address", field="traits.email")
+        raise Missing("traits.email", wants="the e-mail address of the contact")
     listed = [{"property": key, "value": value} for key, value in properties.items() if key != "email"]
     batch = [{"email": email, "properties": listed}]
     return account.send("/contacts/v1/contact/batch/", json_array=batch)
@@ -146,7 +152,7 @@ def _contact(event: Event, properties: Mapping[str, Any], account: _Account) -> 
     """The contact that has the value of the look-up field: upserted where the field is unique, else looked for."""
     field = account.settings.lookup_field
     if not field:
-        raise MappingError("lookupField: HubSpot's new API needs one")
+        raise Misconfigured("lookupField", "is required by HubSpot's new API")
     value = traits_of(event).get(field)
     if field == "email" or not value:
         field, value = "email", email_of(event)
@@ -179,7 +185,7 @@ def _mapped_id(event: Event) -> tuple[str, str, Any]:
     first = as_object(listed[0]) if isinstance(listed, list) and listed else {}
     kind, field, value = first.get("type"), first.get("identifierType"), first.get("id")
     if not (isinstance(kind, str) and isinstance(field, str) and kind and field):
-        raise MappingError("needs type and identifierType of the external ID", field="context.externalId")
+        raise Missing("context.externalId", wants="the type and identifierType of the external ID")
     return kind.replace("HS-", "").lower(), field, value
 
 
@@ -200,10 +206,10 @@ class _Account:
         self._key = ""
         if settings.authorization_type == "newPrivateAppApi":
             if not settings.access_token:
-                raise MappingError("accessToken: a private app needs one")
+                raise Misconfigured("accessToken", "is required for a private app")
             self.headers["Authorization"] = f"Bearer {settings.access_token.reveal()}"
         elif not settings.hub_id or not settings.api_key:
-            raise MappingError("hubID and apiKey: HubSpot needs both without a private app")
+            raise Misconfigured("apiKey", "is required, with hubID, without a private app")
         else:
             self._key = settings.api_key.reveal()
 
@@ -212,7 +218,7 @@ class _Account:
 
     def ask(self, method: str, place: str, body: Mapping[str, Any] | None = None) -> Any:
         request = {"method": method, "url": self.url(place), "headers": self.headers, "body": body}
-        return self._context.ask(request)
+        return self._context.ask(request, field="traits.email")
 
     def property_types(self) -> dict[str, str]:
         """The type of each property that contacts have."""

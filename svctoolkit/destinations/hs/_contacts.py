@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
+    Misfit,
     Table,
     as_object,
     first,
@@ -69,7 +69,7 @@ def email_of(event: Event) -> str:
     """The contact's e-mail address. Raises `MappingError` without one, and for what is none."""
     address = _email(event.raw)
     if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
-        raise MappingError(f"traits.email: expected an e-mail address, got {address!r}", field="traits.email")
+        raise Misfit("traits.email", "an e-mail address", address)
     return address
 
 
@@ -85,7 +85,7 @@ def known(event: Event, contact: dict[str, Json], types: Mapping[str, str]) -> d
         key = "_".join(name.lower().replace(".", "_").split())
         if key in types and not contact.get(name):
             if types[key] == "number" and isinstance(value, str) and not _is_number(value):
-                raise MappingError(f"traits.{name}: HubSpot has a number there, got {value!r}", field=f"traits.{name}")
+                raise Misfit(f"traits.{name}", "a number, as HubSpot has one there", value, case="type")
             contact[key] = _typed(value, types[key])
     return contact
 

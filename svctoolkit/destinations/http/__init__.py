@@ -18,9 +18,8 @@ import msgspec
 from svctoolkit.destinations import DestinationType, Method, Payload, Settings
 from svctoolkit.destinations._families.json_paths import NOTHING, BodyRow, Many, Name, Value
 from svctoolkit.destinations.http._batches import batch
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import basic_auth, in_url, in_words, text, without_nulls, xml_text
+from svctoolkit.mapping import Misfit, Missing, basic_auth, in_url, in_words, text, without_nulls, xml_text
 from svctoolkit.secrets import Secret
 
 _CONTENT_TYPES = {
@@ -86,24 +85,28 @@ destination.batch(batch)
 @destination.on()
 def send_event(event: Event, settings: HttpSettings) -> Payload:
     """One request, as configured."""
-    body = dict(event.raw) if settings.is_default_mapping else _object(event, settings.properties_mapping)
+    body = (
+        dict(event.raw)
+        if settings.is_default_mapping
+        else _object(event, settings.properties_mapping, "propertiesMapping")
+    )
     body = without_nulls(body)
     return Payload(
         endpoint=_endpoint(event, settings),
         method=settings.method,
         headers=_headers(event, settings),
-        params=without_nulls(_object(event, settings.query_params)),
+        params=without_nulls(_object(event, settings.query_params, "queryParams")),
         json=body if settings.format == "JSON" else None,
         form={key: text(value) for key, value in body.items()} if settings.format == "FORM" else None,
         xml=_xml(settings.xml_root_key, body) if settings.format == "XML" and body else None,
     )
 
 
-def _object(event: Event, rows: Sequence[BodyRow | NameRow]) -> dict[str, Any]:
+def _object(event: Event, rows: Sequence[BodyRow | NameRow], setting: str) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for row in rows:
         if row.from_.written and row.to.written:
-            row.to.put(out, row.from_.of(event.raw))
+            row.to.put(out, row.from_.of(event.raw), setting)
     return out
 
 
@@ -119,9 +122,9 @@ def _endpoint(event: Event, settings: HttpSettings) -> str:
 def _segment(event: Event, path: Value) -> str:
     value = path.of(event.raw)
     if value is NOTHING or value is None:
-        raise MappingError(f"pathParams: needs a value at {path.written}", field=path.written)
+        raise Missing(path.written, setting="pathParams")
     if isinstance(value, (dict, Many)):
-        raise MappingError(f"pathParams: {path.written} has several values, a path takes one", field=path.written)
+        raise Misfit(path.written, "one value, as part of the path", setting="pathParams")
     return in_words(value)
 
 
@@ -129,9 +132,10 @@ def _headers(event: Event, settings: HttpSettings) -> dict[str, str]:
     for row in settings.headers:
         value = row.from_.of(event.raw) if row.from_.steps is not None else ""
         if row.to.written and value is not NOTHING and not isinstance(value, (str, type(None))):
-            what = f"{row.from_.written} is {text(value)[:60]}"
-            raise MappingError(f"header {row.to.written!r} takes a text, and {what}", field=row.from_.written)
-    rows = without_nulls(_object(event, settings.headers))
+            raise Misfit(
+                row.from_.written, f"a text for the header {row.to.written}", value, setting="headers", case="header"
+            )
+    rows = without_nulls(_object(event, settings.headers, "headers"))
     headers = {name: text(value) for name, value in rows.items() if name.lower() != "content-type"}
     return {"Content-Type": _CONTENT_TYPES[settings.format], **_authentication(settings), **headers}
 
@@ -150,4 +154,4 @@ def _xml(root: str, body: dict[str, Any]) -> str:
     try:
         return xml_text(root, body)
     except ValueError as error:
-        raise MappingError(f"the body is no XML: {error}") from error
+        raise Misfit("properties", "what XML can hold", why=str(error), setting="xmlRootKey", case="xml") from error

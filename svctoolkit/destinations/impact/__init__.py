@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings, Tags
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
@@ -27,6 +26,7 @@ from svctoolkit.mapping import (
     USER_ID,
     Shape,
     Table,
+    Unsupported,
     as_it_is,
     as_object,
     basic_auth,
@@ -191,9 +191,7 @@ def send_page_load(event: Event, settings: ImpactSettings) -> Payload:
     """The load of a page, where the configuration switches events of this type on."""
     if event.type not in settings.page_loads:
         variable = f"enable{event.type.capitalize()}Events"
-        raise MappingError(
-            f"{event.type} events are off; {variable} of the configuration switches them on", field="type"
-        )
+        raise Unsupported(f"{event.type} events", setting=variable)
     return _load_page(event, settings, hashes=settings.enable_email_hashing)
 
 

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     ANY_ID,
     TIME,
+    TIME_EXAMPLE,
     USER_ID,
+    Misfit,
     Table,
     agent,
     as_object,
@@ -126,7 +127,7 @@ def _visit(event: Event) -> dict[str, Json]:
 def _event(event: Event, settings: IndicativeSettings, name: Json, visit: Mapping[str, Json]) -> Payload:
     body = EVENT(event)
     if "eventTime" not in body:
-        raise MappingError("timestamp: expected a time such as 2026-01-31T12:00:00Z", field="timestamp")
+        raise Misfit("timestamp", TIME_EXAMPLE, event.raw.get("timestamp"))
     properties = _flat({**visit, **event.properties}) | _browser(event)
     return _post("event", settings, {**body, "eventName": name, "properties": properties})
 

@@ -28,10 +28,10 @@ from svctoolkit.destinations._families.intercom import (
 )
 from svctoolkit.destinations.intercom import _v1
 from svctoolkit.destinations.intercom._judge import judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     USER_ID,
+    Missing,
     Table,
     as_it_is,
     as_object,
@@ -129,7 +129,7 @@ def send_person(event: Event, settings: IntercomSettings, context: Context) -> P
     else:
         body = _contact(event, settings)
     if not body.get("external_id") and not body.get("email"):
-        raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
+        raise Missing("userId", "traits.email")
     if not contact:
         return _post(settings, "/contacts", body)
     employer = as_object(event.traits.get("company"))
@@ -144,7 +144,7 @@ def send_action(event: Event, settings: IntercomSettings) -> Payload:
     if event.context.get("mappedToDestination"):
         body = _as_contact(warehouse_traits(event))
         if not body.get("event_name"):
-            raise MappingError("needs a value at traits.event_name", field="traits.event_name")
+            raise Missing("traits.event_name")
         return _post(settings, "/events", body)
     time = compact({"created" if settings.api_version == "v1" else "created_at": time_of(event)})
     return _post(settings, "/events", {**time, **event_body(event, _user(event, settings))})
@@ -159,7 +159,7 @@ def send_group(event: Event, settings: IntercomSettings, context: Context) -> It
             yield _post(settings, place, body)
         return
     if not event.raw.get("groupId"):
-        raise MappingError("needs a value at groupId", field="groupId")
+        raise Missing("groupId")
     contact, about = _search(event, settings, context), company(event, "_", {"email"})
     tags = event.traits.get("tags")
     if not contact and not isinstance(tags, list):
@@ -242,7 +242,7 @@ def _ask(
 ) -> Any:
     url = _host(settings) + place
     request = {"method": method, "url": url, "headers": _headers(settings), "body": body, "params": params or {}}
-    return context.ask(request)
+    return context.ask(request, field="userId")
 
 
 def _host(settings: IntercomSettings) -> str:

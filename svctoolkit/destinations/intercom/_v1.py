@@ -9,10 +9,21 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from svctoolkit.destinations._families.intercom import PERSON, company, name_of, tag_bodies, warehouse_traits
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import USER_ID, Leaf, Table, as_object, compact, flatten, is_empty, md5, text, value_of
+from svctoolkit.mapping import (
+    USER_ID,
+    Leaf,
+    Missing,
+    Table,
+    as_object,
+    compact,
+    flatten,
+    is_empty,
+    md5,
+    text,
+    value_of,
+)
 
 BROWSER = Table({"last_seen_user_agent": "context.userAgent"})
 MEMBER = Table({"email": "context.traits.email"})
@@ -40,7 +51,7 @@ def user_body(event: Event, anonymous: bool, *, seen: bool, lookup: str) -> dict
     if event.traits.get("company"):
         out["companies"] = list(_companies(as_object(event.traits["company"])))
     if not out.get("user_id") and not out.get("email"):
-        raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
+        raise Missing("userId", "traits.email")
     return {**{key: value for key, value in out.items() if value is not None}, "update_last_request_at": seen}
 
 

@@ -12,12 +12,12 @@ from typing import Any, Literal
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
 from svctoolkit.destinations._families.intercom import metadata, name_of
 from svctoolkit.destinations.intercom_v2._judge import judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     EMAIL,
     TIME,
     USER_ID,
+    Missing,
     Table,
     as_object,
     compact,
@@ -112,7 +112,7 @@ def send_action(event: Event, settings: IntercomV2Settings, context: Context) ->
     """An event of the contact, with flat metadata."""
     body = {**compact({"user_id": _user(event, settings)}), **ACTION(event)}
     if "user_id" not in body and "email" not in body:
-        raise MappingError("needs a value at userId or context.traits.email", field="userId or context.traits.email")
+        raise Missing("userId", "context.traits.email")
     if isinstance(event.raw.get("properties"), dict):
         body["metadata"] = metadata(event.properties)
     return _send(settings, context, "/events", body)
@@ -160,7 +160,7 @@ def _search(event: Event, settings: IntercomV2Settings, context: Context) -> str
     places = (event.traits, as_object(event.context.get("traits")), event.raw)
     value = next(filter(None, map(path(field), places)), None)
     if value is None:
-        raise MappingError(f"needs a value at traits.{field}", field=f"traits.{field}")
+        raise Missing(f"traits.{field}")
     query = {"operator": "AND", "value": [{"field": field, "operator": "=", "value": value}]}
     listed = as_object(_ask(settings, context, "/contacts/search", {"query": query})).get("data")
     return str(as_object(listed[0]).get("id") or "") if isinstance(listed, list) and listed else ""
@@ -168,7 +168,9 @@ def _search(event: Event, settings: IntercomV2Settings, context: Context) -> str
 
 def _ask(settings: IntercomV2Settings, context: Context, place: str, body: Mapping[str, Any]) -> Any:
     url = _HOSTS[settings.api_server] + place
-    return context.ask({"method": "POST", "url": url, "headers": _headers(context), "body": body, "params": {}})
+    return context.ask(
+        {"method": "POST", "url": url, "headers": _headers(context), "body": body, "params": {}}, field="userId"
+    )
 
 
 def _headers(context: Context) -> dict[str, str]:

@@ -15,12 +15,14 @@ from typing import Any, Literal
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
 from svctoolkit.destinations.iterable._batches import batch
 from svctoolkit.destinations.iterable._judge import answer_batch, judge
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     TIME,
     USER_ID,
+    Misfit,
+    Missing,
     Table,
+    Unsupported,
     as_object,
     converter,
     first,
@@ -122,7 +124,7 @@ def send_person(event: Event, settings: IterableSettings) -> Iterator[Payload]:
 
 def _token(place: Mapping[str, Any], name: str) -> str:
     if not isinstance(place["token"], str):
-        raise MappingError(f"context.{name}.token: expected a text", field=f"context.{name}.token")
+        raise Misfit(f"context.{name}.token", "a text", place["token"])
     return place["token"]
 
 
@@ -147,10 +149,11 @@ def send_page(event: Event, settings: IterableSettings) -> Payload:
     category = event.properties.get("category") or event.raw.get("category")
     chosen = (settings.track_categorised_pages and category) or (settings.track_named_pages and name)
     if not settings.track_all_pages and not chosen:
-        raise MappingError(
-            f"the configuration tracks no {event.type} like this: see trackAllPages, trackNamedPages and "
-            "trackCategorisedPages",
+        raise Unsupported(
+            f"{event.type} events like this",
+            setting="trackAllPages",
             field="name or properties.category",
+            why="or with trackNamedPages or trackCategorisedPages",
         )
     if settings.map_to_single_event or not name:
         return _action(event, settings, f"Loaded a {event.type.title()}")
@@ -192,7 +195,7 @@ def _user(event: Event, settings: IterableSettings) -> dict[str, Any]:
 
 def _require_user(body: dict[str, Any]) -> dict[str, Any]:
     if "email" not in body and "userId" not in body:
-        raise MappingError("needs a value at userId or traits.email", field="userId or traits.email")
+        raise Missing("userId", "traits.email")
     return body
 
 
@@ -211,7 +214,7 @@ def _item(product: Mapping[str, Any]) -> dict[str, Any]:
 def _require_number(values: Mapping[str, Any], name: str, where: str) -> int | float | None:
     """The number that must be there; null for what is none."""
     if values.get(name) in (None, ""):
-        raise MappingError(f"needs a value at {where}", field=where)
+        raise Missing(where)
     return leading_number(values[name])
 
 

@@ -10,10 +10,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import TIME, Table, as_object, converter, event_name, in_words, required, whole_second
+from svctoolkit.mapping import (
+    TIME,
+    TIME_EXAMPLE,
+    Misfit,
+    Table,
+    WrongValue,
+    as_object,
+    converter,
+    event_name,
+    in_words,
+    required,
+    whole_second,
+)
 
 
 class KissmetricsSettings(Settings, frozen=True, kw_only=True):
@@ -38,7 +49,7 @@ def second_text(value: Json) -> str:
     """Whole seconds since 1970, as a text; a number is milliseconds."""
     second = whole_second(value)
     if second is None:
-        raise ValueError(f"expected a time such as 2026-01-31T12:00:00Z, got {value!r}")
+        raise WrongValue(TIME_EXAMPLE, value, case="time")
     return str(second)
 
 
@@ -86,7 +97,7 @@ def _send_event(event: Event, name: str, prefix: str, settings: KissmetricsSetti
     members = dict(event.properties)
     products = members.pop("products", None) or []
     if not isinstance(products, list):
-        raise MappingError("properties.products: expected a list of products", field="properties.products")
+        raise Misfit("properties.products", "a list of products", products)
     person = _person(event)
     # what Kissmetrics takes for itself goes last: no property may stand in its place
     properties = {**_prefix(_flatten(members), prefix), **person, "_n": name, **_when(event)}

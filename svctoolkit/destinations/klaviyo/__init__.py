@@ -29,12 +29,13 @@ from svctoolkit.destinations.klaviyo._profile import (
     properties,
     require_contact,
 )
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.mapping import (
     IP,
     TIME,
     USER_ID,
+    Misfit,
+    Missing,
     Table,
     as_object,
     compact,
@@ -179,7 +180,7 @@ def _name(event: Event) -> dict[str, Any]:
     where = "event" if event.type == "track" else "name"
     name = event.raw.get(where)
     if name and not isinstance(name, str):
-        raise MappingError(f"{where}: expected a text, got {name!r}", field=where)
+        raise Misfit(where, "a text", name)
     return {"name": name} if name or (event.type == "screen" and where in event.raw) else {}
 
 
@@ -191,7 +192,7 @@ def send_group(event: Event, settings: KlaviyoSettings) -> Payload:
         return _v1.send_group(event, settings, where)
     subscribe = traits.get("subscribe")
     if subscribe is None:
-        raise MappingError("traits.subscribe: a group event must say true or false", field="traits.subscribe")
+        raise Missing("traits.subscribe", wants="true or false")
     return _subscription(event, settings, where, bool(subscribe), traits.get("consent"))
 
 
@@ -203,9 +204,7 @@ def _profile(event: Event, settings: KlaviyoSettings) -> tuple[dict[str, Any], d
         attributes["external_id"] = row
     phone = attributes.get("phone_number")
     if phone is not None and not _E164.fullmatch(re.sub(r"[\s()-]", "", str(phone))):
-        raise MappingError(
-            f"traits.phone: expected a number such as +12345678900 (E.164), got {phone!r}", field="traits.phone"
-        )
+        raise Misfit("traits.phone", "a number such as +12345678900 (E.164)", phone)
     changes: dict[str, Any] = {}
     for change, option in (("append", "fieldsToAppend"), ("unappend", "fieldsToUnappend"), ("unset", "fieldsToUnset")):
         names = destination.options(event).get(option)

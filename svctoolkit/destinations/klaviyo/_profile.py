@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import FIRST_NAME, LAST_NAME, Table, first, is_empty, trait
+from svctoolkit.mapping import FIRST_NAME, LAST_NAME, Missing, Table, first, is_empty, trait
 
 if TYPE_CHECKING:
     from svctoolkit.destinations.klaviyo import KlaviyoSettings
@@ -89,10 +88,7 @@ def _flatten(at: str, value: Any, out: dict[str, Any]) -> None:
 def require_contact(event: Event, settings: KlaviyoSettings) -> None:
     """E-mail address or telephone number, where they take the place of the user ID."""
     if settings.enforce_email_as_primary and not CONTACT(event):
-        raise MappingError(
-            "needs a value at traits.email or traits.phone (enforceEmailAsPrimary)",
-            field="traits.email or traits.phone",
-        )
+        raise Missing("traits.email", "traits.phone", setting="enforceEmailAsPrimary")
 
 
 def channels(consent: Json, settings: KlaviyoSettings) -> Json:

@@ -27,13 +27,14 @@ from svctoolkit.destinations.klaviyo._profile import (
     properties,
     require_contact,
 )
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     FIRST_NAME,
     LAST_NAME,
     USER_ID,
+    LookupFailed,
+    Misfit,
     Table,
     as_object,
     custom_traits,
@@ -187,7 +188,7 @@ def send_group(event: Event, settings: KlaviyoSettings, where: Json) -> Payload:
     """Puts the person on the list; this revision takes nobody off."""
     traits = as_object(event.raw.get("traits"))
     if traits.get("subscribe") is not True:
-        raise MappingError("traits.subscribe: must be true to put a person on a list", field="traits.subscribe")
+        raise Misfit("traits.subscribe", "true", traits.get("subscribe"), why="this revision takes nobody off a list")
     return _subscription(event, settings, where)
 
 
@@ -199,7 +200,12 @@ def _profile_id(settings: KlaviyoSettings, context: Context, profile: Mapping[st
     place = "errors.0.meta.duplicate_profile_id" if status == 409 else "data.id"
     klaviyo_id = path(place)(as_object(answer))
     if not isinstance(klaviyo_id, str) or not klaviyo_id:
-        raise MappingError(f"Klaviyo told no ID of the profile: {status} {json_text(answer)}")
+        raise LookupFailed(
+            "userId",
+            f"Klaviyo's answer has no ID of the profile: {status} {json_text(answer)}",
+            status=status,
+            case="id",
+        )
     return klaviyo_id
 
 

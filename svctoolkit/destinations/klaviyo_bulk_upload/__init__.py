@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import Answer, Context, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import external_ids, in_words
+from svctoolkit.mapping import Missing, external_ids, in_words
 from svctoolkit.secrets import Secret
 
 
@@ -45,7 +44,7 @@ def send_profile(event: Event, settings: KlaviyoBulkUploadSettings, context: Con
     """One profile of a job."""
     ids = external_ids(event)
     if not ids:
-        raise MappingError("needs the ID of the profile at context.externalId", field="context.externalId")
+        raise Missing("context.externalId", wants="the ID of the profile")
     # Outside of a job's file, an event is the only one: the first.
     number = context.metadata.get("jobId", 1)
     attributes = {

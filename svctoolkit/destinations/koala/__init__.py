@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import EMAIL, IP, TIME, Table, as_it_is, first, trait, without
+from svctoolkit.mapping import EMAIL, IP, TIME, Missing, Table, as_it_is, first, trait, without
 
 
 class KoalaSettings(Settings, frozen=True, kw_only=True):
@@ -48,7 +47,7 @@ def send_action(event: Event, settings: KoalaSettings) -> Payload:
 def _visitor(event: Event) -> dict[str, Any]:
     visitor = VISITOR(event)
     if not any(visitor.values()):
-        raise MappingError("needs a value at traits.email or traits.ko_profile_id", field="traits.email")
+        raise Missing("traits.email", "traits.ko_profile_id")
     return visitor
 
 

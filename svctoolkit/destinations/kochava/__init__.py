@@ -9,9 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Settings
-from svctoolkit.errors import MappingError
 from svctoolkit.events import Event
-from svctoolkit.mapping import IP, TIME, as_it_is, as_object, first, in_words, moment, not_null
+from svctoolkit.mapping import (
+    IP,
+    TIME,
+    Misfit,
+    as_it_is,
+    as_object,
+    first,
+    in_words,
+    moment,
+    not_null,
+)
 from svctoolkit.mapping.table import getter
 from svctoolkit.mapping.times import microseconds
 
@@ -64,7 +73,7 @@ def send_event(event: Event, settings: KochavaSettings) -> Payload:
     """The event of that name."""
     name = event.raw.get("event")
     if name is not None and not isinstance(name, str):
-        raise MappingError(f"event: expected a text, got {name!r}", field="event")
+        raise Misfit("event", "a text", name)
     key = (name or "").lower()
     return _send(event, settings, STANDARD_EVENTS.get(key.strip(), key))
 

@@ -64,7 +64,9 @@ def send_person(event: Event, settings: SlackSettings) -> Payload:
     """The configured template; else the name and the listed traits (all, when none is listed)."""
     template, traits = settings.identify_template.strip(), event.traits
     frame = template or "Identified {{name}}"
-    message = render(frame, {**person_values(event, settings.whitelisted_traits_settings, frame), **traits})
+    message = render(
+        frame, {**person_values(event, settings.whitelisted_traits_settings, frame), **traits}, "identifyTemplate"
+    )
     if not template:
         listed = settings.whitelisted_traits_settings or traits
         message += "".join(f"{key}: {escape(traits.get(key))} " for key in listed)
@@ -76,15 +78,15 @@ def send_event(event: Event, settings: SlackSettings) -> Payload:
     name = event_name(event)
     if name in settings.deny_list_of_events:
         raise MappingError(f"event: {name!r} is denied by the configuration (denyListOfEvents)", field="event")
-    row = fitting_row(settings.event_template_settings, name)
+    row = fitting_row(settings.event_template_settings, name, "eventTemplateSettings")
     template = (row.event_template.strip() if row else "") or "{{name}} did {{event}}"
     own = event.properties  # a property goes before what a template has of the same name
     values = {**person_values(event, settings.whitelisted_traits_settings, template), "event": name, "properties": own}
     if "propertiesList" in template:
         values["propertiesList"] = listing(own)
     values |= own
-    message = {"text": render(template, values)}
-    channel = fitting_row(settings.event_channel_settings, name) or ChannelRow()
+    message = {"text": render(template, values, "eventTemplateSettings")}
+    channel = fitting_row(settings.event_channel_settings, name, "eventChannelSettings") or ChannelRow()
     if settings.incoming_webhooks_type == "modern" and channel.event_channel_webhook:
         return _post(channel.event_channel_webhook, message)  # an app's webhook has its own name and icon
     if settings.incoming_webhooks_type == "legacy" and channel.event_channel:
